@@ -1,0 +1,113 @@
+/**
+ * Imports go one way: `npm run check:imports` holds src/ and web/ to the table below, and
+ * test/import-direction.test.ts holds the check to what it promises. Run it on "{src,web}", which may lack either.
+ */
+
+/** What each folder of src/ may import, besides itself: only folders above it. cli, on top, may import everything. */
+const mayImport = {
+  random: [],
+  engine: [],
+  metrics: [],
+  envs: ['random'],
+  nn: ['engine', 'random'],
+  kl: ['engine', 'random'],
+  rollout: ['engine', 'nn', 'kl', 'envs', 'random'],
+  runs: ['metrics'],
+  doctor: ['metrics', 'runs'],
+  server: ['metrics', 'runs', 'doctor'],
+  algos: ['engine', 'nn', 'kl', 'rollout', 'envs', 'random', 'metrics', 'runs'],
+};
+
+/** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */
+const entriesMayNotImport = ['cli', 'server'];
+
+/** The page runs in a browser, so it may take only these files; they must not need Node. */
+const pageMayImport = ['src/metrics/registry.ts', 'src/runs/schema.ts', 'src/doctor/findings.ts'];
+
+const folders = Object.keys(mayImport);
+folders.forEach((folder, i) => {
+  const wrong = mayImport[folder].find(other => !folders.slice(0, i).includes(other));
+  if (wrong !== undefined)
+    throw new Error(`${folder} may import ${wrong}, which is not above it in the table: move it up`);
+});
+
+/** A pattern for any of these paths. */
+const oneOf = paths => `^(${paths.map(path => path.replaceAll('.', '\\.')).join('|')})`;
+
+const folderRules = folders.map(folder => ({
+  name: `${folder}-imports`,
+  comment: `src/${folder} may import ${mayImport[folder].join(', ') || 'no other folder'}.`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: { path: '^src/', pathNot: oneOf([folder, ...mayImport[folder]].map(name => `src/${name}/`)) },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...folderRules,
+    {
+      name: 'entry-imports',
+      comment: `Files directly in src/ may import all but ${entriesMayNotImport.join(', ')}.`,
+      severity: 'error',
+      from: { path: '^src/[^/]+$' },
+      to: { path: oneOf(entriesMayNotImport.map(name => `src/${name}/`)) },
+    },
+    {
+      name: 'page-imports',
+      comment: `web may import ${pageMayImport.join(', ')}.`,
+      severity: 'error',
+      from: { path: '^web/' },
+      to: { path: '^(src|test|bench|examples|dist)/', pathNot: `${oneOf(pageMayImport)}$` },
+    },
+    {
+      name: 'src-imports-src',
+      comment:
+        'What is published must not need what is not, nor itself by name (dist), which would pass by the table.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|bench|examples|web|dist)/' },
+    },
+    {
+      name: 'no-cycle',
+      comment:
+        'Files that import each other, if only for a type, are one file in two: take out what both need.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-undeclared-package',
+      comment: 'Who installs the package gets only its dependencies: add it there, or do without.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'no-unresolvable',
+      comment: 'The import leads nowhere: correct the path, or install the package.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  // A rule for a file needs no import to fail: this one asks of each file in an unknown folder for what cannot be.
+  required: [
+    {
+      name: 'folder-needs-a-rule',
+      comment: 'A new folder of src/ needs a line in the table of .dependency-cruiser.mjs.',
+      severity: 'error',
+      module: { path: '^src/[^/]+/', pathNot: oneOf([...folders, 'cli'].map(name => `src/${name}/`)) },
+      to: { path: '^$' },
+    },
+  ],
+  options: {
+    // Imports of types too, which the compiler removes.
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: '(^|/)(node_modules|dist)/' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['types', 'import', 'node', 'default'],
+    },
+  },
+};

@@ -1,0 +1,83 @@
+/**
+ * The one place that talks to onnxruntime-node.
+ *
+ * It uses the package's native binding directly: the public `InferenceSession.run` wraps the same blocking call in a
+ * promise and a turn of the event loop, which costs a third more on a small network and makes every loop asynchronous
+ * for nothing. The package's version is pinned for that reason (docs/decisions/0001-engine.md).
+ */
+import type { DType, TypedArray } from '../dtype.ts';
+import { EngineError } from '../errors.ts';
+import type { Shape } from '../shape.ts';
+
+/** ONNX Runtime's view of an array. */
+export interface OrtTensor {
+  readonly data: TypedArray;
+}
+
+export interface OrtSession {
+  readonly inputNames: readonly string[];
+  tensor(dtype: DType, data: TypedArray, shape: Shape): OrtTensor;
+  run(feeds: Record<string, OrtTensor>, fetches: Record<string, OrtTensor | null>): Record<string, OrtTensor>;
+  dispose(): void;
+}
+
+/** Loads a model into a new session; an absent device is an error that says how to get it. */
+export async function openSession(
+  model: Uint8Array,
+  options: { device: string; threads: number; optimisedModelPath?: string; profilePath?: string },
+): Promise<OrtSession> {
+  const { env, Tensor, binding, initOrt } = await loadRuntime();
+  // What goes wrong comes back as an error; ONNX Runtime would print it, too.
+  env.logLevel = 'fatal';
+  initOrt();
+  const session = new binding.InferenceSession();
+  try {
+    session.loadModel(model.buffer as ArrayBuffer, model.byteOffset, model.byteLength, {
+      executionProviders: [options.device],
+      intraOpNumThreads: options.threads,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      logSeverityLevel: 4,
+      ...(options.optimisedModelPath ? { optimizedModelFilePath: options.optimisedModelPath } : {}),
+      ...(options.profilePath ? { enableProfiling: true, profileFilePrefix: options.profilePath } : {}),
+    });
+  } catch (error) {
+    const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0].trim();
+    if (options.device === 'cpu') throw new EngineError(`compile: ONNX Runtime refused the graph: ${reason}`);
+    throw new EngineError(
+      `device '${options.device}' cannot be used here: ${remedies[options.device]} (${reason})`,
+    );
+  }
+  return {
+    inputNames: session.inputMetadata.map(({ name }) => name),
+    tensor: (dtype, data, shape) => new Tensor(dtype, data as Float32Array, shape) as unknown as OrtTensor,
+    run: (feeds, fetches) => session.run(feeds as never, fetches as never, {}) as never,
+    dispose: () => {
+      if (options.profilePath) session.endProfiling();
+      session.dispose();
+    },
+  };
+}
+
+const remedies: Record<string, string> = {
+  webgpu:
+    "install the GPU's Vulkan, Metal or Direct3D 12 driver (on Linux also libvulkan1), or use device 'cpu'",
+  cuda: "install NVIDIA's driver, CUDA 12 and cuDNN 9 and run 'npm rebuild onnxruntime-node --ignore-scripts=false', or use device 'cpu'",
+};
+
+/** Loaded on first use: the library has 20 MB of native code that most of Keel's commands do not need. */
+async function loadRuntime() {
+  try {
+    const [{ env, Tensor }, { binding, initOrt }] = await Promise.all([
+      import('onnxruntime-node'),
+      import('onnxruntime-node/dist/binding.js'),
+    ]);
+    return { env, Tensor, binding, initOrt };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    throw new EngineError(
+      `onnxruntime-node cannot be loaded on ${process.platform}/${process.arch}: it has binaries for Linux (glibc), macOS on Apple silicon and Windows (${reason})`,
+    );
+  }
+}

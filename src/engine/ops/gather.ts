@@ -1,0 +1,181 @@
+/** Reading by index, and adding by index, which is its derivative. */
+import { fail } from '../errors.ts';
+import { apply1, type Dense, type Operator, type Tensor } from '../graph.ts';
+import { checkShape, normaliseAxis, type Shape, sameShape, showShape, sizeOf } from '../shape.ts';
+import { requireFloat } from './elementwise.ts';
+import { around } from './shape.ts';
+
+interface AxisAttrs {
+  readonly axis: number;
+}
+
+function requireIndices(what: string, indices: Tensor): void {
+  if (indices.dtype !== 'int64' && indices.dtype !== 'int32') {
+    fail(`${what}: indices are ${indices.dtype}: cast them to int64`);
+  }
+}
+
+/** An index as ONNX reads it: negatives count from the end. */
+function checkedIndex(what: string, index: number, size: number): number {
+  if (!(index >= -size && index < size))
+    fail(`${what}: index ${index} is outside of ${size}: use ${-size} to ${size - 1}`);
+  return index < 0 ? index + size : index;
+}
+
+export const gatherOp: Operator<AxisAttrs> = {
+  name: 'gather',
+  infer([x, indices], { axis }) {
+    requireIndices('gather', indices);
+    return [
+      { shape: [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)], dtype: x.dtype },
+    ];
+  },
+  evaluate([x, indices], { axis }, [out]) {
+    const { outer, size, inner } = around(x.shape, axis);
+    const data = new Float64Array(sizeOf(out.shape));
+    const count = indices.data.length;
+    for (let o = 0; o < outer; o++) {
+      for (let k = 0; k < count; k++) {
+        const from = (o * size + checkedIndex('gather', indices.data[k], size)) * inner;
+        data.set(x.data.subarray(from, from + inner), (o * count + k) * inner);
+      }
+    }
+    return [data];
+  },
+  onnx: (b, inputs, outputs, { attrs }) => b.node('Gather', inputs, outputs, { axis: attrs.axis }),
+};
+
+/**
+ * Whole slices picked by index along an axis (rows, unless told otherwise): the axis is replaced by the shape of
+ * `indices`. A scalar index takes one slice and drops the axis.
+ */
+export function gather(x: Tensor, indices: Tensor, axis = 0): Tensor {
+  return apply1(gatherOp, [x, indices], { axis: normaliseAxis('gather', axis, x.shape.length) });
+}
+
+export const takeAlongOp: Operator<AxisAttrs> = {
+  name: 'takeAlong',
+  infer([x, indices], { axis }) {
+    requireIndices('takeAlong', indices);
+    checkAlong('takeAlong', x.shape, indices.shape, axis);
+    return [{ shape: indices.shape, dtype: x.dtype }];
+  },
+  evaluate([x, indices], { axis }) {
+    return [Float64Array.from(along(x.shape, indices, axis), from => x.data[from])];
+  },
+  onnx: (b, inputs, outputs, { attrs }) => b.node('GatherElements', inputs, outputs, { axis: attrs.axis }),
+};
+
+/** One value for each index: `out[i, j] = x[i, indices[i, j]]` along the last axis, likewise along others. */
+export function takeAlong(x: Tensor, indices: Tensor, axis: number): Tensor {
+  return apply1(takeAlongOp, [x, indices], { axis: normaliseAxis('takeAlong', axis, x.shape.length) });
+}
+
+export interface ScatterAttrs {
+  readonly axis: number;
+  readonly shape: Shape;
+}
+
+/** Where {@link gather} read: updates are added into zeros, rows that were read twice receive both. */
+export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
+  name: 'scatterRows',
+  infer([indices, updates], { shape }) {
+    checkShape('scatterRows', shape);
+    requireIndices('scatterRows', indices);
+    requireFloat('scatterRows', updates);
+    if (!sameShape(updates.shape, [...indices.shape, ...shape.slice(1)])) {
+      fail(
+        `scatterRows: updates ${showShape(updates.shape)} do not fit indices ${showShape(indices.shape)} into ${showShape(shape)}: one row an index`,
+      );
+    }
+    return [{ shape, dtype: updates.dtype }];
+  },
+  evaluate([indices, updates], { shape }) {
+    const data = new Float64Array(sizeOf(shape));
+    const inner = sizeOf(shape.slice(1));
+    for (let k = 0; k < indices.data.length; k++) {
+      const to = checkedIndex('scatterRows', indices.data[k], shape[0]) * inner;
+      for (let i = 0; i < inner; i++) data[to + i] += updates.data[k * inner + i];
+    }
+    return [data];
+  },
+  onnx(b, [indices, updates], outputs, { attrs, inputs }) {
+    const zeros = b.fresh();
+    b.node('ConstantOfShape', [b.ints(attrs.shape)], [zeros]);
+    const column = b.fresh();
+    b.node('Reshape', [indices, b.ints([...inputs[0].shape, 1])], [column], { allowzero: 1 });
+    let wide = column;
+    if (inputs[0].dtype !== 'int64') {
+      wide = b.fresh();
+      b.node('Cast', [column], [wide], { to: 7 });
+    }
+    b.node('ScatterND', [zeros, wide, updates], outputs, { reduction: 'add' });
+  },
+};
+
+/** Zeros of `shape` with each row of `updates` added at the row that its index names. */
+export function scatterRows(indices: Tensor, updates: Tensor, shape: Shape): Tensor {
+  return apply1(scatterRowsOp, [indices, updates], { shape: [...shape] });
+}
+
+/** Where {@link takeAlong} read. */
+export const scatterAlongOp: Operator<ScatterAttrs> = {
+  name: 'scatterAlong',
+  infer([indices, updates], { axis, shape }) {
+    checkShape('scatterAlong', shape);
+    requireIndices('scatterAlong', indices);
+    requireFloat('scatterAlong', updates);
+    checkAlong('scatterAlong', shape, indices.shape, axis);
+    if (!sameShape(indices.shape, updates.shape)) {
+      fail(
+        `scatterAlong: indices ${showShape(indices.shape)} and updates ${showShape(updates.shape)} must have one shape`,
+      );
+    }
+    return [{ shape, dtype: updates.dtype }];
+  },
+  evaluate([indices, updates], { axis, shape }) {
+    const data = new Float64Array(sizeOf(shape));
+    along(shape, indices, axis).forEach((to, i) => {
+      data[to] += updates.data[i];
+    });
+    return [data];
+  },
+  onnx(b, [indices, updates], outputs, { attrs }) {
+    const zeros = b.fresh();
+    b.node('ConstantOfShape', [b.ints(attrs.shape)], [zeros]);
+    b.node('ScatterElements', [zeros, indices, updates], outputs, { axis: attrs.axis, reduction: 'add' });
+  },
+};
+
+/** Zeros of `shape` with each update added at the place along `axis` that its index names. */
+export function scatterAlong(indices: Tensor, updates: Tensor, axis: number, shape: Shape): Tensor {
+  return apply1(scatterAlongOp, [indices, updates], {
+    axis: normaliseAxis('scatterAlong', axis, shape.length),
+    shape: [...shape],
+  });
+}
+
+function checkAlong(what: string, shape: Shape, indices: Shape, axis: number): void {
+  if (indices.length !== shape.length || indices.some((n, i) => i !== axis && n > shape[i])) {
+    fail(
+      `${what}: indices ${showShape(indices)} do not fit ${showShape(shape)}: only axis ${axis} may be larger`,
+    );
+  }
+}
+
+/** The place in a tensor of `shape` that each index means. */
+function along(shape: Shape, indices: Dense, axis: number): number[] {
+  const rank = shape.length;
+  return Array.from(indices.data, (index, i) => {
+    let rest = i;
+    let stride = 1;
+    let place = 0;
+    for (let k = rank - 1; k >= 0; k--) {
+      const coordinate = rest % indices.shape[k];
+      rest = Math.floor(rest / indices.shape[k]);
+      place += (k === axis ? checkedIndex('index', index, shape[axis]) : coordinate) * stride;
+      stride *= shape[k];
+    }
+    return place;
+  });
+}
