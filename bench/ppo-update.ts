@@ -51,12 +51,11 @@ export function ppoUpdate(): Graph {
   const rollout = g.input('rollout', [samples, width]);
   const oldLogStd = g.input('oldLogStd', [action]);
   const order = g.input('order', [steps, batch], 'int64');
-  const params = g.input('params', [layout.size]);
-  const m = g.input('m', [layout.size]);
-  const v = g.input('v', [layout.size]);
+  const [params, m, v] = ['params', 'm', 'v'].map(name => g.input(name, [layout.size]));
   const stepsDone = g.input('stepsDone', []);
   const learningRate = g.input('learningRate', []);
   const klLimit = g.input('klLimit', []);
+  const adamOptions = { epsilon: 1e-5 };
 
   // What depends on the data alone is computed for all minibatches at once, before the loop.
   const rows = gather(rollout, order); // (steps, batch, width)
@@ -65,68 +64,78 @@ export function ppoUpdate(): Graph {
   const std = sqrt(reduceMean(mul(centred, centred), { axes: [1], keepDims: true }));
   const minibatches = concat([plain, div(centred, add(std, 1e-8)), returns], 2);
   const oldVariance = exp(mul(oldLogStd, 2));
-  const adamOptions = { epsilon: 1e-5 };
+  const klOffset = add(reduceSum(oldLogStd), action / 2);
   const counts = add(g.constant(Float64Array.from({ length: steps }, (_, i) => i + 1)), stepsDone);
   const corrections = adamCorrections(counts, adamOptions); // (steps) each
+  const stepSizes = mul(corrections.rate, learningRate);
+
+  /** Loss, its derivative and the KL of a minibatch under these parameters. */
+  function look(flat: Tensor, index: Tensor) {
+    const [obs, act, oldMean, oldLogProb, adv, ret] = split(gather(minibatches, index), columns, 1);
+    const p = layout.tensors(flat);
+    const mean = actor.forward(p, obs);
+    const value = critic.forward(p, obs);
+    const logStd = p['actor.logStd'];
+
+    // Gaussian log-prob, without the constant that cancels in the ratio; half of z² comes from the √½ in invStd.
+    const invStd = exp(sub(-0.5 * Math.LN2, logStd));
+    const z = mul(sub(act, mean), invStd);
+    const sumLogStd = reduceSum(logStd);
+    const halfSquares = reduceSum(mul(z, z), { axes: [1], keepDims: true });
+    const ratio = exp(neg(add(halfSquares, add(sumLogStd, oldLogProb))));
+    // min(ratio·adv, clipped·adv): where the clipped side is the smaller, it is constant.
+    const gain = reduceSum(min(mul(ratio, adv), stopGradient(mul(clip(ratio, 0.8, 1.2), adv))));
+    const error = sub(value, ret);
+    const squares = reduceSum(mul(error, error));
+    // Summed over the minibatch, not averaged: the division by its size is one factor on the gradient's scale.
+    const loss = sub(sub(mul(squares, 0.5), gain), mul(sumLogStd, 0.01 * batch));
+    const [gradient] = grad(loss, [flat]);
+    const { scale, norm } = clipScale(gradient, 0.5 * batch);
+
+    // Exact KL(old || new), mean over the minibatch, up to what the old policy alone contributes.
+    const shift = mul(sub(oldMean, mean), invStd);
+    const spread = reduceSum(mul(oldVariance, mul(invStd, invStd)));
+    const kl = add(add(mul(reduceSum(mul(shift, shift)), 1 / batch), spread), sumLogStd);
+    const goOn = lessEqual(kl, add(klLimit, klOffset));
+    const metrics = {
+      policyLoss: mul(gain, -1 / batch),
+      valueLoss: mul(squares, 1 / batch),
+      kl,
+      norm: mul(norm, 1 / batch),
+    };
+    return { gradient, gradientScale: mul(scale, 1 / batch), goOn, metrics };
+  }
 
   const result = loop({
     trips: steps,
     carry: { params, m, v },
     body({ iteration, carry }) {
-      const [obs, act, oldMean, oldLogProb, adv, ret] = split(gather(minibatches, iteration), columns, 1);
-      const p = layout.tensors(carry.params);
-      const mean = actor.forward(p, obs);
-      const value = critic.forward(p, obs);
-      const logStd = p['actor.logStd'];
-
-      // Gaussian log-prob, without the constant that cancels in the ratio.
-      const invStd = exp(neg(logStd));
-      const z = mul(sub(act, mean), invStd);
-      const sumLogStd = reduceSum(logStd);
-      const logProb = sub(mul(reduceSum(mul(z, z), { axes: [1], keepDims: true }), -0.5), sumLogStd);
-      const ratio = exp(sub(logProb, oldLogProb));
-      // min(ratio·adv, clipped·adv): where the clipped side is the smaller, it is constant.
-      const plainGain = mul(ratio, adv);
-      const clippedGain = mul(clip(ratio, 0.8, 1.2), adv);
-      const gain = min(plainGain, stopGradient(clippedGain));
-      const policyLoss = neg(reduceMean(gain));
-      const error = sub(value, ret);
-      const valueLoss = reduceMean(mul(error, error));
-      const loss = sub(add(policyLoss, mul(valueLoss, 0.5)), mul(sumLogStd, 0.01));
-
-      // Exact KL(old || new), mean over the minibatch.
-      const shift = sub(oldMean, mean);
-      const spread = mul(add(mul(shift, shift), oldVariance), mul(invStd, invStd));
-      const kl = add(
-        mul(reduceSum(spread), 0.5 / batch),
-        sub(sumLogStd, add(reduceSum(oldLogStd), action / 2)),
-      );
-
-      const [gradient] = grad(loss, [carry.params]);
-      const { scale, norm } = clipScale(gradient, 0.5);
+      const { gradient, gradientScale, goOn, metrics } = look(carry.params, iteration);
       // Past the limit the step is not taken and the loop ends: the last good minibatch stands.
-      const goOn = lessEqual(kl, klLimit);
       const next = adam(
         carry,
         {
           gradient,
-          gradientScale: scale,
-          learningRate,
+          gradientScale,
+          learningRate: 1,
           corrections: {
-            rate: gather(corrections.rate, iteration),
+            rate: gather(stepSizes, iteration),
             epsilon: gather(corrections.epsilon, iteration),
           },
           apply: goOn,
         },
         adamOptions,
       );
-      return { carry: { ...next }, scan: { policyLoss, valueLoss, kl, norm }, goOn };
+      return { carry: { ...next }, scan: metrics, goOn };
     },
   });
   g.output('newParams', result.carry.params);
   g.output('newM', result.carry.m);
   g.output('newV', result.carry.v);
-  for (const [name, tensor] of Object.entries(result.scan)) g.output(name, tensor);
+  g.output('policyLoss', result.scan.policyLoss);
+  g.output('valueLoss', result.scan.valueLoss);
+  g.output('kl', sub(result.scan.kl, klOffset));
+  g.output('norm', result.scan.norm);
   g.output('iterations', result.iterations);
   return g;
 }

@@ -54,7 +54,7 @@ export function adamCorrections(step: Tensor, options: AdamOptions = {}): AdamCo
 }
 
 /**
- * The state keeps the second moment divided by this. Then one scaled gradient serves both moments, which saves a pass
+ * The state keeps the second moment divided by this. Then one scaled gradient serves both moments, which saves passes
  * over all parameters at every step; the corrections put the scale back.
  */
 export function secondMomentScale(beta1: number = defaults.beta1, beta2: number = defaults.beta2): number {
@@ -72,7 +72,7 @@ export interface AdamState {
 export interface AdamStep {
   gradient: Tensor;
   /** A scalar factor on the gradient; see {@link clipScale}. */
-  gradientScale?: Tensor;
+  gradientScale?: Operand;
   /** A scalar, or one value for each parameter; see {@link ratesByGroup}. */
   learningRate: Operand;
   corrections: AdamCorrections;
@@ -80,7 +80,7 @@ export interface AdamStep {
   apply?: Tensor;
 }
 
-/** One step. */
+/** One step, on tensors of any shape. */
 export function adam({ params, m, v }: AdamState, step: AdamStep, options: AdamOptions = {}): AdamState {
   const { beta1, beta2, weightDecay = 0 } = { ...defaults, ...options };
   const { gradient, gradientScale = 1, learningRate, corrections, apply } = step;

@@ -33,7 +33,7 @@ import { type ReduceAttrs, reduceMean, reduceSum } from '../ops/reduce.ts';
 import * as shapes from '../ops/shape.ts';
 import { concat, pad, reshape, slice, split, transpose } from '../ops/shape.ts';
 import * as normalisers from '../ops/softmax.ts';
-import { reducedShape, sizeOf } from '../shape.ts';
+import { reducedShape } from '../shape.ts';
 import { sumTo } from './sum-to.ts';
 
 /** `g` is the derivative by the first output, `grads` those by all of them (undefined: the loss does not use it). */
@@ -142,10 +142,10 @@ derive(products.matmulOp, ({ inputs: [a, b], attrs: { transposeA, transposeB } }
     : matmul(a, g, { transposeA: !transposeA });
   return [sumTo(byA, a.shape), sumTo(byB, b.shape)];
 });
-derive(products.linearOp, ({ inputs: [x, w], attrs: { transposeW } }, g) => [
+derive(products.linearOp, ({ inputs: [x, w, b], attrs: { transposeW } }, g) => [
   matmul(g, w, { transposeB: !transposeW }),
   transposeW ? matmul(g, x, { transposeA: true }) : matmul(x, g, { transposeA: true }),
-  reduceSum(g, { axes: [0] }),
+  sumTo(g, b.shape),
 ]);
 
 // ---- by index ------------------------------------------------------------------------------------------------------
@@ -175,21 +175,19 @@ derive(gathering.scatterAlongOp, ({ inputs: [indices], attrs: { axis } }, g) => 
 
 // ---- reductions ----------------------------------------------------------------------------------------------------
 
-/** A reduced tensor with its reduced axes back as size 1, so that it broadcasts. */
+/** A reduced tensor with its reduced axes back as size 1, so that it broadcasts; a scalar does as it is. */
 function unreduced(x: Tensor, reduced: Tensor, { axes }: ReduceAttrs): Tensor {
+  if (reduced.shape.length === 0) return reduced;
   return reshape(reduced, reducedShape(x.shape, axes, true));
 }
 
 derive(reductions.reduceSumOp, ({ inputs: [x], attrs }, g) => [expand(unreduced(x, g, attrs), x.shape)]);
-derive(reductions.reduceMeanOp, ({ inputs: [x], attrs }, g) => {
-  const count = sizeOf(attrs.axes.map(axis => x.shape[axis]));
-  return [expand(unreduced(x, mul(g, 1 / count), attrs), x.shape)];
-});
 derive(reductions.reduceMaxOp, ({ inputs: [x], outputs: [y], attrs }, g) => {
   const isTop = cast(equal(x, unreduced(x, y, attrs)), 'float32');
   const ties = reduceSum(isTop, { axes: attrs.axes, keepDims: true });
   return [mul(isTop, div(unreduced(x, g, attrs), ties))];
 });
+derive(reductions.sumSquaresOp, ({ inputs: [x], attrs }, g) => [mul(unreduced(x, mul(g, 2), attrs), x)]);
 derive(reductions.l2NormOp, ({ inputs: [x], outputs: [y], attrs }, g) => {
   const safe = where(greater(y, 0), y, 1);
   return [mul(x, unreduced(x, div(g, safe), attrs))];

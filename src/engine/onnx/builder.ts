@@ -1,4 +1,5 @@
 import type { DType } from '../dtype.ts';
+import type { Shape } from '../shape.ts';
 
 /** A value that an ONNX attribute can hold; whole numbers are written as ints, `{ float }` as floats. */
 export type OnnxAttribute = number | string | readonly number[] | { readonly float: number };
@@ -16,8 +17,8 @@ export interface OnnxBuilder {
   fresh(): string;
   /** The name of an int64 vector constant (shapes, axes). */
   ints(values: readonly number[]): string;
-  /** The name of a float32 vector constant of ones. */
-  ones(length: number): string;
+  /** The name of a float32 constant of ones. */
+  ones(shape: Shape): string;
   /** The name of a scalar constant. */
   scalar(value: number, dtype: DType): string;
 }

@@ -21,7 +21,7 @@ import {
 import { type Live, liveFrom } from '../live.ts';
 import { stopGradientOp } from '../ops/elementwise.ts';
 import { isLoop, type LoopAttrs } from '../ops/loop.ts';
-import { type Shape, showShape } from '../shape.ts';
+import { type Shape, showShape, sizeOf } from '../shape.ts';
 import type { OnnxAttribute, OnnxBuilder } from './builder.ts';
 import { ProtoWriter } from './protobuf.ts';
 
@@ -141,8 +141,8 @@ class GraphWriter implements OnnxBuilder {
     return this.#constant(toTypedArray(values, 'int64'), { shape: [values.length], dtype: 'int64' });
   }
 
-  ones(length: number): string {
-    return this.#constant(new Float32Array(length).fill(1), { shape: [length], dtype: 'float32' });
+  ones(shape: Shape): string {
+    return this.#constant(new Float32Array(sizeOf(shape)).fill(1), { shape, dtype: 'float32' });
   }
 
   scalar(value: number, dtype: DType): string {

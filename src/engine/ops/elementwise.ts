@@ -102,7 +102,7 @@ export const logOp = unaryOp('log', 'Log', Math.log);
 export const sqrtOp = unaryOp('sqrt', 'Sqrt', Math.sqrt);
 export const tanhOp = unaryOp('tanh', 'Tanh', Math.tanh);
 export const sigmoidOp = unaryOp('sigmoid', 'Sigmoid', a =>
-  a >= 0 ? 1 / (1 + Math.exp(-a)) : 1 - 1 / (1 + Math.exp(a)),
+  a >= 0 ? 1 / (1 + Math.exp(-a)) : Math.exp(a) / (1 + Math.exp(a)),
 );
 export const reluOp = unaryOp('relu', 'Relu', a => Math.max(a, 0));
 export const erfOp = unaryOp('erf', 'Erf', erfFloat64);
@@ -211,7 +211,7 @@ function unchanged(x: Tensor, other: Tensor, neutral: number): boolean {
 }
 
 /** A float tensor that is another times a constant scalar, taken apart; also if an expand repeats it. */
-function asScaled(x: Tensor): { tensor: Tensor; factor: number } | undefined {
+export function asScaled(x: Tensor): { tensor: Tensor; factor: number } | undefined {
   if (x.dtype !== 'float32') return undefined;
   if (isExpand(x)) {
     const inner = asScaled(unexpanded(x));

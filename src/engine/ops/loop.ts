@@ -8,7 +8,7 @@
 import { fail } from '../errors.ts';
 import { Graph, type Node, type Operator, sameType, type Tensor, type TensorType } from '../graph.ts';
 import { showShape } from '../shape.ts';
-import { expand } from './elementwise.ts';
+import { asScaled, expand, mul } from './elementwise.ts';
 
 /** Attributes of a loop node. Its inputs are the trip count, if that is a tensor, and the initial carried values. */
 export interface LoopAttrs {
@@ -70,6 +70,8 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
   if (names.length === 0) fail('loop: nothing is carried: carry at least one value');
   const carried = names.map(name => options.carry[name]);
   let scanNames: string[] = [];
+  // A constant factor on what is stacked is applied once, to the stack.
+  let factors: number[] = [];
   const { trips } = options;
   const { node } = addLoop(
     innermost([...carried, ...building.slice(-1)]),
@@ -79,6 +81,10 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
       const carry = Object.fromEntries(names.map((name, i) => [name, values[i]])) as C;
       const result = options.body({ iteration, carry });
       scanNames = Object.keys(result.scan ?? {});
+      const scans = scanNames.map(
+        name => asScaled(result.scan![name]) ?? { tensor: result.scan![name], factor: 1 },
+      );
+      factors = scans.map(({ factor }) => factor);
       for (const name of Object.keys(result.carry)) {
         if (!names.includes(name))
           fail(`loop: the body returns '${name}', which is not carried: start it in carry`);
@@ -87,7 +93,7 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
         carried: names.map(
           name => result.carry[name] ?? fail(`loop: the body does not return '${name}', which is carried`),
         ),
-        scans: scanNames.map(name => result.scan![name]),
+        scans: scans.map(({ tensor }) => tensor),
         goOn: result.goOn,
       };
     },
@@ -97,7 +103,12 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
   return {
     carry: Object.fromEntries(names.map((name, i) => [name, outputs[i]])) as C,
     iterations: outputs[names.length],
-    scan: Object.fromEntries(scanNames.map((name, i) => [name, outputs[names.length + 1 + i]])) as S,
+    scan: Object.fromEntries(
+      scanNames.map((name, i) => {
+        const stacked = outputs[names.length + 1 + i];
+        return [name, factors[i] === 1 ? stacked : mul(stacked, factors[i])];
+      }),
+    ) as S,
   };
 }
 

@@ -117,7 +117,7 @@ export const linearOp: Operator<LinearAttrs> = {
         `linear: shapes ${showProduct(x, w, attrs)} do not fit: (rows, inputs) and (inputs, outputs) are needed`,
       );
     }
-    if (!sameShape(b.shape, [columns])) {
+    if (!sameShape(b.shape, [columns]) && !sameShape(b.shape, [1, columns])) {
       fail(
         `linear: the bias has the shape ${showShape(b.shape)}, but ${showShape(w.shape)} asks for (${columns})`,
       );

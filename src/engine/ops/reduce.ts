@@ -10,7 +10,7 @@ import {
   sizeOf,
   stridesOf,
 } from '../shape.ts';
-import { expand, mul, requireFloat } from './elementwise.ts';
+import { asScaled, expand, mul, mulOp, requireFloat } from './elementwise.ts';
 import { around, expandSource } from './shape.ts';
 
 export interface ReduceAttrs {
@@ -33,7 +33,7 @@ function reduceOp(name: string, onnx: string, fold: Fold): Operator<ReduceAttrs>
     name,
     infer([x], { axes, keepDims }) {
       requireFloat(name, x);
-      if (name !== 'reduceSum' && axes.some(axis => x.shape[axis] === 0)) {
+      if (name !== 'reduceSum' && name !== 'sumSquares' && axes.some(axis => x.shape[axis] === 0)) {
         fail(
           `${name}: ${showShape(x.shape)} has no values along the axes ${axes.join(', ')}: at least 1 is needed`,
         );
@@ -46,15 +46,9 @@ function reduceOp(name: string, onnx: string, fold: Fold): Operator<ReduceAttrs>
       const keepdims = attrs.keepDims ? 1 : 0;
       // Up to opset 17 only ReduceSum takes its axes as an input; without axes all are reduced.
       const { shape } = inputs[0];
-      if (
-        onnx === 'ReduceSum' &&
-        shape.length === 2 &&
-        attrs.axes.join() === '0' &&
-        !attrs.keepDims &&
-        shape[0] > 0
-      ) {
+      if (onnx === 'ReduceSum' && shape.length === 2 && attrs.axes.join() === '0' && shape[0] > 0) {
         // A sum of rows is a product with ones, and takes half the time as such: every bias has one in its derivative.
-        b.node('MatMul', [b.ones(shape[0]), x], [y]);
+        b.node('MatMul', [b.ones(attrs.keepDims ? [1, shape[0]] : [shape[0]]), x], [y]);
       } else if (all) b.node(onnx, [x], [y], { keepdims });
       else if (onnx === 'ReduceSum') b.node(onnx, [x, b.ints(attrs.axes)], [y], { keepdims });
       else b.node(onnx, [x], [y], { axes: attrs.axes, keepdims });
@@ -63,9 +57,13 @@ function reduceOp(name: string, onnx: string, fold: Fold): Operator<ReduceAttrs>
 }
 
 export const reduceSumOp = reduceOp('reduceSum', 'ReduceSum', sumOf);
-export const reduceMeanOp = reduceOp('reduceMean', 'ReduceMean', v => sumOf(v) / v.length);
 export const reduceMaxOp = reduceOp('reduceMax', 'ReduceMax', v => v.reduce((a, b) => Math.max(a, b)));
 export const l2NormOp = reduceOp('l2Norm', 'ReduceL2', v => Math.sqrt(v.reduce((sum, x) => sum + x * x, 0)));
+
+/** The sum of squares in one node; {@link reduceSum} of a square becomes it. */
+export const sumSquaresOp = reduceOp('sumSquares', 'ReduceSumSquare', v =>
+  v.reduce((sum, x) => sum + x * x, 0),
+);
 
 function sumOf(values: Float64Array): number {
   return values.reduce((sum, v) => sum + v, 0);
@@ -73,7 +71,7 @@ function sumOf(values: Float64Array): number {
 
 function reduce(op: Operator<ReduceAttrs>, x: Tensor, options: ReduceOptions): Tensor {
   const axes = normaliseAxes(op.name, options.axes, x.shape.length);
-  if (axes.length === 0 && op !== l2NormOp) return x;
+  if (axes.length === 0 && op !== l2NormOp && op !== sumSquaresOp) return x;
   return apply1(op, [x], { axes, keepDims: options.keepDims ?? false });
 }
 
@@ -84,37 +82,47 @@ function repeats(source: Tensor, shape: Shape, axes: readonly number[]): number 
 
 /** The sum over axes. */
 export function reduceSum(x: Tensor, options: ReduceOptions = {}): Tensor {
+  const scaled = asScaled(x);
+  if (scaled) return mul(reduceSum(scaled.tensor, options), scaled.factor);
   const source = expandSource(x);
-  if (!source) return reduce(reduceSumOp, x, options);
+  if (!source) {
+    const root = squared(x);
+    return root ? reduce(sumSquaresOp, root, options) : reduce(reduceSumOp, x, options);
+  }
   const axes = normaliseAxes('reduceSum', options.axes, x.shape.length);
   const small = mul(reduce(reduceSumOp, source, { ...options, axes }), repeats(source, x.shape, axes));
   return expand(small, reducedShape(x.shape, axes, options.keepDims ?? false));
 }
 
-/** The mean over axes. */
+/** What a tensor is the square of. */
+function squared(x: Tensor): Tensor | undefined {
+  const [a, b] = x.node.inputs;
+  return x.node.op === (mulOp as Operator) && a === b ? a : undefined;
+}
+
+/** The mean over axes: a sum whose factor can meet others. */
 export function reduceMean(x: Tensor, options: ReduceOptions = {}): Tensor {
-  return ofRepeats(reduceMeanOp, x, options);
+  const axes = normaliseAxes('reduceMean', options.axes, x.shape.length);
+  const count = sizeOf(axes.map(axis => x.shape[axis]));
+  if (count === 0)
+    fail(
+      `reduceMean: ${showShape(x.shape)} has no values along the axes ${axes.join(', ')}: at least 1 is needed`,
+    );
+  return mul(reduceSum(x, { ...options, axes }), 1 / count);
 }
 
 /** The largest value over axes; ties share the derivative evenly. */
 export function reduceMax(x: Tensor, options: ReduceOptions = {}): Tensor {
-  return ofRepeats(reduceMaxOp, x, options);
+  const source = expandSource(x);
+  if (!source) return reduce(reduceMaxOp, x, options);
+  const axes = normaliseAxes('reduceMax', options.axes, x.shape.length);
+  const small = reduce(reduceMaxOp, source, { ...options, axes });
+  return expand(small, reducedShape(x.shape, axes, options.keepDims ?? false));
 }
 
 /** √(sum of squares) over axes; its derivative at 0 is 0. */
 export function l2Norm(x: Tensor, options: ReduceOptions = {}): Tensor {
   return reduce(l2NormOp, x, options);
-}
-
-/** Mean and max do not change when their values are repeated. */
-function ofRepeats(op: Operator<ReduceAttrs>, x: Tensor, options: ReduceOptions): Tensor {
-  const source = expandSource(x);
-  if (!source) return reduce(op, x, options);
-  const axes = normaliseAxes(op.name, options.axes, x.shape.length);
-  return expand(
-    reduce(op, source, { ...options, axes }),
-    reducedShape(x.shape, axes, options.keepDims ?? false),
-  );
 }
 
 function reduceDense(x: Dense, axes: readonly number[], fold: Fold): Float64Array {

@@ -1,0 +1,12 @@
+/** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
+const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  engine: () => import('./engine.ts'),
+};
+
+const name = process.argv[2] ?? '';
+const load = benches[name];
+if (!load) {
+  process.stderr.write(`bench '${name}' is unknown: use ${Object.keys(benches).join(', ')}\n`);
+  process.exit(2);
+}
+await (await load()).run();
