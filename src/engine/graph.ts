@@ -174,6 +174,7 @@ export class Graph {
   }
 
   #add<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A): readonly Tensor[] {
+    this.#refuseIfClosed(op.name);
     const types = op.infer(inputs, attrs);
     const folded = foldConstants(this, op, inputs, attrs, types);
     if (folded) return folded;
@@ -185,9 +186,13 @@ export class Graph {
     return node.outputs;
   }
 
-  #append<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A, types: readonly TensorType[]): Node<A> {
+  #refuseIfClosed(what: string): void {
     if (this.closed)
-      fail(`${op.name}: the loop body is finished: use what the loop returns instead of its inner tensors`);
+      fail(`${what}: the loop body is finished: use what the loop returns instead of its inner tensors`);
+  }
+
+  #append<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A, types: readonly TensorType[]): Node<A> {
+    this.#refuseIfClosed(op.name);
     const node: Node<A> = { op, inputs, attrs, outputs: [], graph: this };
     this.addOutputs(node, types);
     this.nodes.push(node as Node);

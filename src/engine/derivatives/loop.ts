@@ -8,7 +8,15 @@
 import { apply, type Graph, type Node, type Tensor } from '../graph.ts';
 import { add, expand, sub } from '../ops/elementwise.ts';
 import { gather } from '../ops/gather.ts';
-import { addLoop, addScans, captures, innermost, isLoop, type LoopAttrs } from '../ops/loop.ts';
+import {
+  addLoop,
+  addScans,
+  captures,
+  innermost,
+  isLoop,
+  type LoopAttrs,
+  valueCaptures,
+} from '../ops/loop.ts';
 import { zerosLike } from './table.ts';
 
 /** Derivatives by `leaves` of a loss whose derivatives by other tensors are given; undefined where it has none. */
@@ -28,7 +36,7 @@ export function loopDerivative(
   const carried = carriedIn.length;
   const iterations = outputs[carried];
   const scanGrads = scans.map((_, i) => grads[carried + 1 + i]);
-  const outer = captures(node);
+  const outer = valueCaptures(node);
   const saved = addScans(node, carriedIn);
 
   const floatCarried = [...carriedIn.keys()].filter(i => carriedIn[i].dtype === 'float32');
@@ -48,13 +56,12 @@ export function loopDerivative(
     carriedIn.forEach((t, i) => {
       known.set(t, before[i]);
     });
-    const seedsHere: { of: Tensor; grad: Tensor }[] = [];
-    floatCarried.forEach((i, k) => {
-      seedsHere.push({ of: replay(carriedOut[i], known, attrs.body), grad: byCarried[k] });
-    });
-    scanGrads.forEach((g, i) => {
-      if (g) seedsHere.push({ of: replay(scans[i], known, attrs.body), grad: gather(g, iteration) });
-    });
+    const used = [...scans.keys()].filter(i => scanGrads[i]);
+    replay([...floatCarried.map(i => carriedOut[i]), ...used.map(i => scans[i])], known, attrs.body);
+    const seedsHere = [
+      ...floatCarried.map((i, k) => ({ of: known.get(carriedOut[i]) ?? carriedOut[i], grad: byCarried[k] })),
+      ...used.map(i => ({ of: known.get(scans[i]) ?? scans[i], grad: gather(scanGrads[i]!, iteration) })),
+    ];
     const leaves = [...floatCarried.map(i => before[i]), ...floatOuter.map(i => outer[i])];
     const found = backpropagate(seedsHere, leaves);
     return {
@@ -84,42 +91,50 @@ function zerosIn(graph: Graph, like: Tensor): Tensor {
   return expand(graph.constant(0, [], like.dtype), like.shape);
 }
 
-/** A tensor of a loop's body computed anew from other values of what is `known`; tensors from outside stay. */
-function replay(tensor: Tensor, known: Map<Tensor, Tensor>, body: Graph): Tensor {
-  const done = known.get(tensor);
-  if (done) return done;
-  if (!tensor.node.graph.sees(body)) return tensor;
-  const { node } = tensor;
-  const outputs = isLoop(node)
-    ? replayLoop(node, known, body)
-    : apply(
-        node.op,
-        node.inputs.map(t => replay(t, known, body)),
-        node.attrs,
-      );
-  node.outputs.forEach((t, i) => {
-    known.set(t, outputs[i]);
-  });
-  return outputs[tensor.index];
+/**
+ * Computes tensors of a loop's body anew from other values of what is `known`, to which it adds them; tensors from
+ * outside stay. Goes by the order in which nodes were made, since a body can be deeper than the call stack.
+ */
+function replay(wanted: readonly Tensor[], known: Map<Tensor, Tensor>, body: Graph): void {
+  const needed = new Set<Node>();
+  const stack = [...wanted];
+  while (stack.length > 0) {
+    const tensor = stack.pop()!;
+    const { node } = tensor;
+    if (node.graph !== body || known.has(tensor) || needed.has(node)) continue;
+    needed.add(node);
+    stack.push(...(isLoop(node) ? [...node.inputs, ...captures(node)] : node.inputs));
+  }
+  const now = (t: Tensor): Tensor => known.get(t) ?? t;
+  for (const node of body.nodes) {
+    if (!needed.has(node)) continue;
+    const outputs = isLoop(node) ? replayLoop(node, known) : apply(node.op, node.inputs.map(now), node.attrs);
+    node.outputs.forEach((t, i) => {
+      known.set(t, outputs[i]);
+    });
+  }
 }
 
-function replayLoop(node: Node<LoopAttrs>, known: Map<Tensor, Tensor>, body: Graph): readonly Tensor[] {
+function replayLoop(node: Node<LoopAttrs>, known: ReadonlyMap<Tensor, Tensor>): readonly Tensor[] {
   const { attrs } = node;
-  const inputs = node.inputs.map(t => replay(t, known, body));
+  const now = (t: Tensor): Tensor => known.get(t) ?? t;
+  const inputs = node.inputs.map(now);
   const [count, initial] = attrs.tripsAsInput ? [inputs[0], inputs.slice(1)] : [undefined, inputs];
-  const outer = captures(node).map(t => replay(t, known, body));
   const trips = count ? { count, atMost: attrs.maxTrips } : { atMost: attrs.maxTrips };
-  return addLoop(innermost([...inputs, ...outer]), trips, initial, (iteration, carried) => {
+  const parent = innermost([...inputs, ...captures(node).map(now)]);
+  return addLoop(parent, trips, initial, (iteration, carried) => {
     const inner = new Map(known);
     inner.set(attrs.iteration, iteration);
     attrs.carriedIn.forEach((t, i) => {
       inner.set(t, carried[i]);
     });
-    const again = (t: Tensor): Tensor => replay(t, inner, body);
+    const results = [...attrs.carriedOut, ...attrs.scans, ...(attrs.goOn ? [attrs.goOn] : [])];
+    replay(results, inner, attrs.body);
+    const then = (t: Tensor): Tensor => inner.get(t) ?? t;
     return {
-      carried: attrs.carriedOut.map(again),
-      scans: attrs.scans.map(again),
-      goOn: attrs.goOn && again(attrs.goOn),
+      carried: attrs.carriedOut.map(then),
+      scans: attrs.scans.map(then),
+      goOn: attrs.goOn && then(attrs.goOn),
     };
   }).node.outputs;
 }

@@ -16,8 +16,10 @@ import {
   expand,
   greater,
   greaterEqual,
+  less,
   lessEqual,
   log,
+  max,
   mul,
   neg,
   pow,
@@ -80,14 +82,17 @@ derive(elementwise.divOp, ({ inputs: [a, b], outputs: [y] }, g) => {
 derive(elementwise.powOp, ({ inputs: [a, b], outputs: [y] }, g) => {
   // Where the base is not positive, the derivative by the exponent is taken as 0: log would make it NaN.
   const logA = log(where(greater(a, 0), a, 1));
-  return [sumTo(mul(g, mul(b, pow(a, sub(b, 1)))), a.shape), sumTo(mul(g, mul(y, logA)), b.shape)];
+  // x⁰ is 1 everywhere, also at 0.
+  const byA = where(equal(b, 0), 0, mul(b, pow(a, sub(b, 1))));
+  return [sumTo(mul(g, byA), a.shape), sumTo(mul(g, mul(y, logA)), b.shape)];
 });
 derive(elementwise.minOp, ({ inputs: [a, b] }, g) => choose(lessEqual(a, b), g, a, b));
 derive(elementwise.maxOp, ({ inputs: [a, b] }, g) => choose(greaterEqual(a, b), g, a, b));
 derive(elementwise.clipOp, ({ inputs: [x, lo, hi], outputs: [y] }, g) => [
   where(equal(x, y), g, 0),
-  reduceSum(where(and(equal(y, lo), elementwise.less(x, lo)), g, 0)),
-  reduceSum(where(and(equal(y, hi), greater(x, hi)), g, 0)),
+  // The upper bound wins where the bounds cross.
+  reduceSum(where(and(less(x, lo), lessEqual(lo, hi)), g, 0)),
+  reduceSum(where(greater(max(x, lo), hi), g, 0)),
 ]);
 derive(elementwise.whereOp, ({ inputs: [condition, a, b] }, g) => [undefined, ...choose(condition, g, a, b)]);
 

@@ -289,6 +289,7 @@ export function pow(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('pow', a, b);
   requireFloat('pow', x);
   const exponent = y.shape.length === 0 ? constantScalar(y) : undefined;
+  if (exponent === 0) return expand(x.node.graph.constant(1), x.shape);
   if (exponent === 1) return x;
   if (exponent === 2) return mul(x, x);
   if (exponent === 0.5) return sqrt(x);
@@ -411,6 +412,8 @@ export function where(condition: Tensor, a: Operand, b: Operand): Tensor {
   const known = constantScalar(condition);
   const chosen = known === undefined ? undefined : known ? x : y;
   if (chosen && x.dtype === y.dtype) return expand(chosen, jointShape([condition, x, y]));
+  // ONNX Runtime chooses between numbers only.
+  if (x.dtype === 'bool' && y.dtype === 'bool') return or(and(condition, x), and(not(condition), y));
   const yes = scalarOf(x);
   if (yes !== undefined && Number.isFinite(yes) && scalarOf(y) === 0 && x.dtype === 'float32') {
     // A mask: cast is a quarter of where's price, and the factor can meet others.

@@ -74,7 +74,7 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
   let factors: number[] = [];
   const { trips } = options;
   const { node } = addLoop(
-    innermost([...carried, ...building.slice(-1)]),
+    parentOf(carried),
     typeof trips === 'number' ? { atMost: trips } : trips,
     carried,
     (iteration, values) => {
@@ -112,6 +112,12 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
   };
 }
 
+/** The graph that a loop over these values belongs to: the body under construction, if it sees them, or their own. */
+function parentOf(carried: readonly Tensor[]): Graph {
+  const body = building.at(-1);
+  return body && carried.every(t => body.sees(t.node.graph)) ? body : innermost(carried);
+}
+
 /** The innermost of the graphs that tensors belong to. */
 export function innermost(members: readonly (Tensor | Graph)[]): Graph {
   const graphs = members.map(member => (member instanceof Graph ? member : member.node.graph));
@@ -134,6 +140,14 @@ export function addLoop(
     fail(`loop: trips is ${atMost}: a whole number of at least 1 is needed`);
   if (count && (count.dtype !== 'int64' || count.shape.length !== 0)) {
     fail(`loop: the trip count is ${count.dtype} ${showShape(count.shape)}: an int64 scalar is needed`);
+  }
+  for (const t of count ? [count, ...initial] : initial) {
+    if (!parent.sees(t.node.graph)) {
+      fail('loop: carried values and trip count belong to different graphs: build both in one Graph');
+    }
+  }
+  if (parent.closed) {
+    fail('loop: the loop body is finished: use what the loop returns instead of its inner tensors');
   }
   const body = new Graph(parent);
   const iteration = body.input('iteration', [], 'int64', { required: false });
@@ -197,22 +211,32 @@ export function addScans(node: Node<LoopAttrs>, values: readonly Tensor[]): Tens
   return values.map(t => node.outputs[carriedOut.length + 1 + scans.indexOf(t)]);
 }
 
-/** The tensors from outside that a loop's body computes with. */
-export function captures(node: Node<LoopAttrs>): Tensor[] {
-  const { body, carriedOut, scans, goOn } = node.attrs;
+/** The tensors from outside that a loop's body computes `results` with; all that it computes, unless told. */
+export function captures(node: Node<LoopAttrs>, results = bodyResults(node.attrs)): Tensor[] {
+  const { body } = node.attrs;
   const found = new Set<Tensor>();
   const seen = new Set<Tensor>();
-  const visit = (t: Tensor): void => {
-    if (seen.has(t)) return;
+  const stack = [...results];
+  while (stack.length > 0) {
+    const t = stack.pop()!;
+    if (seen.has(t)) continue;
     seen.add(t);
     if (!t.node.graph.sees(body)) found.add(t);
-    else operandsOf(t.node).forEach(visit);
-  };
-  [...carriedOut, ...scans, ...(goOn ? [goOn] : [])].forEach(visit);
+    else stack.push(...(isLoop(t.node) ? [...t.node.inputs, ...captures(t.node)] : t.node.inputs));
+  }
   return [...found];
 }
 
-/** Everything a node computes with: its inputs and, for a loop, what its body takes from outside. */
+function bodyResults({ carriedOut, scans, goOn }: LoopAttrs): readonly Tensor[] {
+  return goOn ? [...carriedOut, ...scans, goOn] : [...carriedOut, ...scans];
+}
+
+/** The captures that its values depend on, and not only when it ends. */
+export function valueCaptures(node: Node<LoopAttrs>): Tensor[] {
+  return captures(node, [...node.attrs.carriedOut, ...node.attrs.scans]);
+}
+
+/** What a node's values depend on: its inputs and, for a loop, what its body takes from outside. */
 export function operandsOf(node: Node): readonly Tensor[] {
-  return isLoop(node) ? [...node.inputs, ...captures(node)] : node.inputs;
+  return isLoop(node) ? [...node.inputs, ...valueCaptures(node)] : node.inputs;
 }

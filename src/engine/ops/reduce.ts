@@ -10,7 +10,7 @@ import {
   sizeOf,
   stridesOf,
 } from '../shape.ts';
-import { asScaled, expand, mul, mulOp, requireFloat } from './elementwise.ts';
+import { asScaled, expand, max, mul, mulOp, neg, requireFloat } from './elementwise.ts';
 import { around, expandSource } from './shape.ts';
 
 export interface ReduceAttrs {
@@ -71,7 +71,8 @@ function sumOf(values: Float64Array): number {
 
 function reduce(op: Operator<ReduceAttrs>, x: Tensor, options: ReduceOptions): Tensor {
   const axes = normaliseAxes(op.name, options.axes, x.shape.length);
-  if (axes.length === 0 && op !== l2NormOp && op !== sumSquaresOp) return x;
+  // ONNX reads no axes as all axes.
+  if (axes.length === 0) return op === sumSquaresOp ? mul(x, x) : op === l2NormOp ? max(x, neg(x)) : x;
   return apply1(op, [x], { axes, keepDims: options.keepDims ?? false });
 }
 

@@ -122,7 +122,7 @@ function grow<T extends Typed>(k: Ops<T>, pool: T[], inputs: Inputs<T>, g: Genes
     () => k.neg(value()),
     () => {
       const x = value();
-      return k.neg(k.expand(k.neg(x), [2, ...x.shape].slice(-4) as number[]));
+      return k.neg(k.expand(k.neg(x), wider(x.shape)));
     },
     () => {
       const [x, n] = [value(), g.pick(factors)];
@@ -191,7 +191,7 @@ function grow<T extends Typed>(k: Ops<T>, pool: T[], inputs: Inputs<T>, g: Genes
       const x = value();
       return g.pick([
         () => k.clip(x, -0.5, 0.5),
-        () => k.clip(k.expand(x, [2, ...x.shape].slice(-4) as number[]), -0.5, 2),
+        () => k.clip(k.expand(x, wider(x.shape)), -0.5, 2),
         () => k.clip(x, -1, scalar(k.add(k.mul(x, x), 0.25))),
       ])();
     },
@@ -224,7 +224,7 @@ function grow<T extends Typed>(k: Ops<T>, pool: T[], inputs: Inputs<T>, g: Genes
     },
     () => {
       const x = value();
-      const wide = [2, ...x.shape].slice(-4) as number[];
+      const wide = wider(x.shape);
       const reduce = g.pick([k.reduceSum, k.reduceMean, k.reduceMax]);
       const y = k.expand(x, wide);
       return reduce(g.coin() ? k.mul(y, y) : g.coin() ? k.neg(y) : y, axesOf(y));
@@ -397,6 +397,10 @@ function loops<T extends Typed>(
 
 function size(x: Typed): number {
   return x.shape.reduce((p, q) => p * q, 1);
+}
+
+function wider(shape: readonly number[]): readonly number[] {
+  return shape.length < 4 ? [2, ...shape] : shape;
 }
 
 function sameShape(a: readonly number[], b: readonly number[]): boolean {

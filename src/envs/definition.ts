@@ -1,0 +1,133 @@
+import type { Env, EnvSpec } from './env.ts';
+import { EnvError, errorCode, fail, messageOf, show } from './errors.ts';
+import { type OptionSchemas, type OptionValues, resolveOptions, schemaProblem } from './options.ts';
+import { isSpace } from './spaces.ts';
+import { guard } from './wrappers/guard.ts';
+import { timeLimit } from './wrappers/time-limit.ts';
+
+/** How to make an environment, and what is known of it before it is made. */
+export interface EnvDefinition<O extends OptionValues = OptionValues> {
+  /** A name with a version, `CartPole-v1`, or without (then `version` counts, 0 unless given). */
+  readonly id: string;
+  /** Goes up when results are no longer comparable with the version before. */
+  readonly version?: number;
+  /** Other names; case, `-` and `_` never matter, and a name without a version means the newest. */
+  readonly aliases?: readonly string[];
+  /** A sentence for lists. */
+  readonly description: string;
+  readonly options?: OptionSchemas<O>;
+  /** Steps after which an episode is truncated; null for never. `makeEnv(id, { maxEpisodeSteps })` overrides it. */
+  readonly maxEpisodeSteps: number | null;
+  /** The mean return from which the task counts as solved. */
+  readonly rewardThreshold?: number;
+  /** Makes the environment without time limit and checks; `createEnv` adds those. */
+  make(options: O): Env;
+}
+
+/** The options that one may pass when making an environment: its own, and the time limit. */
+export type MakeOptions<O extends OptionValues = OptionValues> = Partial<O> & {
+  readonly maxEpisodeSteps?: number | null;
+};
+
+/** An environment that knows where it comes from. */
+export type MadeEnv = Env & { readonly spec: EnvSpec };
+
+const ID = /^(?<name>[A-Za-z][\w.-]*?)-v(?<version>\d{1,6})$/;
+const NAME = /^[A-Za-z][\w.-]*$/;
+
+/** Checks a definition and gives its types; the default export of a user's file. */
+export function defineEnv<O extends OptionValues = Record<never, never>>(definition: EnvDefinition<O>): EnvDefinition<O> {
+  const problem = definitionProblem(definition);
+  if (problem) fail('definition-invalid', problem);
+  return definition;
+}
+
+/** What is wrong with a would-be definition, if anything. */
+export function definitionProblem(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null)
+    return `${show(value)} is not an environment definition: pass defineEnv({ id, description, maxEpisodeSteps, make })`;
+  const { id, version, make, description, options, maxEpisodeSteps, aliases, rewardThreshold } =
+    value as Partial<EnvDefinition>;
+  if (typeof id !== 'string' || !NAME.test(id)) return `the id ${show(id)} is not a name such as MyEnv-v0`;
+  const where = `environment ${id}`;
+  if (version !== undefined && (!Number.isInteger(version) || version < 0 || version > 999_999))
+    return `${where}: the version ${show(version)} is not a whole number such as 0`;
+  const inId = ID.exec(id)?.groups?.version;
+  if (inId !== undefined && version !== undefined && Number(inId) !== version)
+    return `${where}: the id says version ${inId}, the field ${version}: leave one out`;
+  if (typeof make !== 'function') return `${where}: make is ${show(make)}, not a function that returns an environment`;
+  if (typeof description !== 'string' || description.trim() === '') return `${where} needs a description: a sentence`;
+  if (maxEpisodeSteps !== null && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps! >= 1))
+    return `${where}: maxEpisodeSteps ${show(maxEpisodeSteps)} is not a whole number of at least 1: try 1000, or null for no limit`;
+  if (rewardThreshold !== undefined && !Number.isFinite(rewardThreshold))
+    return `${where}: rewardThreshold ${show(rewardThreshold)} is not a finite number`;
+  if (aliases !== undefined && !(Array.isArray(aliases) && aliases.every(alias => typeof alias === 'string')))
+    return `${where}: aliases ${show(aliases)} is not a list of names`;
+  if (options !== undefined) {
+    if (typeof options !== 'object' || options === null) return `${where}: options ${show(options)} is not an object`;
+    if (Object.hasOwn(options, 'maxEpisodeSteps'))
+      return `${where}: the option maxEpisodeSteps exists for every environment: give the field instead`;
+    const problem = schemaProblem(options);
+    if (problem) return `${where}: ${problem}`;
+  }
+  return undefined;
+}
+
+/** `CartPole-v1` in its parts. */
+export function identify(definition: Pick<EnvDefinition, 'id' | 'version'>): { id: string; name: string; version: number } {
+  const match = ID.exec(definition.id)?.groups;
+  const name = match?.name ?? definition.id;
+  const version = match ? Number(match.version) : (definition.version ?? 0);
+  return { id: `${name}-v${version}`, name, version };
+}
+
+/** Makes an environment from its definition: options checked, time limit and checks of every call added. */
+export function createEnv<O extends OptionValues>(
+  definition: EnvDefinition<O>,
+  options: MakeOptions<O> = {} as MakeOptions<O>,
+  file: string | null = null,
+): MadeEnv {
+  const problem = definitionProblem(definition);
+  if (problem) fail('definition-invalid', problem);
+  const { id, version } = identify(definition);
+  const { maxEpisodeSteps = definition.maxEpisodeSteps, ...own } = options;
+  if (maxEpisodeSteps !== null && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps >= 1)) {
+    fail(
+      'option-invalid',
+      `${id}: option maxEpisodeSteps is ${show(maxEpisodeSteps)}, not a whole number of at least 1: try ${definition.maxEpisodeSteps ?? 1000}, or null for no limit`,
+    );
+  }
+  const values = resolveOptions(id, (definition.options ?? {}) as OptionSchemas, own);
+  let env: Env;
+  try {
+    env = definition.make(values as O);
+  } catch (error) {
+    throw new EnvError(errorCode(error) ?? 'env-threw', `${id} could not be made: ${messageOf(error)}`, { cause: error });
+  }
+  checkMade(id, env);
+  const spec: EnvSpec = {
+    id,
+    version,
+    options: values,
+    maxEpisodeSteps,
+    rewardThreshold: definition.rewardThreshold ?? null,
+    file,
+  };
+  return guard(maxEpisodeSteps === null ? env : timeLimit(env, maxEpisodeSteps), spec);
+}
+
+function checkMade(id: string, env: Env): void {
+  const made = env as Partial<Env> | null | undefined;
+  for (const method of ['reset', 'step', 'state', 'restore'] as const) {
+    if (typeof made?.[method] !== 'function') {
+      fail('definition-invalid', `${id}: make returned ${made === env && made ? `an object without ${method}()` : show(made)}: return simulation({ … }), or an Env`);
+    }
+  }
+  for (const space of ['observationSpace', 'actionSpace'] as const) {
+    if (!isSpace(made?.[space]))
+      fail('definition-invalid', `${id}: ${space} is ${show(made?.[space])}, not a space: use box, discrete, …`);
+  }
+  const terms = made?.rewardTerms;
+  if (!Array.isArray(terms) || new Set(terms).size !== terms.length || terms.some(name => typeof name !== 'string'))
+    fail('definition-invalid', `${id}: rewardTerms ${show(terms)} is not a list of distinct names: use [] for none`);
+}

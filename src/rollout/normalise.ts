@@ -1,0 +1,128 @@
+/** Running normalisation of observations and rewards. Its state is part of a checkpoint: a policy is nothing without it. */
+
+export interface MomentsState {
+  readonly count: number;
+  readonly mean: readonly number[];
+  /** Sum of squared deviations from the mean. */
+  readonly m2: readonly number[];
+}
+
+/** Mean and variance of a stream of vectors (Chan et al.'s parallel update; exact whatever the batches are). */
+export class RunningMoments {
+  readonly size: number;
+  count = 0;
+  readonly mean: Float64Array;
+  readonly #m2: Float64Array;
+
+  constructor(size: number) {
+    this.size = size;
+    this.mean = new Float64Array(size);
+    this.#m2 = new Float64Array(size);
+  }
+
+  /** Takes in rows of `size` values. */
+  update(rows: Float32Array | Float64Array): void {
+    const { size, mean } = this;
+    const m2 = this.#m2;
+    for (let offset = 0; offset < rows.length; offset += size) {
+      this.count++;
+      for (let i = 0; i < size; i++) {
+        const delta = rows[offset + i] - mean[i];
+        mean[i] += delta / this.count;
+        m2[i] += delta * (rows[offset + i] - mean[i]);
+      }
+    }
+  }
+
+  /** Population variance; 1 before anything was seen, so that normalising changes nothing. */
+  variance(i: number): number {
+    return this.count > 0 ? this.#m2[i] / this.count : 1;
+  }
+
+  state(): MomentsState {
+    return { count: this.count, mean: [...this.mean], m2: [...this.#m2] };
+  }
+
+  restore({ count, mean, m2 }: MomentsState): void {
+    if (mean.length !== this.size || m2.length !== this.size) {
+      throw new RangeError(`normaliser: the state is for ${mean.length} values, this one has ${this.size}`);
+    }
+    this.count = count;
+    this.mean.set(mean);
+    this.#m2.set(m2);
+  }
+}
+
+const EPSILON = 1e-8;
+
+/** Observations to mean 0 and variance 1, held within ±clip. */
+export class ObservationNormaliser {
+  readonly moments: RunningMoments;
+  readonly clip: number;
+
+  constructor(size: number, clip = 10) {
+    this.moments = new RunningMoments(size);
+    this.clip = clip;
+  }
+
+  /** What normalising multiplies by after it has subtracted the mean. */
+  scales(): Float64Array {
+    return Float64Array.from(this.moments.mean, (_, i) => 1 / Math.sqrt(this.moments.variance(i) + EPSILON));
+  }
+
+  /** Normalises rows from `raw` into `out`. */
+  apply(raw: Float32Array, out: Float32Array): void {
+    const { size, mean } = this.moments;
+    for (let i = 0; i < size; i++) {
+      const scale = 1 / Math.sqrt(this.moments.variance(i) + EPSILON);
+      for (let at = i; at < raw.length; at += size) {
+        out[at] = Math.min(this.clip, Math.max(-this.clip, (raw[at] - mean[i]) * scale));
+      }
+    }
+  }
+}
+
+export interface RewardNormaliserState {
+  readonly moments: MomentsState;
+  readonly returns: readonly number[];
+}
+
+/** Rewards divided by the running std of the discounted return, held within ±clip; the mean stays, as it has meaning. */
+export class RewardNormaliser {
+  readonly #moments = new RunningMoments(1);
+  readonly #returns: Float64Array;
+  readonly #gamma: number;
+  readonly #clip: number;
+
+  constructor(envs: number, gamma: number, clip = 10) {
+    this.#returns = new Float64Array(envs);
+    this.#gamma = gamma;
+    this.#clip = clip;
+  }
+
+  /** Takes in one reward of each environment and normalises them into `out`; `done` starts a new episode. */
+  apply(rewards: Float32Array | Float64Array, done: Uint8Array, out: Float32Array): void {
+    const returns = this.#returns;
+    for (let n = 0; n < returns.length; n++) returns[n] = returns[n] * this.#gamma + rewards[n];
+    this.#moments.update(returns);
+    const scale = 1 / Math.sqrt(this.#moments.variance(0) + EPSILON);
+    for (let n = 0; n < returns.length; n++) {
+      out[n] = Math.min(this.#clip, Math.max(-this.#clip, rewards[n] * scale));
+      if (done[n]) returns[n] = 0;
+    }
+  }
+
+  state(): RewardNormaliserState {
+    return { moments: this.#moments.state(), returns: [...this.#returns] };
+  }
+
+  restore({ moments, returns }: RewardNormaliserState): void {
+    if (returns.length !== this.#returns.length) {
+      throw new RangeError(
+        `reward normaliser: the state is for ${returns.length} environments, this one has ${this.#returns.length}`,
+      );
+    }
+    this.#moments.restore(moments);
+    this.#returns.set(returns);
+  }
+}
