@@ -28,8 +28,8 @@ export function gptStep(options: GptOptions, batch: number, length: number): Gra
   model.specs.forEach(({ name, shape }, i) => {
     const state = { params: params[i], m: g.input(`m.${name}`, shape), v: g.input(`v.${name}`, shape) };
     const weightDecay = shape.length > 1 ? 0.1 : 0;
-    const step = { gradient: gradients[i], gradientScale: scale, learningRate, corrections };
-    const next = adam(state, step, { weightDecay });
+    const step = { gradient: gradients[i], gradientScale: scale, learningRate, corrections, weightDecay };
+    const next = adam(state, step);
     g.output(`new.${name}`, next.params);
     g.output(`new.m.${name}`, next.m);
     g.output(`new.v.${name}`, next.v);

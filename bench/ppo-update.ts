@@ -26,7 +26,7 @@ import {
   sub,
   type Tensor,
 } from '../src/engine/index.ts';
-import { adam, adamCorrections, clipScale, mlp, parameters } from '../src/nn/index.ts';
+import { adam, adamCorrections, clipScale, correctionsAt, mlp, parameters } from '../src/nn/index.ts';
 import { constant } from '../src/nn/initialise.ts';
 
 export const sizes = { samples: 2048, batch: 64, epochs: 10, observation: 27, action: 8, hidden: 64 };
@@ -55,7 +55,6 @@ export function ppoUpdate(): Graph {
   const stepsDone = g.input('stepsDone', []);
   const learningRate = g.input('learningRate', []);
   const klLimit = g.input('klLimit', []);
-  const adamOptions = { epsilon: 1e-5 };
 
   // What depends on the data alone is computed for all minibatches at once, before the loop.
   const rows = gather(rollout, order); // (steps, batch, width)
@@ -66,8 +65,8 @@ export function ppoUpdate(): Graph {
   const oldVariance = exp(mul(oldLogStd, 2));
   const klOffset = add(reduceSum(oldLogStd), action / 2);
   const counts = add(g.constant(Float64Array.from({ length: steps }, (_, i) => i + 1)), stepsDone);
-  const corrections = adamCorrections(counts, adamOptions); // (steps) each
-  const stepSizes = mul(corrections.rate, learningRate);
+  const corrections = adamCorrections(counts, { epsilon: 1e-5 }); // (steps) each
+  const schedule = { ...corrections, rate: mul(corrections.rate, learningRate) };
 
   /** Loss, its derivative and the KL of a minibatch under these parameters. */
   function look(flat: Tensor, index: Tensor) {
@@ -92,11 +91,11 @@ export function ppoUpdate(): Graph {
     const [gradient] = grad(loss, [flat]);
     const { scale, norm } = clipScale(gradient, 0.5 * batch);
 
-    // Exact KL(old || new), mean over the minibatch, up to what the old policy alone contributes.
+    // Exact KL(old || new), mean over the minibatch.
     const shift = mul(sub(oldMean, mean), invStd);
     const spread = reduceSum(mul(oldVariance, mul(invStd, invStd)));
-    const kl = add(add(mul(reduceSum(mul(shift, shift)), 1 / batch), spread), sumLogStd);
-    const goOn = lessEqual(kl, add(klLimit, klOffset));
+    const kl = add(add(mul(reduceSum(mul(shift, shift)), 1 / batch), spread), sub(sumLogStd, klOffset));
+    const goOn = lessEqual(kl, klLimit);
     const metrics = {
       policyLoss: mul(gain, -1 / batch),
       valueLoss: mul(squares, 1 / batch),
@@ -112,20 +111,13 @@ export function ppoUpdate(): Graph {
     body({ iteration, carry }) {
       const { gradient, gradientScale, goOn, metrics } = look(carry.params, iteration);
       // Past the limit the step is not taken and the loop ends: the last good minibatch stands.
-      const next = adam(
-        carry,
-        {
-          gradient,
-          gradientScale,
-          learningRate: 1,
-          corrections: {
-            rate: gather(stepSizes, iteration),
-            epsilon: gather(corrections.epsilon, iteration),
-          },
-          apply: goOn,
-        },
-        adamOptions,
-      );
+      const next = adam(carry, {
+        gradient,
+        gradientScale,
+        learningRate: 1,
+        corrections: correctionsAt(schedule, iteration),
+        apply: goOn,
+      });
       return { carry: { ...next }, scan: metrics, goOn };
     },
   });
@@ -134,7 +126,7 @@ export function ppoUpdate(): Graph {
   g.output('newV', result.carry.v);
   g.output('policyLoss', result.scan.policyLoss);
   g.output('valueLoss', result.scan.valueLoss);
-  g.output('kl', sub(result.scan.kl, klOffset));
+  g.output('kl', result.scan.kl);
   g.output('norm', result.scan.norm);
   g.output('iterations', result.iterations);
   return g;

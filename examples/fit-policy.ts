@@ -19,7 +19,7 @@ import {
   sub,
 } from '../src/engine/index.ts';
 import { categorical } from '../src/kl/index.ts';
-import { adam, adamCorrections, clipScale, mlp, parameters } from '../src/nn/index.ts';
+import { adam, adamCorrections, clipScale, correctionsAt, mlp, parameters } from '../src/nn/index.ts';
 import { Rng } from '../src/random/index.ts';
 
 const [samples, batch, epochs, actions] = [1024, 128, 4, 4];
@@ -63,15 +63,11 @@ const learnt = loop({
     const goOn = lessEqual(kl, klLimit);
     const [gradient] = grad(mul(gain, -1), [carry.params]);
     const { scale } = clipScale(gradient, 0.5);
-    const picked = {
-      rate: gather(corrections.rate, iteration),
-      epsilon: gather(corrections.epsilon, iteration),
-    };
     const next = adam(carry, {
       gradient,
       gradientScale: scale,
       learningRate: 3e-3,
-      corrections: picked,
+      corrections: correctionsAt(corrections, iteration),
       apply: goOn,
     });
     return { carry: { ...next }, goOn };

@@ -46,7 +46,7 @@ import {
 } from '../engine/index.ts';
 import { guard } from '../kl/guard.ts';
 import { k1Graph, k3Graph, LOG_RATIO_LIMIT } from '../kl/index.ts';
-import { adam, adamCorrections, clipScale, ratesByGroup } from '../nn/index.ts';
+import { adam, adamCorrections, clipScale, correctionsAt, ratesByGroup } from '../nn/index.ts';
 import type { ActorCritic } from './actor-critic.ts';
 import type { PpoConfig } from './ppo-config.ts';
 
@@ -185,8 +185,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   const share = config.normaliseAdvantages ? normalised(advantage) : advantage;
   const pieces = concat([packed, share], 2);
   const counts = add(g.constant(Float64Array.from({ length: trips }, (_, i) => i)), stepsDone); // (trips)
-  const adamOptions = { epsilon: config.adamEpsilon };
-  const corrections = adamCorrections(add(counts, 1), adamOptions);
+  const corrections = adamCorrections(add(counts, 1), { epsilon: config.adamEpsilon });
   const entropyCoefs = entropyCoefficients(config, counts);
   const refCoefs = hasReference ? referenceCoefficients(config, counts) : undefined;
   const [ratioMin, ratioMax] = [sub(1, clipRange), add(1, clipRange)];
@@ -219,11 +218,10 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const klRef = refParams ? reduceMean(distribution.graph.kl(policy, refParams)) : undefined;
       if (klRef && refCoefs) loss = add(loss, mul(klRef, gather(refCoefs, iteration)));
 
-      const [raw] = grad(loss, [carry.params]);
-      const { scale, norm } = clipScale(raw, config.gradientClip ?? 1e30);
+      const [gradient] = grad(loss, [carry.params]);
+      const { scale, norm } = clipScale(gradient, config.gradientClip ?? 1e30);
       // Neither NaN nor infinity is less than infinity; the loss is looked at as well, since a clip hides its NaN.
       const finite = less(add(norm, mul(loss, 0)), Number.POSITIVE_INFINITY);
-      const gradient = where(finite, raw, 0);
       const { within, klSum } = withinLimit(config, {
         kl,
         klLimit,
@@ -231,21 +229,14 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
         iteration,
         minibatches,
       });
-      const apply = and(finite, within);
-      const next = adam(
-        carry,
-        {
-          gradient,
-          gradientScale: where(finite, scale, 0),
-          learningRate,
-          corrections: {
-            rate: gather(corrections.rate, iteration),
-            epsilon: gather(corrections.epsilon, iteration),
-          },
-          apply: config.targetKlPer === 'epoch' ? finite : apply,
-        },
-        adamOptions,
-      );
+      const apply = and(finite, config.targetKlPer === 'epoch' ? finite : within);
+      const next = adam(carry, {
+        gradient,
+        gradientScale: scale,
+        learningRate,
+        corrections: correctionsAt(corrections, iteration),
+        apply,
+      });
       const streak = mul(add(carry.streak, 1), cast(not(finite), 'float32'));
       const goOn = and(or(within, not(finite)), less(streak, config.skipLimit));
       return {

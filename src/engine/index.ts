@@ -45,4 +45,4 @@ export { concat, pad, reshape, slice, split, transpose } from './ops/shape.ts';
 export { layerNorm, logSoftmax, softmax } from './ops/softmax.ts';
 export { type CompileOptions, compile, type Device, devices, type Port, type Program } from './program.ts';
 export { saveOnnx } from './save.ts';
-export { type Shape, showShape, sizeOf } from './shape.ts';
+export { checkShape, type Shape, showShape, sizeOf } from './shape.ts';

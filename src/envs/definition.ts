@@ -36,7 +36,9 @@ const ID = /^(?<name>[A-Za-z][\w.-]*?)-v(?<version>\d{1,6})$/;
 const NAME = /^[A-Za-z][\w.-]*$/;
 
 /** Checks a definition and gives its types; the default export of a user's file. */
-export function defineEnv<O extends OptionValues = Record<never, never>>(definition: EnvDefinition<O>): EnvDefinition<O> {
+export function defineEnv<O extends OptionValues = Record<never, never>>(
+  definition: EnvDefinition<O>,
+): EnvDefinition<O> {
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
   return definition;
@@ -55,8 +57,10 @@ export function definitionProblem(value: unknown): string | undefined {
   const inId = ID.exec(id)?.groups?.version;
   if (inId !== undefined && version !== undefined && Number(inId) !== version)
     return `${where}: the id says version ${inId}, the field ${version}: leave one out`;
-  if (typeof make !== 'function') return `${where}: make is ${show(make)}, not a function that returns an environment`;
-  if (typeof description !== 'string' || description.trim() === '') return `${where} needs a description: a sentence`;
+  if (typeof make !== 'function')
+    return `${where}: make is ${show(make)}, not a function that returns an environment`;
+  if (typeof description !== 'string' || description.trim() === '')
+    return `${where} needs a description: a sentence`;
   if (maxEpisodeSteps !== null && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps! >= 1))
     return `${where}: maxEpisodeSteps ${show(maxEpisodeSteps)} is not a whole number of at least 1: try 1000, or null for no limit`;
   if (rewardThreshold !== undefined && !Number.isFinite(rewardThreshold))
@@ -64,7 +68,8 @@ export function definitionProblem(value: unknown): string | undefined {
   if (aliases !== undefined && !(Array.isArray(aliases) && aliases.every(alias => typeof alias === 'string')))
     return `${where}: aliases ${show(aliases)} is not a list of names`;
   if (options !== undefined) {
-    if (typeof options !== 'object' || options === null) return `${where}: options ${show(options)} is not an object`;
+    if (typeof options !== 'object' || options === null)
+      return `${where}: options ${show(options)} is not an object`;
     if (Object.hasOwn(options, 'maxEpisodeSteps'))
       return `${where}: the option maxEpisodeSteps exists for every environment: give the field instead`;
     const problem = schemaProblem(options);
@@ -74,7 +79,11 @@ export function definitionProblem(value: unknown): string | undefined {
 }
 
 /** `CartPole-v1` in its parts. */
-export function identify(definition: Pick<EnvDefinition, 'id' | 'version'>): { id: string; name: string; version: number } {
+export function identify(definition: Pick<EnvDefinition, 'id' | 'version'>): {
+  id: string;
+  name: string;
+  version: number;
+} {
   const match = ID.exec(definition.id)?.groups;
   const name = match?.name ?? definition.id;
   const version = match ? Number(match.version) : (definition.version ?? 0);
@@ -102,7 +111,9 @@ export function createEnv<O extends OptionValues>(
   try {
     env = definition.make(values as O);
   } catch (error) {
-    throw new EnvError(errorCode(error) ?? 'env-threw', `${id} could not be made: ${messageOf(error)}`, { cause: error });
+    throw new EnvError(errorCode(error) ?? 'env-threw', `${id} could not be made: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
   checkMade(id, env);
   const spec: EnvSpec = {
@@ -116,18 +127,28 @@ export function createEnv<O extends OptionValues>(
   return guard(maxEpisodeSteps === null ? env : timeLimit(env, maxEpisodeSteps), spec);
 }
 
-function checkMade(id: string, env: Env): void {
-  const made = env as Partial<Env> | null | undefined;
+function checkMade(id: string, env: unknown): void {
+  const made = (typeof env === 'object' && env !== null ? env : {}) as Partial<Env>;
   for (const method of ['reset', 'step', 'state', 'restore'] as const) {
-    if (typeof made?.[method] !== 'function') {
-      fail('definition-invalid', `${id}: make returned ${made === env && made ? `an object without ${method}()` : show(made)}: return simulation({ … }), or an Env`);
-    }
+    if (typeof made[method] === 'function') continue;
+    const what = made === env ? `an object without ${method}()` : show(env);
+    fail('definition-invalid', `${id}: make returned ${what}: return simulation({ … }), or an Env`);
   }
   for (const space of ['observationSpace', 'actionSpace'] as const) {
-    if (!isSpace(made?.[space]))
-      fail('definition-invalid', `${id}: ${space} is ${show(made?.[space])}, not a space: use box, discrete, …`);
+    if (!isSpace(made[space]))
+      fail(
+        'definition-invalid',
+        `${id}: ${space} is ${show(made[space])}, not a space: use box, discrete, …`,
+      );
   }
-  const terms = made?.rewardTerms;
-  if (!Array.isArray(terms) || new Set(terms).size !== terms.length || terms.some(name => typeof name !== 'string'))
-    fail('definition-invalid', `${id}: rewardTerms ${show(terms)} is not a list of distinct names: use [] for none`);
+  const terms: unknown = made.rewardTerms;
+  if (
+    !Array.isArray(terms) ||
+    new Set(terms).size !== terms.length ||
+    terms.some(name => typeof name !== 'string')
+  )
+    fail(
+      'definition-invalid',
+      `${id}: rewardTerms ${show(terms)} is not a list of distinct names: use [] for none`,
+    );
 }

@@ -58,7 +58,11 @@ function problemOf(schema: OptionSchema, value: unknown): string | undefined {
 /** Problems of the schemas themselves: a default outside its own limits. */
 export function schemaProblem(schemas: OptionSchemas): string | undefined {
   for (const [name, schema] of Object.entries(schemas)) {
-    if (typeof schema !== 'object' || schema === null || !['number', 'boolean', 'string'].includes(typeof schema.default))
+    if (
+      typeof schema !== 'object' ||
+      schema === null ||
+      !['number', 'boolean', 'string'].includes(typeof schema.default)
+    )
       return `option ${name} needs a default that is a number, a boolean or a string`;
     const problem = problemOf(schema, schema.default);
     if (problem) return `option ${name} has the default ${show(schema.default)}, ${problem}`;

@@ -115,7 +115,10 @@ export function fieldsOf(json: unknown, fields: readonly string[], where: string
 /** A saved count: a whole number of at least 0. */
 export function countOf(json: unknown, where: string): number {
   if (typeof json !== 'number' || !Number.isSafeInteger(json) || json < 0) {
-    fail('state-invalid', `${where} is ${show(json)}, not a whole number of at least 0: pass what state() gave`);
+    fail(
+      'state-invalid',
+      `${where} is ${show(json)}, not a whole number of at least 0: pass what state() gave`,
+    );
   }
   return json;
 }
@@ -130,12 +133,16 @@ export function checkAlike(value: unknown, template: unknown, where: string): vo
   const found = kindOf(value);
   if (found === 'null' && typeof template === 'object') return;
   if (found !== wanted) {
-    fail('state-invalid', `${where} is ${show(value)}, ${found}, not ${wanted}: the state is of another version`);
+    fail(
+      'state-invalid',
+      `${where} is ${show(value)}, ${found}, not ${wanted}: the state is of another version`,
+    );
   }
   if (wanted === 'an array') {
     const items = value as unknown[];
     const first = (template as unknown[])[0];
-    if (first !== undefined) items.forEach((item, i) => checkAlike(item, first, `${where}[${i}]`));
+    if (first === undefined) return;
+    for (const [i, item] of items.entries()) checkAlike(item, first, `${where}[${i}]`);
   } else if (wanted === 'an object') {
     const record = fieldsOf(value, Object.keys(template as object), where);
     for (const [key, item] of Object.entries(template as object))
@@ -146,6 +153,7 @@ export function checkAlike(value: unknown, template: unknown, where: string): vo
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
-  if (ArrayBuffer.isView(value)) return `a ${(value as { [Symbol.toStringTag]?: string })[Symbol.toStringTag]}`;
+  if (ArrayBuffer.isView(value))
+    return `a ${(value as { [Symbol.toStringTag]?: string })[Symbol.toStringTag]}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

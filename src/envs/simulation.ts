@@ -16,17 +16,17 @@ export interface Simulation<S extends object> {
   /** A fresh state for a new episode. All randomness comes from `rng`. */
   start(rng: Rng): S;
   /** Writes the observation to `obs`, (obsSize), or returns it, which is simpler and slower. */
-  observe(state: S, obs: Float32Array): ArrayLike<number> | undefined;
+  observe(state: NoInfer<S>, obs: Float32Array): ArrayLike<number> | undefined;
   /**
    * Changes the state and sets `result`, whose fields begin as 0 and false. With `rewardTerms` set those and leave
    * `result.reward` alone: it becomes their sum.
    */
-  step(state: S, action: Float32Array, result: StepResult, rng: Rng): void;
+  step(state: NoInfer<S>, action: Float32Array, result: StepResult, rng: Rng): void;
   /** Only for a state that is not plain data, such as a physics engine's: what to save of it, and back. */
-  save?(state: S): unknown;
-  load?(saved: unknown): S;
+  save?(state: NoInfer<S>): unknown;
+  load?(saved: unknown): NoInfer<S>;
   /** Throws where a restored state cannot be. */
-  check?(state: S): void;
+  check?(state: NoInfer<S>): void;
   close?(): void;
 }
 
@@ -129,7 +129,7 @@ class SimulationEnv<S extends object> implements Env {
     return state;
   }
 
-  #observe(state: S, obs: Float32Array): void {
+  #observe(state: NoInfer<S>, obs: Float32Array): void {
     const returned = this.#sim.observe(state, obs);
     if (returned === undefined) return;
     if (returned.length !== obs.length) {

@@ -104,11 +104,14 @@ export function box(options: BoxOptions): BoxSpace {
   const high = limits('high', options.high ?? most, size);
   const whole = dtype !== 'float32';
   for (let i = 0; i < size; i++) {
-    if (!(low[i]! <= high[i]!)) invalid(`box: low[${i}] ${low[i]} is above high[${i}] ${high[i]}: exchange them`);
+    if (!(low[i]! <= high[i]!))
+      invalid(`box: low[${i}] ${low[i]} is above high[${i}] ${high[i]}: exchange them`);
     if (whole && !(Number.isInteger(low[i]) && Number.isInteger(high[i])))
       invalid(`box: the limits ${low[i]}..${high[i]} of ${dtype} number ${i} must be whole numbers`);
     if (low[i]! < least || high[i]! > most)
-      invalid(`box: the limits ${low[i]}..${high[i]} of number ${i} leave the range ${least}..${most} of ${dtype}`);
+      invalid(
+        `box: the limits ${low[i]}..${high[i]} of number ${i} leave the range ${least}..${most} of ${dtype}`,
+      );
   }
   const firstOutside = (values: ArrayLike<number>, start = 0): number => {
     for (let i = 0; i < size; i++) {
@@ -160,10 +163,13 @@ function limits(name: string, given: number | ArrayLike<number>, size: number): 
   const values = new Float64Array(size);
   if (typeof given === 'number') values.fill(given);
   else if (given === null || typeof given !== 'object' || given.length !== size)
-    invalid(`box: ${name} ${show(given)} has ${given?.length ?? 'no'} numbers, the shape has ${size}: give one for each, or one for all`);
+    invalid(
+      `box: ${name} ${show(given)} has ${given?.length ?? 'no'} numbers, the shape has ${size}: give one for each, or one for all`,
+    );
   else for (let i = 0; i < size; i++) values[i] = given[i]!;
   return values.map((value, i) => {
-    if (Number.isNaN(value) || typeof value !== 'number') invalid(`box: ${name}[${i}] is ${show(value)}: use a number or Infinity`);
+    if (Number.isNaN(value) || typeof value !== 'number')
+      invalid(`box: ${name}[${i}] is ${show(value)}: use a number or Infinity`);
     const rounded = Math.fround(value);
     return Number.isFinite(rounded) ? rounded : Math.sign(rounded) * Number.MAX_VALUE;
   });
@@ -173,7 +179,8 @@ function drawBetween(rng: Rng, low: number, high: number, whole: boolean): numbe
   if (whole) return low + rng.integer(high - low + 1);
   const fromLow = Number.isFinite(low);
   const fromHigh = Number.isFinite(high);
-  if (fromLow && fromHigh) return Math.min(high, Math.max(low, Math.fround(low + (high - low) * rng.uniform())));
+  if (fromLow && fromHigh)
+    return Math.min(high, Math.max(low, Math.fround(low + (high - low) * rng.uniform())));
   if (!fromLow && !fromHigh) return rng.normal();
   const distance = -Math.log(1 - rng.uniform());
   return fromLow ? low + distance : high - distance;
@@ -273,7 +280,8 @@ export function tuple(spaces: readonly Space[]): TupleSpace {
 export function dict(spaces: Readonly<Record<string, Space>>): DictSpace {
   const named: Record<string, Space> = { ...spaces };
   const names = Object.keys(named);
-  if (names.length === 0) invalid('dict: no parts: try dict({ move: box({ shape: [2] }), task: discrete(3) })');
+  if (names.length === 0)
+    invalid('dict: no parts: try dict({ move: box({ shape: [2] }), task: discrete(3) })');
   for (const name of names) {
     // JavaScript puts names that look like indices first, so they could not keep the order written.
     if (!/^[a-z_][\w-]*$/i.test(name)) invalid(`dict: ${show(name)} is not a name: begin with a letter`);
@@ -283,7 +291,10 @@ export function dict(spaces: Readonly<Record<string, Space>>): DictSpace {
     spaces: named,
     ...inTurn(names.map(name => named[name]!)),
     describe: () => `Dict(${names.map(name => `${name}: ${named[name]!.describe()}`).join(', ')})`,
-    toJSON: () => ({ kind: 'dict', spaces: Object.fromEntries(names.map(name => [name, named[name]!.toJSON()])) }),
+    toJSON: () => ({
+      kind: 'dict',
+      spaces: Object.fromEntries(names.map(name => [name, named[name]!.toJSON()])),
+    }),
   };
 }
 
@@ -421,7 +432,8 @@ export function spaceFromJson(json: unknown): Space {
     case 'multiBinary':
       return multiBinary(record.n as number);
     case 'tuple':
-      if (!Array.isArray(record.spaces)) return invalid(`tuple: ${show(record.spaces)} is not a list of spaces`);
+      if (!Array.isArray(record.spaces))
+        return invalid(`tuple: ${show(record.spaces)} is not a list of spaces`);
       return tuple(record.spaces.map(spaceFromJson));
     case 'dict':
       if (typeof record.spaces !== 'object' || record.spaces === null)

@@ -20,7 +20,8 @@ import { RunError } from './errors.ts';
 
 /** What a system's error code means for someone who trains, and what to do about it. */
 const remedies: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full: free some space or choose another run directory; what was saved before is intact',
+  ENOSPC:
+    'the disk is full: free some space or choose another run directory; what was saved before is intact',
   EDQUOT:
     'the disk quota is used up: free some space or choose another run directory; what was saved before is intact',
   EFBIG: 'the file would be larger than the file system allows: choose another run directory',
@@ -148,10 +149,16 @@ export class AppendFile {
     this.path = path;
     attempt('open', path, () => {
       // Not "append" mode: on Windows such a handle cannot be cut back.
-      this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666);
-      const size = fstatSync(this.#fd).size;
-      this.#size = recover === undefined ? size : recover(this.#fd, size);
-      if (this.#size < size) ftruncateSync(this.#fd, this.#size);
+      const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666);
+      try {
+        const size = fstatSync(fd).size;
+        this.#size = recover === undefined ? size : recover(fd, size);
+        if (this.#size < size) ftruncateSync(fd, this.#size);
+      } catch (error) {
+        closeSync(fd);
+        throw error;
+      }
+      this.#fd = fd;
     });
   }
 

@@ -11,6 +11,7 @@ import {
   div,
   exp,
   expand,
+  gather,
   l2Norm,
   max,
   mul,
@@ -21,6 +22,7 @@ import {
   sub,
   type Tensor,
   tanh,
+  where,
 } from '../engine/index.ts';
 import type { Parameters } from './parameters.ts';
 
@@ -29,35 +31,49 @@ export interface AdamOptions {
   beta2?: number;
   /** Added to the root of the second moment. PPO's 1e-5 keeps early steps small; PyTorch's default is 1e-8. */
   epsilon?: number;
-  /** AdamW's decay: each step takes learningRate · weightDecay of a parameter away. A tensor decays each value by its own. */
-  weightDecay?: Operand;
 }
 
-const defaults = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-
-/** What bias correction makes of a step's number: a factor on the learning rate, and the epsilon to use. */
+/** What Adam needs to know of a step: bias correction as a factor on the learning rate and an epsilon, and its decays. */
 export interface AdamCorrections {
-  rate: Tensor;
-  epsilon: Tensor;
+  readonly rate: Tensor;
+  readonly epsilon: Tensor;
+  readonly beta1: number;
+  readonly beta2: number;
 }
 
 /** The corrections of a step, or of many at once; steps count from 1. */
 export function adamCorrections(step: Tensor, options: AdamOptions = {}): AdamCorrections {
-  const { beta1, beta2, epsilon } = { ...defaults, ...options };
+  const { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 } = options;
+  for (const [name, value] of Object.entries({ beta1, beta2 })) {
+    if (!(value >= 0 && value < 1))
+      throw new RangeError(`adam: ${name} is ${value}: use a number from 0 up to, not including, 1`);
+  }
+  if (!(epsilon > 0))
+    throw new RangeError(`adam: epsilon is ${epsilon}: use a small number above 0, such as 1e-8`);
   // 1 - β^t as -(e^y + 1)·tanh(y/2) with y = t·log β: subtracting from 1 would lose half of float32's digits at t = 1.
   const left = (beta: number): Tensor => {
+    if (beta === 0) return add(mul(step, 0), 1);
     const y = mul(step, Math.log(beta));
     return neg(mul(add(exp(y), 1), tanh(mul(y, 0.5))));
   };
   const root = mul(sqrt(left(beta2)), 1 / Math.sqrt(secondMomentScale(beta1, beta2)));
-  return { rate: div(root, left(beta1)), epsilon: mul(root, epsilon) };
+  return { rate: div(root, left(beta1)), epsilon: mul(root, epsilon), beta1, beta2 };
+}
+
+/** The corrections of one of many steps. */
+export function correctionsAt(corrections: AdamCorrections, index: Tensor): AdamCorrections {
+  return {
+    ...corrections,
+    rate: gather(corrections.rate, index),
+    epsilon: gather(corrections.epsilon, index),
+  };
 }
 
 /**
  * The state keeps the second moment divided by this. Then one scaled gradient serves both moments, which saves passes
  * over all parameters at every step; the corrections put the scale back.
  */
-export function secondMomentScale(beta1: number = defaults.beta1, beta2: number = defaults.beta2): number {
+export function secondMomentScale(beta1 = 0.9, beta2 = 0.999): number {
   return (1 - beta2) / (1 - beta1) ** 2;
 }
 
@@ -76,32 +92,41 @@ export interface AdamStep {
   /** A scalar, or one value for each parameter; see {@link ratesByGroup}. */
   learningRate: Operand;
   corrections: AdamCorrections;
-  /** A bool scalar: where it is false the step changes nothing, to the bit, provided that the gradient is finite. */
+  /** AdamW's decay: the step takes learningRate · weightDecay of a parameter away. */
+  weightDecay?: Operand;
+  /** A bool scalar: where it is false the step changes nothing, whatever the gradient is. */
   apply?: Tensor;
 }
 
 /** One step, on tensors of any shape. */
-export function adam({ params, m, v }: AdamState, step: AdamStep, options: AdamOptions = {}): AdamState {
-  const { beta1, beta2, weightDecay = 0 } = { ...defaults, ...options };
-  const { gradient, gradientScale = 1, learningRate, corrections, apply } = step;
-  // Not applying is a matter of scalars: keep all of the moments, take nothing of the gradient, go no step.
+export function adam({ params, m, v }: AdamState, step: AdamStep): AdamState {
+  const { gradient, gradientScale = 1, learningRate, corrections, weightDecay = 0, apply } = step;
+  const { beta1, beta2 } = corrections;
+  const scaled = mul(gradient, times(gradientScale, 1 - beta1));
+  // Not applying: take nothing of the gradient, keep all of the moments, go no step. All but the first are scalars.
+  const taken = apply ? where(apply, scaled, 0) : scaled;
   const applied: Operand = apply ? cast(apply, 'float32') : 1;
   const keep = (beta: number): Operand => (apply ? sub(1, mul(applied, 1 - beta)) : beta);
-  const scaled = mul(gradient, times(times(applied, 1 - beta1), gradientScale));
-  const nextM = add(mul(m, keep(beta1)), scaled);
-  const nextV = add(mul(v, keep(beta2)), mul(scaled, scaled));
+  const nextM = add(mul(m, keep(beta1)), taken);
+  const nextV = add(mul(v, keep(beta2)), mul(taken, taken));
   const direction = div(nextM, add(sqrt(nextV), corrections.epsilon));
   const rate = times(applied, learningRate);
   const decayed = weightDecay === 0 ? params : sub(params, mul(params, times(rate, weightDecay)));
   return { params: sub(decayed, mul(direction, mul(corrections.rate, rate))), m: nextM, v: nextV };
 }
 
-/** The factor that brings a gradient down to a global norm of at most `limit`, and the norm it has now. */
+/**
+ * The factor that brings a gradient down to a global norm of at most `limit`, and the norm it has now. A norm whose
+ * square float32 cannot hold (1.8e19) counts as infinite, and its factor is 0.
+ */
 export function clipScale(
   gradients: Tensor | readonly Tensor[],
   limit: Operand,
 ): { scale: Tensor; norm: Tensor } {
   const parts = Array.isArray(gradients) ? (gradients as readonly Tensor[]) : [gradients as Tensor];
+  if (parts.length === 0) throw new RangeError('clipScale: there are no gradients: give at least one');
+  if (typeof limit === 'number' && !(limit > 0))
+    throw new RangeError(`clipScale: the limit is ${limit}: use a number above 0`);
   const norms = parts.map(g => l2Norm(g));
   const norm =
     norms.length === 1

@@ -13,13 +13,14 @@ import {
   matmul,
   mul,
   reshape,
+  showShape,
   softmax,
   split,
   type Tensor,
   transpose,
 } from '../engine/index.ts';
 import { constant, normal, zeros } from './initialise.ts';
-import type { ParameterSpec } from './parameters.ts';
+import { type ParameterSpec, parameterNamed } from './parameters.ts';
 
 export interface GptOptions {
   vocabulary: number;
@@ -30,6 +31,8 @@ export interface GptOptions {
   heads: number;
 }
 
+const optionNames: readonly string[] = ['vocabulary', 'context', 'layers', 'width', 'heads'];
+
 export interface Gpt {
   readonly specs: readonly ParameterSpec[];
   /** Logits (batch·tokens, vocabulary) of what follows each of `tokens`, int64 (batch, tokens). */
@@ -39,7 +42,12 @@ export interface Gpt {
 /** A language model with GPT-2's layers and parameter names (weights as (inputs, outputs), as in the published files). */
 export function gpt(options: GptOptions): Gpt {
   const { vocabulary, context, layers, width, heads } = options;
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
+    if (!optionNames.includes(name))
+      throw new RangeError(`gpt: there is no option '${name}': there are ${optionNames.join(', ')}`);
+  }
+  for (const name of optionNames) {
+    const value = options[name as keyof GptOptions];
     if (!Number.isInteger(value) || value < 1) {
       throw new RangeError(`gpt: ${name} is ${value}: a whole number of at least 1 is needed`);
     }
@@ -78,13 +86,19 @@ export function gpt(options: GptOptions): Gpt {
   return {
     specs,
     forward(params, tokens) {
+      if (tokens.shape.length !== 2) {
+        throw new RangeError(
+          `gpt: tokens have the shape ${showShape(tokens.shape)}: (batch, tokens) is needed`,
+        );
+      }
       const [batch, length] = tokens.shape;
       if (length > context)
         throw new RangeError(`gpt: ${length} tokens, but the context holds ${context}: cut them`);
+      const named = (name: string): Tensor => parameterNamed(params, name);
       const norm = (name: string, x: Tensor): Tensor =>
-        layerNorm(x, params[`${name}.weight`], params[`${name}.bias`]);
+        layerNorm(x, named(`${name}.weight`), named(`${name}.bias`));
       const dense = (name: string, x: Tensor): Tensor =>
-        linear(x, params[`${name}.weight`], params[`${name}.bias`]);
+        linear(x, named(`${name}.weight`), named(`${name}.bias`));
       const { graph } = tokens.node;
       const positions = graph.constant(
         Float64Array.from({ length }, (_, i) => i),
@@ -92,7 +106,7 @@ export function gpt(options: GptOptions): Gpt {
         'int64',
       );
       const mask = causalMask(tokens, length);
-      const embedded = add(gather(params['wte.weight'], tokens), gather(params['wpe.weight'], positions));
+      const embedded = add(gather(named('wte.weight'), tokens), gather(named('wpe.weight'), positions));
       let x = reshape(embedded, [batch * length, width]);
       for (let i = 0; i < layers; i++) {
         const qkv = dense(`h.${i}.attn.c_attn`, norm(`h.${i}.ln_1`, x));
@@ -101,7 +115,7 @@ export function gpt(options: GptOptions): Gpt {
         const wide = gelu(dense(`h.${i}.mlp.c_fc`, norm(`h.${i}.ln_2`, x)), { approximate: 'tanh' });
         x = add(x, dense(`h.${i}.mlp.c_proj`, wide));
       }
-      return matmul(norm('ln_f', x), params['wte.weight'], { transposeB: true });
+      return matmul(norm('ln_f', x), named('wte.weight'), { transposeB: true });
     },
   };
 }

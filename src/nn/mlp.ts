@@ -1,7 +1,7 @@
 /** Fully connected networks. */
 import { gelu, linear, relu, type Tensor, tanh } from '../engine/index.ts';
 import { orthogonal, zeros } from './initialise.ts';
-import type { ParameterSpec } from './parameters.ts';
+import { type ParameterSpec, parameterNamed } from './parameters.ts';
 
 const activations = { tanh, relu, gelu } as const;
 export type Activation = keyof typeof activations;
@@ -34,12 +34,12 @@ export function mlp(options: MlpOptions): Mlp {
       `mlp '${name}': sizes [${sizes.join(', ')}] are not possible: give at least two whole numbers above 0`,
     );
   }
-  const activate = activations[activation];
-  if (!activate) {
+  if (!Object.hasOwn(activations, activation)) {
     throw new RangeError(
       `mlp '${name}': activation '${activation}' is unknown: use ${Object.keys(activations).join(', ')}`,
     );
   }
+  const activate = activations[activation];
   const layers = sizes.length - 1;
   const specs: ParameterSpec[] = [];
   for (let i = 0; i < layers; i++) {
@@ -57,7 +57,11 @@ export function mlp(options: MlpOptions): Mlp {
     forward(params, x) {
       let h = x;
       for (let i = 0; i < layers; i++) {
-        h = linear(h, params[`${name}.${i}.weight`], params[`${name}.${i}.bias`]);
+        h = linear(
+          h,
+          parameterNamed(params, `${name}.${i}.weight`),
+          parameterNamed(params, `${name}.${i}.bias`),
+        );
         if (i < layers - 1) h = activate(h);
       }
       return h;

@@ -4,7 +4,7 @@
  * One vector makes Adam, clipping, snapshots, rollback and averaging a handful of nodes each instead of a handful per
  * tensor. In a graph the layers come out of it by one `split`, whose derivative is one `concat`.
  */
-import { reshape, sizeOf, split, type Tensor } from '../engine/index.ts';
+import { checkShape, reshape, sizeOf, split, type Tensor } from '../engine/index.ts';
 import type { Rng } from '../random/index.ts';
 import type { Initialiser } from './initialise.ts';
 
@@ -46,6 +46,7 @@ export function parameters(specs: readonly ParameterSpec[]): Parameters {
     if (names.has(spec.name))
       throw new RangeError(`parameters: '${spec.name}' is there twice: rename one of them`);
     names.add(spec.name);
+    checkShape(`parameters: '${spec.name}'`, spec.shape);
     const count = sizeOf(spec.shape);
     const last = groups.at(-1);
     if (last?.name === spec.group) {
@@ -86,4 +87,12 @@ export function parameters(specs: readonly ParameterSpec[]): Parameters {
       return Object.fromEntries(placed.map((spec, i) => [spec.name, reshape(parts[i], spec.shape)]));
     },
   };
+}
+
+/** A network's parameter by name, or an error that names it. */
+export function parameterNamed(params: Readonly<Record<string, Tensor>>, name: string): Tensor {
+  const found = Object.hasOwn(params, name) ? params[name] : undefined;
+  if (!found)
+    throw new RangeError(`parameter '${name}' is missing: give the tensors of all of the network's specs`);
+  return found;
 }

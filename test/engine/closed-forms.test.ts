@@ -313,15 +313,6 @@ describe('loops', () => {
   );
 });
 
-if ('scaledSum' in engine) {
-  closedForm(
-    'scaledSum',
-    g => g.k.scaledSum(g.f32([2], [1, 1]), g.f32([1, 2, 3], [1, 3]), g.f32([10, 20, 30], [1, 3]), 0.5),
-    [[7, 14, 21]],
-    [1, 3],
-  );
-}
-
 afterAll(() => {
   const others = ['compile', 'evaluate', 'grad', 'nearest', 'saveOnnx', 'showShape', 'sizeOf', 'toOnnx'];
   const exported = Object.entries(engine)

@@ -16,7 +16,7 @@ import { Draw } from './support/draw.ts';
 import { naiveOps, value } from './support/naive.ts';
 import { engineOps, type Typed } from './support/ops.ts';
 
-const RUNS = 8;
+const RUNS = 16;
 
 /** Names of functions that a case called; operators of which nodes were made, and of which were differentiated. */
 const covered = { functions: new Set<string>(), operators: new Set<string>(), derivatives: new Set<string>() };

@@ -118,6 +118,17 @@ describe('orthogonal', () => {
     },
   );
 
+  it('draws again what lies in the span of what it has', () => {
+    const draws = [0, 0, 3, 4, -6, -8, 3, 4 + 1e-12, 1, 0];
+    const rng = { normal: () => draws.shift() } as unknown as Rng;
+    const matrix = fill(orthogonal(1), [2, 2], rng);
+    expect(draws).toEqual([]);
+    expectOrthonormal(matrix, 2, 2, 1);
+    [0.6, 0.8, 0.8, -0.6].forEach((v, i) => {
+      expect(matrix[i]).toBeCloseTo(v, 6);
+    });
+  });
+
   it('is a rotation as often as a reflection', () => {
     const rng = new Rng(5);
     const draws = 4000;

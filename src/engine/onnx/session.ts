@@ -43,7 +43,7 @@ export async function openSession(
       ...(options.profilePath ? { enableProfiling: true, profileFilePrefix: options.profilePath } : {}),
     });
   } catch (error) {
-    const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0].trim();
+    const reason = reasonOf(error);
     if (options.device === 'cpu') throw new EngineError(`compile: ONNX Runtime refused the graph: ${reason}`);
     throw new EngineError(
       `device '${options.device}' cannot be used here: ${remedies[options.device]} (${reason})`,
@@ -58,6 +58,12 @@ export async function openSession(
       session.dispose();
     },
   };
+}
+
+/** The first line of what ONNX Runtime says, without the place in its source where a condition failed. */
+function reasonOf(error: unknown): string {
+  const [line] = (error instanceof Error ? error.message : String(error)).split('\n');
+  return line.trim().replace(/^\S*onnxruntime_src\S* .* was false\. /, '');
 }
 
 const remedies: Record<string, string> = {

@@ -92,15 +92,21 @@ class Guard implements Env {
     const { id } = this.spec;
     const fields = fieldsOf(state, ['id', 'phase', 'episodeStep', 'env'], `the state of ${id}`);
     if (fields.id !== id) {
-      this.#fail('state-invalid', `the state is of ${show(fields.id)}: resume with that environment, or start anew`);
+      this.#fail(
+        'state-invalid',
+        `the state is of ${show(fields.id)}: resume with that environment, or start anew`,
+      );
     }
     const { phase } = fields;
-    if (!phases.includes(phase)) this.#fail('state-invalid', `phase ${show(phase)} is unknown: pass what state() gave`);
+    if (!phases.includes(phase))
+      this.#fail('state-invalid', `phase ${show(phase)} is unknown: pass what state() gave`);
     const episodeStep = countOf(fields.episodeStep, 'episodeStep');
     try {
       this.#env.restore(fields.env);
     } catch (error) {
-      throw new EnvError('state-invalid', `${id} cannot continue from this state: ${messageOf(error)}`, { cause: error });
+      throw new EnvError('state-invalid', `${id} cannot continue from this state: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
     this.#phase = phase as Phase;
     this.#episodeStep = episodeStep;
@@ -144,14 +150,20 @@ class Guard implements Env {
       const remedy = Number.isNaN(value)
         ? 'it was computed as NaN, or never written: each call must write all numbers'
         : 'a division by nearly 0, or a number above 3.4e38, which float32 cannot hold';
-      this.#fail('observation-not-finite', `observation${placeOf(this.observationSpace, i)} is ${value}${this.#when()}: ${remedy}`);
+      this.#fail(
+        'observation-not-finite',
+        `observation${placeOf(this.observationSpace, i)} is ${value}${this.#when()}: ${remedy}`,
+      );
     }
   }
 
   #checkResult(result: StepResult): void {
     const { reward, terminated, truncated } = result ?? {};
     if (typeof reward !== 'number' || !Number.isFinite(reward)) {
-      this.#fail('reward-not-finite', `the reward is ${show(reward)}${this.#when()}: it must be a finite number`);
+      this.#fail(
+        'reward-not-finite',
+        `the reward is ${show(reward)}${this.#when()}: it must be a finite number`,
+      );
     }
     if (typeof terminated !== 'boolean' || typeof truncated !== 'boolean') {
       this.#fail(
@@ -179,9 +191,12 @@ class Guard implements Env {
 
   #threw(error: unknown): never {
     const code = errorCode(error);
-    if (code !== undefined && code !== 'env-threw') throw new EnvError(code, `${this.spec.id}: ${messageOf(error)}`, { cause: error });
+    if (code !== undefined && code !== 'env-threw')
+      throw new EnvError(code, `${this.spec.id}: ${messageOf(error)}`, { cause: error });
     const during = this.#episodeStep === 0 ? 'reset' : `step ${this.#episodeStep} of the episode`;
-    throw new EnvError('env-threw', `${this.spec.id} threw in ${during}: ${messageOf(error)}`, { cause: error });
+    throw new EnvError('env-threw', `${this.spec.id} threw in ${during}: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 
   #fail(code: EnvErrorCode, message: string): never {

@@ -294,8 +294,6 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
     },
     linear: (x, w, b, { transposeW = false } = {}) =>
       ops.add(ops.matmul(x, w, { transposeB: transposeW }), b),
-    scaledSum: (scale, x, y, beta = 1) =>
-      noted(tabulate(x.shape, 'float32', i => scale.data[0] * at(x, i) + beta * at(y, i))),
 
     gather: (x, which, axis = 0) => {
       const along = fromEnd(axis, x.shape.length);

@@ -62,7 +62,6 @@ export interface Ops<T> {
   pad(x: T, before: readonly number[], after: readonly number[]): T;
   matmul(a: T, b: T, options?: { transposeA?: boolean; transposeB?: boolean }): T;
   linear(x: T, w: T, b: T, options?: { transposeW?: boolean }): T;
-  scaledSum(scale: T, x: T, y: T, beta?: number): T;
   gather(x: T, indices: T, axis?: number): T;
   takeAlong(x: T, indices: T, axis: number): T;
   scatterRows(indices: T, updates: T, shape: Shape): T;

@@ -1,0 +1,17 @@
+import { acrobotDefinition } from './classic/acrobot.ts';
+import { cartPoleDefinition } from './classic/cart-pole.ts';
+import { mountainCarContinuousDefinition } from './classic/mountain-car-continuous.ts';
+import { pendulumDefinition } from './classic/pendulum.ts';
+import { courierDefinition } from './courier/courier.ts';
+import type { EnvDefinition } from './definition.ts';
+import { probeDefinitions } from './probe/probes.ts';
+
+/** Keel's own environments, in the order that lists show them. A new one is registered by adding it here. */
+export const builtIn: readonly EnvDefinition[] = [
+  cartPoleDefinition,
+  pendulumDefinition,
+  acrobotDefinition,
+  mountainCarContinuousDefinition,
+  courierDefinition,
+  ...probeDefinitions,
+] as readonly EnvDefinition[];

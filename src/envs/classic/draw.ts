@@ -1,0 +1,6 @@
+import type { Rng } from '../../random/index.ts';
+
+/** Uniform in [low, high). */
+export function uniformIn(rng: Rng, low: number, high: number): number {
+  return low + (high - low) * rng.uniform();
+}

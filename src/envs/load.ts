@@ -1,0 +1,124 @@
+/**
+ * Environments from a user's file: `keel train ./my-env.ts`.
+ *
+ * The file exports a definition as its default (`export default defineEnv({ … })`), or calls `registerEnv` for several.
+ * JavaScript (`.js`, `.mjs`, `.cjs`) is imported as it is. TypeScript (`.ts`, `.mts`, `.cts`, `.tsx`) goes through tsx,
+ * which removes the types without checking them (run `tsc --noEmit` for that), finds imports with and without their
+ * extension, and reads `paths` of the nearest tsconfig.json. Nothing is compiled to disk. tsx is imported only here, only
+ * when a TypeScript file is asked for.
+ */
+import { stat } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { definitionProblem, type EnvDefinition } from './definition.ts';
+import { EnvError, fail, messageOf, show } from './errors.ts';
+import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
+
+const JAVASCRIPT = ['.js', '.mjs', '.cjs'];
+const TYPESCRIPT = ['.ts', '.mts', '.cts', '.tsx'];
+
+/** Whether the reference means a file and not an id. */
+export function isEnvFile(reference: string): boolean {
+  const path = reference.replace(/#[^#/\\]*$/, '');
+  return /[/\\]/.test(path) || [...JAVASCRIPT, ...TYPESCRIPT].includes(extname(path).toLowerCase());
+}
+
+/** The environment that a command line means: an id, an alias, a file, or `file#id` for one of a file's several. */
+export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
+  return isEnvFile(reference) ? loadEnvFile(reference) : findEnv(reference);
+}
+
+/** What a file gave. */
+interface LoadedFile {
+  /** Its default export's. */
+  readonly main: RegisteredEnv | undefined;
+  /** All that it registered, the default export included. */
+  readonly all: readonly RegisteredEnv[];
+}
+
+const loaded = new Map<string, LoadedFile>();
+/** One file at a time: what registers meanwhile belongs to it. */
+let turn: Promise<unknown> = Promise.resolve();
+
+/**
+ * Loads a user's file and returns its environment, registered. Of a file with several, `./file.ts#Id-v0` is one; without
+ * an id it is the default export. A file is loaded once a process.
+ */
+export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
+  const [, path = reference, id] = /^(.*?)(?:#([^#/\\]*))?$/s.exec(reference) ?? [];
+  const file = path.startsWith('file:') ? fileURLToPath(path) : resolve(path);
+  const next = turn.then(() => loadOnce(file));
+  turn = next.catch(() => {});
+  const { main, all } = await next;
+  const ids = all.map(env => env.id).join(', ');
+  if (id) {
+    const found = all.find(env => env.id === id || env.name === id);
+    return found ?? fail('file-invalid', `${file} defines no ${show(id)}: it has ${ids}`);
+  }
+  if (main) return main;
+  if (all.length === 1) return all[0]!;
+  return fail('file-invalid', `${file} defines ${ids}: say which, as ${path}#${all[0]!.id}`);
+}
+
+async function loadOnce(file: string): Promise<LoadedFile> {
+  const known = loaded.get(file);
+  if (known) return known;
+  const extension = extname(file).toLowerCase();
+  if (![...JAVASCRIPT, ...TYPESCRIPT].includes(extension)) {
+    const all = [...TYPESCRIPT, ...JAVASCRIPT].join(' ');
+    fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
+  }
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile()) {
+    fail(
+      'file-not-found',
+      `${file}: there is no such file: check the path, which begins at ${process.cwd()}`,
+    );
+  }
+  let main: RegisteredEnv | undefined;
+  const all = await registeringFrom(file, async () => {
+    let exported: unknown;
+    try {
+      exported = (await importFile(file, extension)).default;
+    } catch (error) {
+      if (error instanceof EnvError) throw error;
+      throw new EnvError('file-threw', `${file} failed to load: ${messageOf(error)}`, { cause: error });
+    }
+    const definition = unwrapped(exported);
+    if (definition === undefined) return;
+    const problem = definitionProblem(definition);
+    if (problem) fail('file-invalid', `${file}: the default export is no environment: ${problem}`);
+    main = registerEnv(definition as EnvDefinition);
+  });
+  if (all.length === 0) {
+    fail(
+      'file-invalid',
+      `${file} defines no environment: add export default defineEnv({ id, description, maxEpisodeSteps, make })`,
+    );
+  }
+  const result: LoadedFile = { main, all };
+  loaded.set(file, result);
+  return result;
+}
+
+async function importFile(file: string, extension: string): Promise<{ readonly default?: unknown }> {
+  const url = pathToFileURL(file).href;
+  if (JAVASCRIPT.includes(extension)) return import(/* @vite-ignore */ url);
+  let tsx: typeof import('tsx/esm/api');
+  try {
+    tsx = await import('tsx/esm/api');
+  } catch (error) {
+    throw new EnvError(
+      'file-invalid',
+      `${file}: TypeScript is loaded by the package tsx, which is missing: npm install tsx, or compile the file to .js`,
+      { cause: error },
+    );
+  }
+  return tsx.tsImport(url, import.meta.url);
+}
+
+/** The default export. CommonJS puts it one level deeper: a .ts file in a project without "type": "module" is that. */
+function unwrapped(exported: unknown): unknown {
+  const module = exported as { __esModule?: unknown; default?: unknown } | null | undefined;
+  return module?.__esModule === true ? module.default : exported;
+}

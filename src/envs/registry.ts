@@ -1,0 +1,160 @@
+/** Environments by id. */
+import { builtIn } from './built-in.ts';
+import {
+  createEnv,
+  definitionProblem,
+  type EnvDefinition,
+  identify,
+  type MadeEnv,
+  type MakeOptions,
+} from './definition.ts';
+import { fail, show } from './errors.ts';
+import { didYouMean } from './nearest.ts';
+import type { OptionSchemas } from './options.ts';
+
+/** What lists show of an environment. */
+export interface EnvInfo {
+  /** With its version: `CartPole-v1`. */
+  readonly id: string;
+  readonly name: string;
+  readonly version: number;
+  readonly description: string;
+  readonly aliases: readonly string[];
+  readonly options: OptionSchemas;
+  readonly maxEpisodeSteps: number | null;
+  readonly rewardThreshold: number | null;
+  /** The user's file that defines it; null for Keel's own and for those registered in code. */
+  readonly file: string | null;
+}
+
+/** A registered environment: what is known of it, and its definition. */
+export interface RegisteredEnv extends EnvInfo {
+  readonly definition: EnvDefinition;
+}
+
+interface Registry {
+  readonly byId: Map<string, RegisteredEnv>;
+  /** The file that is being loaded: what registers now comes from it. */
+  loadingFile: string | null;
+}
+
+/**
+ * One registry for the whole thread, whichever copy of this module asks. A user's TypeScript file is loaded by tsx, apart
+ * from the program, and gets its own copy; what it registers must be found here all the same.
+ */
+const registry: Registry = globalRegistry(Symbol.for('keel.envs.registry.v1'));
+
+function globalRegistry(key: symbol): Registry {
+  const holder = globalThis as unknown as Record<symbol, Registry | undefined>;
+  let shared = holder[key];
+  if (shared === undefined) {
+    shared = { byId: new Map(), loadingFile: null };
+    for (const definition of builtIn) {
+      const env = describe(definition, null);
+      shared.byId.set(env.id, env);
+    }
+    holder[key] = shared;
+  }
+  return shared;
+}
+
+/**
+ * Makes an environment known by its id, to `makeEnv` and the command line. Also for what a user's file defines without
+ * exporting it. An id can be taken once; a file that is loaded again replaces its own.
+ */
+export function registerEnv(definition: EnvDefinition): RegisteredEnv;
+export function registerEnv<O extends Record<string, number | boolean | string>>(
+  definition: EnvDefinition<O>,
+): RegisteredEnv;
+export function registerEnv(definition: EnvDefinition): RegisteredEnv {
+  const problem = definitionProblem(definition);
+  if (problem) fail('definition-invalid', problem);
+  const env = describe(definition, registry.loadingFile);
+  for (const name of [env.id, ...env.aliases]) {
+    const holder = [...registry.byId.values()].find(other => plainNames(other).includes(plain(name)));
+    if (holder === undefined || holder.definition === definition) continue;
+    if (holder.id === env.id && env.file !== null && holder.file === env.file) continue;
+    const by = holder.file ? ` by ${holder.file}` : '';
+    fail(
+      'env-duplicate',
+      `environment ${name} is already registered${by}: choose another name or version, such as ${env.name}-v${nextVersion(env.name)}`,
+    );
+  }
+  registry.byId.set(env.id, env);
+  return env;
+}
+
+/** All environments, Keel's own first. */
+export function listEnvs(): EnvInfo[] {
+  return [...registry.byId.values()].map(({ definition: _, ...info }) => info);
+}
+
+/**
+ * The environment of that id or alias. Case, `-` and `_` do not matter, and without a version it is the newest:
+ * `CartPole-v1`, `cartpole`, `cart-pole`.
+ */
+export function findEnv(id: string): RegisteredEnv {
+  if (typeof id !== 'string') fail('env-unknown', `environment ${show(id)} is not a name: try 'CartPole-v1'`);
+  const envs = [...registry.byId.values()];
+  const wanted = plain(id);
+  const exact = envs.find(env => plain(env.id) === wanted);
+  if (exact) return exact;
+  const newest = envs
+    .filter(env => plainNames(env).includes(wanted))
+    .sort((a, b) => b.version - a.version)[0];
+  if (newest) return newest;
+
+  const unversioned = wanted.replace(/v\d+$/, '');
+  const versions = envs.filter(env => plainNames(env).includes(unversioned)).map(env => env.id);
+  if (versions.length > 0)
+    fail('env-unknown', `environment ${show(id)} is unknown: there is ${versions.join(', ')}`);
+  const guess = didYouMean(
+    unversioned,
+    envs.map(env => env.name),
+    3,
+  );
+  const names = guess || `there are ${envs.map(env => env.id).join(', ')}`;
+  return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
+}
+
+/** Makes an environment by its id or alias: `makeEnv('pendulum', { gravity: 9.81, maxEpisodeSteps: 400 })`. */
+export function makeEnv(id: string, options: MakeOptions = {}): MadeEnv {
+  const env = findEnv(id);
+  return createEnv(env.definition, options, env.file);
+}
+
+/** Runs `load`, which may register environments as of that file, and returns those that it did. */
+export async function registeringFrom(file: string, load: () => Promise<void>): Promise<RegisteredEnv[]> {
+  registry.loadingFile = file;
+  try {
+    await load();
+  } finally {
+    registry.loadingFile = null;
+  }
+  return [...registry.byId.values()].filter(env => env.file === file);
+}
+
+function describe(definition: EnvDefinition, file: string | null): RegisteredEnv {
+  return {
+    ...identify(definition),
+    description: definition.description,
+    aliases: definition.aliases ?? [],
+    options: definition.options ?? {},
+    maxEpisodeSteps: definition.maxEpisodeSteps,
+    rewardThreshold: definition.rewardThreshold ?? null,
+    file,
+    definition,
+  };
+}
+
+const plain = (id: string): string => id.toLowerCase().replaceAll(/[-_\s]/g, '');
+
+/** What the environment may be called, versions left out or not. */
+const plainNames = (env: EnvInfo): string[] => [env.id, env.name, ...env.aliases].map(plain);
+
+function nextVersion(name: string): number {
+  const versions = [...registry.byId.values()]
+    .filter(env => plain(env.name) === plain(name))
+    .map(env => env.version);
+  return Math.max(-1, ...versions) + 1;
+}

@@ -1,0 +1,199 @@
+import type { Env } from '../env.ts';
+import { EnvError, errorCode, fail, messageOf } from '../errors.ts';
+import { countOf, fieldsOf, type Json, numberFromJson, numberToJson } from '../plain-data.ts';
+import type { VectorMemory, VectorShape } from './arrays.ts';
+import { nameOf } from './vector.ts';
+
+/** Reset options that let the random stream go on. */
+const CONTINUE = {};
+
+/** An environment, its rows of the vector's memory, and its episode so far. */
+interface Running {
+  readonly env: Env;
+  readonly observation: Float32Array; // (obsSize)
+  readonly finalObservation: Float32Array; // (obsSize)
+  readonly action: Float32Array; // (actionSize)
+  readonly episodeTerms: Float64Array; // (T)
+  episodeReturn: number;
+  episodeLength: number;
+}
+
+/**
+ * Some of a vector's environments: steps them one after the other, starts the next episode where one ends, and keeps
+ * count. In one thread a single slice is the whole vector; with workers each has one. The two kinds of vector differ only
+ * in who calls this, so their results are the same to the bit.
+ */
+export class EnvSlice {
+  readonly #first: number;
+  readonly #shape: VectorShape;
+  readonly #memory: VectorMemory;
+  readonly #running: readonly Running[];
+  readonly #onCurrent: (index: number) => void;
+  /** Index in the vector of the environment at work, -1 between calls. */
+  #current = -1;
+
+  /** `envs` are number `first` and following; `onCurrent` hears of each index before its environment runs, and of -1 after all. */
+  constructor(
+    envs: readonly Env[],
+    first: number,
+    shape: VectorShape,
+    memory: VectorMemory,
+    onCurrent: (index: number) => void = () => {},
+  ) {
+    this.#first = first;
+    this.#shape = shape;
+    this.#memory = memory;
+    this.#onCurrent = onCurrent;
+    this.#running = envs.map((env, k) => {
+      const row = (array: Float32Array, size: number): Float32Array =>
+        array.subarray((first + k) * size, (first + k + 1) * size);
+      return {
+        env,
+        observation: row(memory.observations, shape.obsSize),
+        finalObservation: row(memory.finalObservations, shape.obsSize),
+        action: row(memory.actions, shape.actionSize),
+        episodeTerms: new Float64Array(shape.termCount),
+        episodeReturn: 0,
+        episodeLength: 0,
+      };
+    });
+  }
+
+  /** Starts a new episode in each; `seeds` are those of the whole vector. */
+  reset(seeds: readonly number[] | undefined): void {
+    const memory = this.#memory;
+    this.#each((running, i) => {
+      if (seeds) {
+        memory.seeds[i] = seeds[i]!;
+        memory.steps[i] = 0;
+      }
+      startEpisode(running, seeds ? { seed: seeds[i]! } : CONTINUE);
+      memory.rewards[i] = 0;
+      memory.terminated[i] = 0;
+      memory.truncated[i] = 0;
+    });
+  }
+
+  /** Steps each with its row of actions. */
+  step(): void {
+    const memory = this.#memory;
+    const { termCount } = this.#shape;
+    try {
+      for (let k = 0; k < this.#running.length; k++) {
+        const running = this.#running[k]!;
+        const i = this.#first + k;
+        this.#current = i;
+        this.#onCurrent(i);
+        memory.steps[i]!++;
+        const result = running.env.step(running.action, running.observation);
+        memory.rewards[i] = result.reward;
+        memory.terminated[i] = result.terminated ? 1 : 0;
+        memory.truncated[i] = result.truncated ? 1 : 0;
+        running.episodeReturn += result.reward;
+        running.episodeLength++;
+        for (let t = 0; t < termCount; t++) running.episodeTerms[t]! += result.rewardTerms[t]!;
+        if (result.terminated || result.truncated) {
+          running.finalObservation.set(running.observation);
+          memory.episodeReturns[i] = running.episodeReturn;
+          memory.episodeLengths[i] = running.episodeLength;
+          memory.episodeRewardTerms.set(running.episodeTerms, i * termCount);
+          startEpisode(running, CONTINUE);
+        }
+      }
+    } catch (error) {
+      throw this.#named(error);
+    }
+    this.#leave();
+  }
+
+  /** The state of each. */
+  state(): Json[] {
+    const states: Json[] = [];
+    this.#each((running, i) => {
+      states.push({
+        env: running.env.state(),
+        observation: Array.from(running.observation, numberToJson),
+        seed: this.#memory.seeds[i]!,
+        steps: this.#memory.steps[i]!,
+        episodeReturn: numberToJson(running.episodeReturn),
+        episodeLength: running.episodeLength,
+        episodeTerms: Array.from(running.episodeTerms, numberToJson),
+      });
+    });
+    return states;
+  }
+
+  /** Restores each from the states of the whole vector. */
+  restore(states: readonly unknown[]): void {
+    const memory = this.#memory;
+    this.#each((running, i) => {
+      const saved = fieldsOf(states[i], STATE_FIELDS, `state ${i}`);
+      memory.seeds[i] = countOf(saved.seed, 'seed');
+      memory.steps[i] = countOf(saved.steps, 'steps');
+      running.env.restore(saved.env);
+      running.observation.set(numbersOf(saved.observation, this.#shape.obsSize, 'observation'));
+      running.episodeTerms.set(numbersOf(saved.episodeTerms, this.#shape.termCount, 'episodeTerms'));
+      running.episodeReturn = numberFromJson(saved.episodeReturn, 'episodeReturn');
+      running.episodeLength = countOf(saved.episodeLength, 'episodeLength');
+      memory.rewards[i] = 0;
+      memory.terminated[i] = 0;
+      memory.truncated[i] = 0;
+    });
+  }
+
+  close(): void {
+    for (const { env } of this.#running) env.close?.();
+  }
+
+  #each(visit: (running: Running, index: number) => void): void {
+    try {
+      for (let k = 0; k < this.#running.length; k++) {
+        this.#current = this.#first + k;
+        this.#onCurrent(this.#current);
+        visit(this.#running[k]!, this.#current);
+      }
+    } catch (error) {
+      throw this.#named(error);
+    }
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#current = -1;
+    this.#onCurrent(-1);
+  }
+
+  /** The error with the environment's place in it. */
+  #named(error: unknown): EnvError {
+    const index = this.#current;
+    this.#leave();
+    const place = { index, seed: this.#memory.seeds[index]!, step: this.#memory.steps[index]! };
+    const id = this.#running[index - this.#first]!.env.spec?.id;
+    const message = `${nameOf(place, this.#shape.envCount, id)}: ${messageOf(error)}`;
+    return new EnvError(errorCode(error) ?? 'env-threw', message, { cause: error, place });
+  }
+}
+
+const STATE_FIELDS = [
+  'env',
+  'observation',
+  'seed',
+  'steps',
+  'episodeReturn',
+  'episodeLength',
+  'episodeTerms',
+];
+
+function startEpisode(running: Running, options: { readonly seed?: number }): void {
+  running.env.reset(options, running.observation);
+  running.episodeReturn = 0;
+  running.episodeLength = 0;
+  running.episodeTerms.fill(0);
+}
+
+function numbersOf(json: unknown, length: number, where: string): number[] {
+  if (!Array.isArray(json) || json.length !== length) {
+    fail('state-invalid', `${where} has ${Array.isArray(json) ? json.length : 'no'} numbers, not ${length}`);
+  }
+  return json.map((value, i) => numberFromJson(value, `${where}[${i}]`));
+}
