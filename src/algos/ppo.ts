@@ -94,6 +94,8 @@ export interface LearnStats {
   /** Minibatches that were looked at, the one that ended the update included. */
   minibatches: number;
   skipped: number;
+  /** The exact KL of the last minibatch, at the parameters that it saw. */
+  lastKl: number;
   stopped: 'no' | 'kl' | 'non-finite';
 }
 
@@ -384,4 +386,97 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
   g.output('ratioMean', reduceMean(ratio));
   g.output('ratioMax', reduceMax(ratio));
   return g;
+}
+
+// ---- running the programs --------------------------------------------------------------------------------------------
+
+/** One update without the guard: all epochs, or as many as the KL allows. */
+export function learn(
+  { learn: program }: PpoPrograms,
+  batch: PpoBatch,
+  state: PpoState,
+  order: BigInt64Array,
+  knobs: PpoKnobs,
+  reference?: Float32Array,
+): { state: PpoState; stats: LearnStats } {
+  const one = (value: number): Float32Array => Float32Array.of(value);
+  const given: Record<string, Float32Array | BigInt64Array | undefined> = {
+    observations: batch.observations,
+    actions: batch.actions,
+    oldParams: batch.oldParams,
+    oldLogProbs: batch.oldLogProbs,
+    oldValues: batch.oldValues,
+    advantages: batch.advantages,
+    returns: batch.returns,
+    order,
+    ...state,
+    reference,
+    stepsDone: one(knobs.stepsDone),
+    actorRate: one(knobs.actorRate),
+    criticRate: one(knobs.criticRate),
+    clipRange: one(knobs.clipRange),
+    klCoef: one(knobs.klCoef),
+    klLimit: one(knobs.klLimit),
+  };
+  // Which inputs there are depends on the config.
+  const feeds = Object.fromEntries(program.inputs.map(({ name }) => [name, given[name]!]));
+  const out = program.run<Record<string, Float32Array>>(feeds);
+  const looked = Number((out.iterations as unknown as BigInt64Array)[0]);
+  const finite = Array.from({ length: looked }, (_, i) => i).filter(i => out.finite[i] === 1);
+  const mean = (name: string): number => {
+    if (!out[name] || finite.length === 0) return Number.NaN;
+    return finite.reduce((sum, i) => sum + out[name][i], 0) / finite.length;
+  };
+  const lastKl = out.kl[looked - 1];
+  const ended = looked < out.kl.length || out.applied[looked - 1] === 0;
+  const nonFinite = out.finite[looked - 1] === 0 && ended && out.streak[0] > 0;
+  return {
+    state: { params: out.newParams, m: out.newM, v: out.newV },
+    stats: {
+      policyLoss: mean('policyLoss'),
+      valueLoss: mean('valueLoss'),
+      loss: mean('loss'),
+      entropy: mean('entropy'),
+      clipFraction: mean('clipFraction'),
+      gradNorm: mean('gradNorm'),
+      klRef: mean('klRef'),
+      minibatches: looked,
+      skipped: looked - finite.length,
+      lastKl,
+      stopped: !ended ? 'no' : nonFinite ? 'non-finite' : 'kl',
+    },
+  };
+}
+
+/** Looks at the whole rollout under parameters that an update gave, and takes back what leaves the bound. */
+export function measure(
+  { measure: program }: PpoPrograms,
+  batch: PpoBatch,
+  before: Float32Array,
+  after: Float32Array,
+  bound: number,
+): { params: Float32Array; stats: MeasureStats } {
+  const out = program.run<Record<string, Float32Array>>({
+    observations: batch.observations,
+    actions: batch.actions,
+    oldParams: batch.oldParams,
+    oldLogProbs: batch.oldLogProbs,
+    before,
+    after,
+    bound: Float32Array.of(bound),
+  });
+  return {
+    params: out.params,
+    stats: {
+      kl: out.kl[0],
+      klRaw: out.klRaw[0],
+      k1: out.k1[0],
+      k3: out.k3[0],
+      entropy: out.entropy[0],
+      ratioMean: out.ratioMean[0],
+      ratioMax: out.ratioMax[0],
+      backtracks: Number((out.backtracks as unknown as BigInt64Array)[0]),
+      scale: out.scale[0],
+    },
+  };
 }

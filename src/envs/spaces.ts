@@ -144,9 +144,10 @@ export function box(options: BoxOptions): BoxSpace {
       }
     },
     describe() {
-      const alike = lows.every(v => v === lows[0]) && highs.every(v => v === highs[0]);
-      const range = alike ? `${lows[0]}..${highs[0]}` : 'limits of their own';
-      return `Box(${shape.join('x') || '1'} ${dtype}, ${range})`;
+      const ranges = lows.map((low, i) => `${brief(low)}..${brief(highs[i]!)}`);
+      const alike = ranges.every(range => range === ranges[0]);
+      const shown = alike ? ranges[0] : ranges.length <= 8 ? ranges.join(', ') : 'limits differ';
+      return `Box(${shape.join('x') || '1'} ${dtype}: ${shown})`;
     },
     toJSON: () => ({
       kind: 'box',
@@ -173,6 +174,11 @@ function limits(name: string, given: number | ArrayLike<number>, size: number): 
     const rounded = Math.fround(value);
     return Number.isFinite(rounded) ? rounded : Math.sign(rounded) * Number.MAX_VALUE;
   });
+}
+
+/** A limit for messages. */
+function brief(limit: number): string {
+  return String(Number(limit.toPrecision(4)));
 }
 
 function drawBetween(rng: Rng, low: number, high: number, whole: boolean): number {

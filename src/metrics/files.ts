@@ -69,21 +69,17 @@ export function temporaryBeside(path: string): string {
 
 /**
  * Writes a file so that it appears whole or not at all, also when the machine stops half way: temporary name, fsync,
- * rename, fsync of the directory. On an error the old file is as it was.
+ * rename, fsync of the directory. On an error the old file is as it was. Not `durable`, it skips the syncs: whole or
+ * absent after a kill, but after a power cut perhaps empty; for what can be made again.
  */
-export function writeFileAtomic(path: string, data: string | Uint8Array): void {
+export function writeFileAtomic(path: string, data: string | Uint8Array, durable = true): void {
+  const temporary = temporaryBeside(path);
   attempt('write', path, () => {
-    const temporary = temporaryBeside(path);
     try {
-      const fd = openSync(temporary, 'wx', 0o666);
-      try {
-        writeFully(fd, toBytes(data), 0);
-        // Without it the rename can reach the disk before the data, and a power cut leaves an empty file.
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
-      replaceFile(temporary, path);
+      // Synced, or the rename can reach the disk before the data, and a power cut leaves an empty file.
+      create(temporary, data, durable);
+      renamePatiently(temporary, path);
+      if (durable) syncDirectory(dirname(path));
     } catch (error) {
       // Only tidying: on a read-only disk it fails too, and must not hide why.
       try {
@@ -92,6 +88,21 @@ export function writeFileAtomic(path: string, data: string | Uint8Array): void {
       throw error;
     }
   });
+}
+
+/** Writes a file that is not there yet, and returns when it is on the disk. Not atomic. */
+export function writeNewFile(path: string, data: string | Uint8Array): void {
+  attempt('write', path, () => create(path, data, true));
+}
+
+function create(path: string, data: string | Uint8Array, durable: boolean): void {
+  const fd = openSync(path, 'wx', 0o666);
+  try {
+    writeFully(fd, toBytes(data), 0);
+    if (durable) fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Renames over what is there and makes that survive a power cut. */

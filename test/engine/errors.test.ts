@@ -104,7 +104,8 @@ describe('shapes that do not broadcast are named, both of them', () => {
 
   it('and, or', () => {
     const wide = g.constant([1, 0], [2], 'bool');
-    for (const [name, op] of Object.entries({ and, or })) refuses(`${name}: `, () => op(t.bool, wide), '(3)', '(2)');
+    for (const [name, op] of Object.entries({ and, or }))
+      refuses(`${name}: `, () => op(t.bool, wide), '(3)', '(2)');
   });
 
   it('where, on each of its three sides', () => {
@@ -141,7 +142,14 @@ describe('dtypes', () => {
     refuses('', () => gelu(t.int), 'cast');
     refuses('clip: ', () => clip(t.int, 0, 1), 'float32, not int64');
     refuses('pow: ', () => pow(t.int, 2), 'float32, not int64');
-    for (const [name, op] of Object.entries({ reduceSum, reduceMax, reduceMean, l2Norm, softmax, logSoftmax })) {
+    for (const [name, op] of Object.entries({
+      reduceSum,
+      reduceMax,
+      reduceMean,
+      l2Norm,
+      softmax,
+      logSoftmax,
+    })) {
       refuses(`${name}: `, () => op(t.int), 'float32, not int64');
     }
     refuses('argMax: ', () => argMax(t.int, 0), 'float32, not int64');
@@ -252,7 +260,12 @@ describe('products', () => {
       '(4, 3)',
       '(4)',
     );
-    refuses('linear: ', () => linear(t.twoThree, t.fourThree, t.scalar, { transposeW: true }), '()', '(4, 3)');
+    refuses(
+      'linear: ',
+      () => linear(t.twoThree, t.fourThree, t.scalar, { transposeW: true }),
+      '()',
+      '(4, 3)',
+    );
   });
 });
 
@@ -260,7 +273,12 @@ describe('by index', () => {
   it('gather', () => {
     refuses('gather: ', () => gather(t.twoThree, t.int, 2), 'axis 2', '-2 to 1');
     refuses('gather: ', () => gather(t.scalar, t.int), 'axis 0', '0 axes');
-    refuses('gather: ', () => gather(g.constant([1, 2]), g.constant([2], [1], 'int64')), 'index 2', '-2 to 1');
+    refuses(
+      'gather: ',
+      () => gather(g.constant([1, 2]), g.constant([2], [1], 'int64')),
+      'index 2',
+      '-2 to 1',
+    );
   });
 
   it('takeAlong and the scatters', () => {
@@ -323,7 +341,8 @@ describe('graphs', () => {
   });
 
   it('refuse operators on numbers only', () => {
-    for (const [name, op] of Object.entries({ add, mul, pow, less })) refuses(`${name}: `, () => op(1, 2), 'tensor');
+    for (const [name, op] of Object.entries({ add, mul, pow, less }))
+      refuses(`${name}: `, () => op(1, 2), 'tensor');
   });
 
   it('refuse names that are empty or taken, and shapes that are none', () => {
@@ -374,7 +393,8 @@ describe('evaluate refuses', () => {
     along.forEach((y, n) => {
       k.output(`y${n}`, y);
     });
-    for (const bad of [3, -4]) refuses('', () => evaluate(k, { x: [1, 2, 3], i: [bad] }), String(bad), '-3 to 2');
+    for (const bad of [3, -4])
+      refuses('', () => evaluate(k, { x: [1, 2, 3], i: [bad] }), String(bad), '-3 to 2');
   });
 });
 

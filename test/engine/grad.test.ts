@@ -353,7 +353,11 @@ const second: Second[] = [
     f: ({ x }) => {
       const which = x.node.graph.constant([2, 0, 2], [3], 'int64');
       const rows = gather(x, which);
-      return scatterRows(which, mul(rows, concat([slice(rows, [0], [1], [1]), slice(rows, [1], [2], [1])], 1)), [3, 2]);
+      return scatterRows(
+        which,
+        mul(rows, concat([slice(rows, [0], [1], [1]), slice(rows, [1], [2], [1])], 1)),
+        [3, 2],
+      );
     },
   },
   {
@@ -369,7 +373,9 @@ describe('second derivatives', () => {
     const names = Object.keys(shapes);
     const build = (withSecond: boolean): Graph => {
       const g = new Graph();
-      const x = Object.fromEntries(names.map(name => [name, g.input(name, shapes[name], 'float32', { required: false })]));
+      const x = Object.fromEntries(
+        names.map(name => [name, g.input(name, shapes[name], 'float32', { required: false })]),
+      );
       const y = f(x);
       const wrt = names.map(name => x[name]);
       // A curved loss, so that no second derivative is trivially 0; then a fixed direction through the gradient.
@@ -410,7 +416,11 @@ describe('second derivatives', () => {
     const derive = (y: Tensor): Tensor => grad(y, [x])[0];
     const out = values(
       g,
-      { power: derive(derive(derive(pow(x, 5)))), tanh: derive(derive(derive(tanh(x)))), neg: derive(derive(neg(exp(neg(x))))) },
+      {
+        power: derive(derive(derive(pow(x, 5)))),
+        tanh: derive(derive(derive(tanh(x)))),
+        neg: derive(derive(neg(exp(neg(x))))),
+      },
       { x: [0.5] },
     );
     const t = Math.tanh(0.5);

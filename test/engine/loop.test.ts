@@ -457,7 +457,9 @@ describe('loop', () => {
   });
 
   it('writes no scan that is not used, and nothing of a loop that is not', () => {
-    const count = (use: (r: { carry: { x: Tensor }; scan: { s: Tensor; t: Tensor } }) => Tensor): number[] => {
+    const count = (
+      use: (r: { carry: { x: Tensor }; scan: { s: Tensor; t: Tensor } }) => Tensor,
+    ): number[] => {
       const g = new Graph();
       const x = g.input('x', [2]);
       const result = loop({
@@ -494,13 +496,21 @@ describe('loop', () => {
     const helper = (): number => {
       const own = new Graph();
       const z = own.input('z', []);
-      const { carry } = loop({ trips: 2, carry: { z }, body: ({ carry: c }) => ({ carry: { z: exp(c.z) } }) });
+      const { carry } = loop({
+        trips: 2,
+        carry: { z },
+        body: ({ carry: c }) => ({ carry: { z: exp(c.z) } }),
+      });
       own.output('z', carry.z);
       return evaluate(own, { z: [0] }).z.data[0];
     };
     const g = new Graph();
     const x = g.input('x', []);
-    const { carry } = loop({ trips: 2, carry: { x }, body: ({ carry: c }) => ({ carry: { x: add(c.x, helper()) } }) });
+    const { carry } = loop({
+      trips: 2,
+      carry: { x },
+      body: ({ carry: c }) => ({ carry: { x: add(c.x, helper()) } }),
+    });
     g.output('y', carry.x);
     expectClose('y', evaluate(g, { x: [1] }).y.data, [1 + 2 * Math.E], 1e-12);
   });
@@ -517,7 +527,11 @@ describe('loop', () => {
         },
       }),
     ).toThrow('mine');
-    const { carry } = loop({ trips: 2, carry: { x }, body: ({ carry: c }) => ({ carry: { x: add(c.x, 1) } }) });
+    const { carry } = loop({
+      trips: 2,
+      carry: { x },
+      body: ({ carry: c }) => ({ carry: { x: add(c.x, 1) } }),
+    });
     g.output('y', carry.x);
     expect([...evaluate(g, { x: [1, 2] }).y.data]).toEqual([3, 4]);
   });
@@ -538,16 +552,16 @@ describe('loop refuses', () => {
     const refused = new RegExp(`^loop: trips is ${trips}: a whole number of at least 1 is needed$`);
     expect(() => loop({ trips, carry: { x }, body: s => ({ carry: s.carry }) })).toThrow(refused);
     const count = g.constant(1, [], 'int64');
-    expect(() => loop({ trips: { count, atMost: trips }, carry: { x }, body: s => ({ carry: s.carry }) })).toThrow(
-      refused,
-    );
+    expect(() =>
+      loop({ trips: { count, atMost: trips }, carry: { x }, body: s => ({ carry: s.carry }) }),
+    ).toThrow(refused);
   });
 
   it('a trip count that is not an int64 scalar', () => {
     for (const count of [g.constant(2), g.constant([2], [1], 'int64'), g.constant(2, [], 'int32')]) {
-      expect(() => loop({ trips: { count, atMost: 2 }, carry: { x }, body: s => ({ carry: s.carry }) })).toThrow(
-        /^loop: the trip count is (float32 \(\)|int64 \(1\)|int32 \(\)): an int64 scalar is needed$/,
-      );
+      expect(() =>
+        loop({ trips: { count, atMost: 2 }, carry: { x }, body: s => ({ carry: s.carry }) }),
+      ).toThrow(/^loop: the trip count is (float32 \(\)|int64 \(1\)|int32 \(\)): an int64 scalar is needed$/);
     }
   });
 
@@ -592,7 +606,8 @@ describe('loop refuses', () => {
         return { carry: { x: exp(s.carry.x) } };
       },
     });
-    const refused = /^\w+: the loop body is finished: use what the loop returns instead of its inner tensors$/;
+    const refused =
+      /^\w+: the loop body is finished: use what the loop returns instead of its inner tensors$/;
     expect(() => tanh(inner)).toThrow(refused);
     expect(() => add(inner, x)).toThrow(refused);
     expect(() => exp(inner)).toThrow(refused);
@@ -615,7 +630,9 @@ describe('loop refuses', () => {
     expect(() => loop({ ...keep, body: s => ({ carry: { x: add(s.carry.x, inner) } }) })).toThrow(
       /^add: operands belong to different graphs/,
     );
-    expect(() => loop({ ...keep, body: s => ({ carry: s.carry, scan: { inner } }) })).toThrow(/another graph/);
+    expect(() => loop({ ...keep, body: s => ({ carry: s.carry, scan: { inner } }) })).toThrow(
+      /another graph/,
+    );
   });
 
   it('tensors of two graphs, as carried values or as trip count', () => {
@@ -625,9 +642,9 @@ describe('loop refuses', () => {
     expect(() => loop({ trips: 2, carry: { x, other }, body: s => ({ carry: s.carry }) })).toThrow(
       /different graphs/,
     );
-    expect(() => loop({ trips: { count, atMost: 2 }, carry: { x }, body: s => ({ carry: s.carry }) })).toThrow(
-      /different graphs/,
-    );
+    expect(() =>
+      loop({ trips: { count, atMost: 2 }, carry: { x }, body: s => ({ carry: s.carry }) }),
+    ).toThrow(/different graphs/);
   });
 
   it('a gradient by a value that only decides when it ends', () => {

@@ -60,7 +60,10 @@ function everything(): Graph {
       const inner = loop({
         trips: 2,
         carry: { y },
-        body: ({ iteration: j, carry: { y: at } }) => ({ carry: { y: mul(at, tanh(add(at, c.b))) }, goOn: less(j, c.i) }),
+        body: ({ iteration: j, carry: { y: at } }) => ({
+          carry: { y: mul(at, tanh(add(at, c.b))) },
+          goOn: less(j, c.i),
+        }),
       });
       const loss = reduceSum(mul(inner.carry.y, inner.carry.y));
       const [dw, db] = grad(loss, [c.w, c.b]);
@@ -329,7 +332,9 @@ describe('toOnnx refuses', () => {
         return { carry: s.carry };
       },
     });
-    expect(() => toOnnx(body)).toThrow(/^toOnnx: this graph is the body of a loop: save the graph around it$/);
+    expect(() => toOnnx(body)).toThrow(
+      /^toOnnx: this graph is the body of a loop: save the graph around it$/,
+    );
   });
 
   it('writes no input that is not required and not used', () => {

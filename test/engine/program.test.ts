@@ -241,7 +241,10 @@ describe('arrays', () => {
     expect(() => program.run({ x })).toThrow(/NaN at index 10/);
     x[10] = 0;
     expect(() => program.run({ x })).not.toThrow();
-    const unchecked = await compiled(graph(g => ({ y: neg(g.input('x', [size])) })), { checkFeeds: false });
+    const unchecked = await compiled(
+      graph(g => ({ y: neg(g.input('x', [size])) })),
+      { checkFeeds: false },
+    );
     x[10] = NaN;
     expect(unchecked.run({ x }).y[10]).toBeNaN();
   });
@@ -488,7 +491,9 @@ describe('compile refuses', () => {
     g.input('z', [3]);
     await expect(compile(g)).rejects.toThrow(/^input 'z' \(3\) is used by no output: use it, remove it, or/);
     const clash = graph(h => ({ x: exp(h.input('x', [2])) }));
-    await expect(compile(clash)).rejects.toThrow(/^'x' names both an input and an output: rename one of them$/);
+    await expect(compile(clash)).rejects.toThrow(
+      /^'x' names both an input and an output: rename one of them$/,
+    );
   });
 });
 
@@ -501,7 +506,9 @@ describe('devices', () => {
       expect(device).not.toBe('cpu');
       expect(error).toBeInstanceOf(EngineError);
       const { message } = error as Error;
-      expect(message).toMatch(new RegExp(`^device '${device}' cannot be used here: install .*, or use device 'cpu' \\(`));
+      expect(message).toMatch(
+        new RegExp(`^device '${device}' cannot be used here: install .*, or use device 'cpu' \\(`),
+      );
       expect(message).not.toContain('\n');
       return;
     }

@@ -7,6 +7,9 @@ import { checkFinite } from './finite.ts';
 const MAX_SPEED = 8; // rad/s
 const MAX_TORQUE = 2; // N m
 const STEP_SECONDS = 0.05;
+// The action is float32, and so, in numpy, are its products with Python's numbers; all else is float64.
+const { fround } = Math;
+const TORQUE_COST = fround(0.001);
 const TWO_PI = 2 * Math.PI;
 
 export type PendulumOptions = {
@@ -57,8 +60,10 @@ export const pendulumDefinition = defineEnv<PendulumOptions>({
       step(state, action, result) {
         const torque = action[0]!;
         const off = fromUpright(state.angle);
-        result.reward = -(off * off + 0.1 * (state.speed * state.speed) + 0.001 * (torque * torque));
-        const speed = state.speed + (1.5 * gravity * Math.sin(state.angle) + 3 * torque) * STEP_SECONDS;
+        const cost = fround(TORQUE_COST * fround(torque * torque));
+        result.reward = -(off * off + 0.1 * (state.speed * state.speed) + cost);
+        const speed =
+          state.speed + (1.5 * gravity * Math.sin(state.angle) + fround(3 * torque)) * STEP_SECONDS;
         state.speed = Math.min(Math.max(speed, -MAX_SPEED), MAX_SPEED);
         state.angle += state.speed * STEP_SECONDS;
       },

@@ -75,7 +75,7 @@ export function vectorMemory(
 ): VectorMemory {
   let offset = 0;
   const arrays = layoutOf(shape).map(([name, type, length]) => {
-    const array = new elements[type](buffer, offset, length);
+    const array = new elements[type](buffer as ArrayBuffer, offset, length);
     offset += array.byteLength;
     return [name, array] as const;
   });

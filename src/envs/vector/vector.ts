@@ -1,6 +1,6 @@
 import { Rng } from '../../random/index.ts';
 import { checkSeed, type Env, type EnvSpec, type ResetOptions } from '../env.ts';
-import { EnvError, type EnvErrorPlace, fail, show } from '../errors.ts';
+import { type EnvErrorPlace, fail, show } from '../errors.ts';
 import { fieldsOf, type Json } from '../plain-data.ts';
 import { type Space, sameSpace } from '../spaces.ts';
 import type { VectorArrays, VectorShape } from './arrays.ts';
@@ -99,7 +99,7 @@ export function shapeFor(env: Env, envCount: number): VectorShape {
   };
 }
 
-/** All environments of a vector must have the same spaces. */
+/** All environments of a vector must have the same spaces and reward terms. */
 export function checkSameSpaces(envs: readonly Env[]): void {
   const first = envs[0]!;
   envs.forEach((env, i) => {
@@ -123,27 +123,4 @@ export function checkSameSpaces(envs: readonly Env[]): void {
 export function nameOf(place: EnvErrorPlace, envCount: number, id: string | undefined): string {
   const when = place.step === 0 ? 'reset' : `step ${place.step}`;
   return `environment ${place.index} of ${envCount} (${id ? `${id}, ` : ''}seed ${place.seed}, ${when})`;
-}
-
-/** Refuses actions of the wrong length. */
-export function checkActions(actions: Float32Array, shape: VectorShape): void {
-  const { envCount, actionSize } = shape;
-  if (actions.length === envCount * actionSize) return;
-  fail(
-    'action-size',
-    `${actions.length} numbers of actions, ${envCount} environments need ${envCount} x ${actionSize} = ${envCount * actionSize}: pass a Float32Array of that length`,
-  );
-}
-
-/** The error of a vector that can no longer be used, because it was closed or one of its environments failed. */
-export function unusable(failure: unknown): EnvError {
-  return failure === undefined
-    ? new EnvError('env-closed', 'the environments are closed: make new ones')
-    : new EnvError(
-        'env-closed',
-        `the environments were stopped by an earlier error: ${String((failure as Error).message ?? failure)}`,
-        {
-          cause: failure,
-        },
-      );
 }

@@ -1,8 +1,16 @@
 /** Running a graph both ways, comparing numbers, and differentiating numerically. */
-import { type CompileOptions, compile, type Dense, type DType, type Graph } from '../../../src/engine/index.ts';
+import {
+  type CompileOptions,
+  compile,
+  type Dense,
+  type DType,
+  type Graph,
+} from '../../../src/engine/index.ts';
 
 /** Fixed, so that a failure comes back; `KEEL_TEST_SEED=7 npx vitest run test/engine` tries other cases. */
 export const seed = Number(process.env.KEEL_TEST_SEED ?? 1);
+/** `KEEL_TEST_SCALE=20` runs the random tests twenty times as long. */
+export const scale = Number(process.env.KEEL_TEST_SCALE ?? 1);
 
 export type Numbers = ArrayLike<number> | ArrayLike<bigint>;
 

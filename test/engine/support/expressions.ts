@@ -77,12 +77,15 @@ export function decode<T extends Typed>(
 /** Adds one value (or a few) to the pool. */
 function grow<T extends Typed>(k: Ops<T>, pool: T[], inputs: Inputs<T>, g: Genes, depth: number): void {
   // Late values twice as likely: deep expressions rather than wide ones.
-  const value = (): T => (g.coin() ? pool[pool.length - 1 - g.below(Math.min(4, pool.length))] : g.pick(pool));
+  const value = (): T =>
+    g.coin() ? pool[pool.length - 1 - g.below(Math.min(4, pool.length))] : g.pick(pool);
   const scalar = (x: T): T => k.reduceMean(x);
   /** Another value that x broadcasts with. */
   const partner = (x: T): T => {
     const other = value();
-    return broadcasts(x.shape, other.shape) && joint(x.shape, other.shape).length <= 4 ? other : scalar(other);
+    return broadcasts(x.shape, other.shape) && joint(x.shape, other.shape).length <= 4
+      ? other
+      : scalar(other);
   };
   const full = (n: number, shape: readonly number[]): T =>
     k.constant(Array(shape.reduce((p, q) => p * q, 1)).fill(n), shape);
@@ -283,7 +286,13 @@ function grow<T extends Typed>(k: Ops<T>, pool: T[], inputs: Inputs<T>, g: Genes
       if (x.shape.length === 0) return k.sub(x, x);
       const axis = g.below(x.shape.length);
       const [before, after] = [x.shape.map((_, i) => Number(i === axis)), x.shape.map(() => g.below(2))];
-      return g.coin() ? k.pad(x, before, after) : k.slice(k.pad(x, before, after), before, before.map((n, i) => n + x.shape[i]));
+      return g.coin()
+        ? k.pad(x, before, after)
+        : k.slice(
+            k.pad(x, before, after),
+            before,
+            before.map((n, i) => n + x.shape[i]),
+          );
     },
     () => {
       const x = value();

@@ -120,7 +120,9 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
   ): Value => {
     const gone = new Set((axes ?? x.shape.map((_, i) => i)).map(axis => fromEnd(axis, x.shape.length)));
     const reduced = (index: Index): Index =>
-      keepDims ? index.map((i, axis) => (gone.has(axis) ? 0 : i)) : index.filter((_, axis) => !gone.has(axis));
+      keepDims
+        ? index.map((i, axis) => (gone.has(axis) ? 0 : i))
+        : index.filter((_, axis) => !gone.has(axis));
     const shape = keepDims
       ? x.shape.map((n, axis) => (gone.has(axis) ? 1 : n))
       : x.shape.filter((_, axis) => !gone.has(axis));
@@ -287,7 +289,10 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
           const [row, column] = index.slice(-2);
           // An axis of size 1 among the last two is an index of 0, not a broadcast: it is never read beyond.
           return total(
-            Array.from({ length: inner }, (_, k) => at(x, [...before, row, k]) * at(y, [...before, k, column])),
+            Array.from(
+              { length: inner },
+              (_, k) => at(x, [...before, row, k]) * at(y, [...before, k, column]),
+            ),
           );
         }),
       );
@@ -362,7 +367,9 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
       lines(x, -1, line => {
         const mean = total(line) / line.length;
         const variance = total(line.map(v => (v - mean) ** 2)) / line.length;
-        return line.map((v, i) => ((v - mean) / Math.sqrt(variance + epsilon)) * scale.data[i] + bias.data[i]);
+        return line.map(
+          (v, i) => ((v - mean) / Math.sqrt(variance + epsilon)) * scale.data[i] + bias.data[i],
+        );
       }),
 
     loop: ({ trips, carry: initial, body }: LoopSpec<Value>) => {
@@ -400,7 +407,9 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
       const scan = Object.fromEntries(
         Object.entries(rows).map(([name, list]) => [
           name,
-          tabulate([most, ...list[0].shape], list[0].dtype, ([i, ...rest]) => (list[i] ? at(list[i], rest) : 0)),
+          tabulate([most, ...list[0].shape], list[0].dtype, ([i, ...rest]) =>
+            list[i] ? at(list[i], rest) : 0,
+          ),
         ]),
       );
       return { carry, scan, iterations: value([ran], [], 'int64') };

@@ -79,7 +79,8 @@ function checkGraph(
     taken.nodes.add(node.name!);
     for (const name of node.input!) {
       // An empty name is an optional input that is left away.
-      if (name !== '' && !visible.has(name)) throw new Error(`${node.name} uses '${name}' before it is defined`);
+      if (name !== '' && !visible.has(name))
+        throw new Error(`${node.name} uses '${name}' before it is defined`);
       used.add(name);
     }
     for (const body of bodiesOf(node)) for (const name of checkGraph(body, visible, taken)) used.add(name);

@@ -1,6 +1,7 @@
 /** The engine's operators as an interface, so that one expression can be built as a graph and computed on plain arrays. */
-import * as engine from '../../../src/engine/index.ts';
+
 import type { DType, Graph, ReduceOptions, Tensor } from '../../../src/engine/index.ts';
+import * as engine from '../../../src/engine/index.ts';
 
 type Shape = readonly number[];
 

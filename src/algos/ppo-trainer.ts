@@ -1,0 +1,549 @@
+/**
+ * PPO from rollout to rollout: collect, estimate advantages, learn, guard, control, report.
+ *
+ * `iterate` does one round and returns its row. All state is in plain values that `snapshot` gives and `restore` takes,
+ * so that a run that was killed goes on to the same bits.
+ */
+import { compile, Graph } from '../engine/index.ts';
+import type { VectorEnv, VectorState } from '../envs/index.ts';
+import { type CoefficientRule, nextCoefficient } from '../kl/controllers/coefficient.ts';
+import { nextRate } from '../kl/controllers/learning-rate.ts';
+import { Rng, type RngState } from '../random/index.ts';
+import { createRollout, type Rollout } from '../rollout/buffer.ts';
+import { type Act, type CollectStats, collect } from '../rollout/collect.ts';
+import { gae } from '../rollout/gae.ts';
+import {
+  type MomentsState,
+  ObservationNormaliser,
+  RewardNormaliser,
+  type RewardNormaliserState,
+} from '../rollout/normalise.ts';
+import { type ActorCritic, actorCritic } from './actor-critic.ts';
+import { distributionOf, headsFor } from './policy-heads.ts';
+import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
+import type { PpoConfig } from './ppo-config.ts';
+import { scheduleFactor } from './schedule.ts';
+
+/** Training cannot go on; the message says why and what to change. */
+export class TrainError extends Error {
+  override name = 'TrainError';
+}
+
+export interface PpoTrainerOptions {
+  envs: VectorEnv;
+  config: PpoConfig;
+  seed: number;
+  /** Environment steps of the whole run, for the schedules. */
+  totalSteps: number;
+  rewardScale?: number;
+  device?: 'cpu' | 'webgpu' | 'cuda';
+  threads?: number;
+}
+
+/** Something that happened in an iteration; `type` and fields are those of the run's events. */
+export interface TrainEvent {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+
+export interface IterationResult {
+  /** By registry name. */
+  readonly row: Record<string, number>;
+  readonly events: TrainEvent[];
+}
+
+/** What the numbers in a checkpoint do not hold as tensors. */
+export interface TrainerCounters {
+  iteration: number;
+  envSteps: number;
+  gradientSteps: number;
+  klCoef: number;
+  /** Factors on the learning rates: the adaptive rule's, and what restores have cut. */
+  adaptiveFactor: number;
+  recoveryFactor: number;
+  recoveries: number;
+  bestReturn: number | null;
+}
+
+export interface PpoSnapshot {
+  readonly tensors: Record<'params' | 'm' | 'v', Float32Array> & { reference?: Float32Array };
+  readonly counters: TrainerCounters;
+  readonly rng: { readonly act: RngState; readonly order: RngState };
+  readonly observationNormaliser: MomentsState | null;
+  readonly rewardNormaliser: RewardNormaliserState | null;
+  readonly envs: VectorState;
+}
+
+export interface PpoTrainer {
+  readonly model: ActorCritic;
+  readonly config: PpoConfig;
+  readonly samplesPerIteration: number;
+  readonly counters: Readonly<TrainerCounters>;
+  readonly observationNormaliser: ObservationNormaliser | undefined;
+  readonly params: Float32Array;
+  /** Starts the environments; a restored trainer does not need it. */
+  start(): Promise<void>;
+  iterate(): Promise<IterationResult>;
+  snapshot(): Promise<PpoSnapshot>;
+  restore(snapshot: PpoSnapshot): Promise<void>;
+  /** Another learning rate, target or bound from now on. */
+  adjust(changes: Partial<PpoConfig>): void;
+  dispose(): void;
+}
+
+/** Compiles everything for one task. */
+export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoTrainer> {
+  const { envs, seed, totalSteps } = options;
+  let { config } = options;
+  const { envCount } = envs;
+  const samples = envCount * config.stepsPerRollout;
+  const minibatches = minibatchCount(samples, config.minibatchSize, envCount);
+  const heads = headsFor(envs.actionSpace);
+  const distribution = distributionOf(heads);
+  const model = actorCritic({
+    observationSize: envs.obsSize,
+    heads,
+    distribution,
+    hidden: config.hidden,
+    activation: config.activation,
+    logStdInitial: config.logStdInitial,
+    logStdMin: config.logStdMin,
+    logStdMax: config.logStdMax,
+  });
+  const runtime = { device: options.device ?? 'cpu', threads: options.threads ?? 1 } as const;
+  const [programs, acting] = await Promise.all([
+    compilePpo(model, config, { samples, minibatches }, runtime),
+    compile(actGraph(model, envCount), { ...runtime, checkFeeds: false }),
+  ]);
+
+  const [initRng, actRng, orderRng] = new Rng(seed).split(3);
+  let rngs = { act: actRng, order: orderRng };
+  let state: PpoState = {
+    params: model.layout.initialise(initRng),
+    m: new Float32Array(model.layout.size),
+    v: new Float32Array(model.layout.size),
+  };
+  let reference: Float32Array | undefined = config.reference === 'none' ? undefined : state.params.slice();
+  const rollout = createRollout(config.stepsPerRollout, envCount, {
+    observationSize: envs.obsSize,
+    actionSize: envs.actionSize,
+    paramSize: distribution.paramSize,
+  });
+  const order = new BigInt64Array(minibatches * config.epochs * config.minibatchSize);
+  const observationNormaliser = config.normaliseObservations
+    ? new ObservationNormaliser(envs.obsSize)
+    : undefined;
+  const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
+  const counters: TrainerCounters = {
+    iteration: 0,
+    envSteps: 0,
+    gradientSteps: 0,
+    klCoef: config.klCoef,
+    adaptiveFactor: 1,
+    recoveryFactor: 1,
+    recoveries: 0,
+    bestReturn: null,
+  };
+  const actBuffers = {
+    policy: new Float32Array(envCount * distribution.paramSize),
+    values: new Float32Array(envCount),
+  };
+  const act: Act = observations => {
+    acting.run({ params: state.params, observations }, actBuffers);
+    return { params: actBuffers.policy, values: actBuffers.values };
+  };
+
+  const trainer: PpoTrainer = {
+    model,
+    get config() {
+      return config;
+    },
+    samplesPerIteration: samples,
+    counters,
+    observationNormaliser,
+    get params() {
+      return state.params;
+    },
+
+    async start() {
+      await envs.reset({ seed });
+    },
+
+    async iterate() {
+      const events: TrainEvent[] = [];
+      const started = performance.now();
+      const collected = await collect(rollout, {
+        envs,
+        act,
+        distribution,
+        rng: rngs.act,
+        observationNormaliser,
+        rewardNormaliser,
+        rewardScale: options.rewardScale ?? 1,
+      });
+      const { gamma, gaeLambda: lambda } = config;
+      gae(rollout, { gamma, lambda }, rollout);
+      const batch = {
+        ...rollout,
+        oldParams: rollout.params,
+        oldLogProbs: rollout.logProbs,
+        oldValues: rollout.values,
+      };
+      if (counters.iteration === 0) refuseMismatch(programs, batch, state.params);
+      const collectedAt = performance.now();
+
+      // ---- learn
+      const progress = (counters.envSteps + samples / 2) / totalSteps;
+      const knobs = knobsAt(config, counters, progress);
+      fillOrder(order, samples, config.epochs, rngs.order);
+      const { state: learnt, stats } = learn(programs, batch, state, order, knobs, reference);
+      const failed = stats.stopped === 'non-finite';
+      const learntAt = performance.now();
+
+      // ---- guard, or restore
+      const before = state;
+      const after = failed ? before : learnt;
+      const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
+      state = { ...after, params };
+      const guardedAt = performance.now();
+      counters.iteration++;
+      counters.envSteps += samples;
+      counters.gradientSteps += stats.minibatches;
+      if (failed) restoreRates(counters, config, knobs, events);
+      else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
+      if (stats.stopped === 'kl') {
+        const last = stats.minibatches - 1;
+        const epoch = Math.floor(last / minibatches);
+        events.push({
+          type: 'early-stop',
+          kl: stats.lastKl,
+          limit: knobs.klLimit,
+          epoch,
+          minibatch: last % minibatches,
+        });
+      }
+      if (seen.backtracks > 0) {
+        const { klRaw: klBefore, kl: klAfter, backtracks, scale } = seen;
+        events.push({ type: 'guard', klBefore, klAfter, bound: knobs.guard, backtracks, scale });
+      }
+      const refKl = stats.klRef;
+      reference = nextReference(config, counters, reference, state.params, refKl, events);
+      control(config, counters, seen.kl, samples, events);
+
+      const row = rowOf({
+        rollout,
+        collected,
+        stats,
+        seen,
+        knobs,
+        config,
+        counters,
+        minibatches,
+        model,
+        params: state.params,
+      });
+      const elapsed = (guardedAt - started) / 1000;
+      row['time/collect_s'] = (collectedAt - started) / 1000;
+      row['time/update_s'] = (learntAt - collectedAt) / 1000;
+      row['time/guard_s'] = (guardedAt - learntAt) / 1000;
+      row['time/steps_per_second'] = samples / elapsed;
+      return { row, events };
+    },
+
+    async snapshot() {
+      return {
+        tensors: { ...state, ...(reference ? { reference } : {}) },
+        counters: { ...counters },
+        rng: { act: rngs.act.state(), order: rngs.order.state() },
+        observationNormaliser: observationNormaliser?.moments.state() ?? null,
+        rewardNormaliser: rewardNormaliser?.state() ?? null,
+        envs: await envs.state(),
+      };
+    },
+
+    async restore(snapshot) {
+      const { params, m, v } = snapshot.tensors;
+      for (const [name, tensor] of Object.entries({ params, m, v })) {
+        if (tensor.length !== model.layout.size) {
+          throw new TrainError(
+            `the checkpoint's ${name} has ${tensor.length} values, this network ${model.layout.size}: use the config it was trained with`,
+          );
+        }
+      }
+      state = { params: params.slice(), m: m.slice(), v: v.slice() };
+      reference = snapshot.tensors.reference?.slice() ?? reference;
+      Object.assign(counters, snapshot.counters);
+      rngs = { act: Rng.fromState(snapshot.rng.act), order: Rng.fromState(snapshot.rng.order) };
+      if (observationNormaliser && snapshot.observationNormaliser) {
+        observationNormaliser.moments.restore(snapshot.observationNormaliser);
+      }
+      if (rewardNormaliser && snapshot.rewardNormaliser) rewardNormaliser.restore(snapshot.rewardNormaliser);
+      await envs.restore(snapshot.envs);
+    },
+
+    adjust(changes) {
+      config = { ...config, ...changes };
+    },
+
+    dispose() {
+      programs.dispose();
+      acting.dispose();
+    },
+  };
+  return trainer;
+}
+
+/** Policy parameters and values for the observations of one step. */
+function actGraph(model: ActorCritic, rows: number): Graph {
+  const g = new Graph();
+  const tensors = model.layout.tensors(g.input('params', [model.layout.size]));
+  const observations = g.input('observations', [rows, model.observationSize]);
+  // Named apart from the input of the same name.
+  g.output('policy', model.policy(tensors, observations));
+  g.output('values', model.value(tensors, observations));
+  return g;
+}
+
+function minibatchCount(samples: number, minibatchSize: number, envCount: number): number {
+  if (samples % minibatchSize === 0) return samples / minibatchSize;
+  const divisors = Array.from({ length: samples }, (_, i) => i + 1).filter(n => samples % n === 0);
+  const below = divisors.filter(n => n < minibatchSize).at(-1);
+  const above = divisors.find(n => n > minibatchSize);
+  const near = [below, above].filter(n => n !== undefined).join(' or ');
+  throw new TrainError(
+    `minibatchSize ${minibatchSize} does not divide ${envCount} environments x stepsPerRollout = ${samples} samples: try ${near}`,
+  );
+}
+
+/**
+ * Before the first gradient step the program that scores must agree with the one that sampled: ratio 1, KL 0. If not,
+ * every later update would learn from a difference between programs.
+ */
+function refuseMismatch(
+  programs: PpoPrograms,
+  batch: Parameters<typeof measure>[1],
+  params: Float32Array,
+): void {
+  const { stats } = measure(programs, batch, params, params, Number.POSITIVE_INFINITY);
+  const ratioError = Math.max(Math.abs(stats.ratioMean - 1), Math.abs(stats.ratioMax - 1));
+  if (stats.klRaw < 1e-5 && ratioError < 1e-3) return;
+  const cause =
+    stats.klRaw >= 1e-5
+      ? 'the policy that scores has other parameters or another network than the one that sampled'
+      : 'the actions that are scored are not those that were sampled (clipped, rounded or reordered)';
+  throw new TrainError(
+    `before the first step the ratio is off 1 by ${ratioError.toExponential(1)} and the KL is ${stats.klRaw.toExponential(1)}, which must be 0: ${cause}`,
+  );
+}
+
+/** Each epoch's samples in an order of its own. */
+function fillOrder(order: BigInt64Array, samples: number, epochs: number, rng: Rng): void {
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const rows = rng.permutation(samples);
+    for (let i = 0; i < samples; i++) order[epoch * samples + i] = BigInt(rows[i]);
+  }
+}
+
+// ---- KL control: everything that decides how far an update may go, in one place --------------------------------------
+
+/** This update's rates, clip range, penalty, stop and bound. */
+function knobsAt(config: PpoConfig, counters: TrainerCounters, progress: number): PpoKnobs {
+  const rate =
+    counters.recoveryFactor *
+    counters.adaptiveFactor *
+    scheduleFactor(
+      { schedule: config.learningRateSchedule, end: config.learningRateEnd, warmup: config.warmupShare },
+      progress,
+    );
+  const clipFactor = scheduleFactor(
+    { schedule: config.clipRangeSchedule, end: config.clipRangeEnd },
+    progress,
+  );
+  return {
+    actorRate: config.learningRate * rate,
+    criticRate: (config.criticLearningRate ?? config.learningRate) * rate,
+    clipRange: config.clipRange * clipFactor,
+    klCoef: counters.klCoef,
+    klLimit: config.targetKl === null ? Number.POSITIVE_INFINITY : config.targetKl * config.targetKlFactor,
+    guard: config.guard ?? Number.POSITIVE_INFINITY,
+    stepsDone: counters.gradientSteps,
+  };
+}
+
+/** What the update's KL changes for the next one. */
+function control(
+  config: PpoConfig,
+  counters: TrainerCounters,
+  kl: number,
+  samples: number,
+  events: TrainEvent[],
+): void {
+  if (config.klCoefRule !== 'fixed') {
+    const rule: CoefficientRule =
+      config.klCoefRule === 'adaptive'
+        ? { kind: 'adaptive', target: config.klCoefTarget }
+        : { kind: 'horizon', target: config.klCoefTarget, horizon: config.klCoefHorizon };
+    counters.klCoef = nextCoefficient(rule, counters.klCoef, kl, samples, { max: config.klCoefMax });
+  }
+  if (config.adaptiveRate) {
+    const { adaptiveRateTarget: target, adaptiveRateMin: min, adaptiveRateMax: max, learningRate } = config;
+    const from = learningRate * counters.adaptiveFactor;
+    const to = nextRate({ target, min, max }, from, kl);
+    counters.adaptiveFactor = to / learningRate;
+    if (to !== from)
+      events.push({
+        type: 'rate-change',
+        what: 'learningRate',
+        from,
+        to,
+        why: `kl/step ${kl.toExponential(2)}`,
+      });
+  }
+}
+
+/** After minibatches that were not finite: lower rates, or the end. */
+function restoreRates(
+  counters: TrainerCounters,
+  config: PpoConfig,
+  knobs: PpoKnobs,
+  events: TrainEvent[],
+): void {
+  counters.recoveries++;
+  if (counters.recoveries > config.recoveries) {
+    throw new TrainError(
+      `${config.skipLimit} minibatches in a row had a loss or gradient that is not finite, after ${config.recoveries} restores with the learning rate cut to ${knobs.actorRate.toExponential(1)}: look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate`,
+    );
+  }
+  counters.recoveryFactor *= config.recoveryFactor;
+  events.push({
+    type: 'restored',
+    attempt: counters.recoveries,
+    attempts: config.recoveries,
+    lrFrom: knobs.actorRate,
+    lrTo: knobs.actorRate * config.recoveryFactor,
+  });
+}
+
+/** The reference policy for the next update. */
+function nextReference(
+  config: PpoConfig,
+  counters: TrainerCounters,
+  reference: Float32Array | undefined,
+  params: Float32Array,
+  kl: number,
+  events: TrainEvent[],
+): Float32Array | undefined {
+  if (!reference) return undefined;
+  switch (config.reference) {
+    case 'none':
+    case 'frozen':
+      return reference;
+    case 'refreshed':
+      if (counters.iteration % config.referenceEvery !== 0) return reference;
+      events.push({ type: 'reference', kl });
+      return params.slice();
+    case 'averaged': {
+      const keep = config.referenceDecay;
+      return reference.map((value, i) => keep * value + (1 - keep) * params[i]);
+    }
+    default:
+      return config.reference satisfies never;
+  }
+}
+
+// ---- the row ---------------------------------------------------------------------------------------------------------
+
+function rowOf(parts: {
+  rollout: Rollout;
+  collected: CollectStats;
+  stats: ReturnType<typeof learn>['stats'];
+  seen: ReturnType<typeof measure>['stats'];
+  knobs: PpoKnobs;
+  config: PpoConfig;
+  counters: TrainerCounters;
+  minibatches: number;
+  model: ActorCritic;
+  params: Float32Array;
+}): Record<string, number> {
+  const { rollout, collected, stats, seen, knobs, config, counters, minibatches, model, params } = parts;
+  const { mean: advMean, std: advStd } = moments(rollout.advantages);
+  const { mean: returnMean } = moments(rollout.returns);
+  const { mean: valueMean } = moments(rollout.values);
+  const row: Record<string, number> = {
+    'train/iteration': counters.iteration,
+    'train/step': counters.envSteps,
+    'kl/step': seen.kl,
+    'kl/step_raw': seen.klRaw,
+    'kl/step_k1': seen.k1,
+    'kl/step_k3': seen.k3,
+    'loss/policy': stats.policyLoss,
+    'loss/value': stats.valueLoss,
+    'loss/total': stats.loss,
+    'policy/entropy': seen.entropy,
+    'policy/ratio_mean': seen.ratioMean,
+    'policy/clip_fraction': stats.clipFraction,
+    'value/explained_variance': explainedVariance(rollout.returns, rollout.values),
+    'value/mean': valueMean,
+    'adv/mean': advMean,
+    'adv/std': advStd,
+    'reward/mean': collected.rewardMean,
+    'reward/std': collected.rewardStd,
+    'return/mean': returnMean,
+    'episode/count': collected.episodeReturns.length,
+    'grad/norm': stats.gradNorm,
+    'train/lr': knobs.actorRate,
+    'train/clip_range': knobs.clipRange,
+    'train/epochs_run': stats.minibatches / minibatches,
+    'train/minibatches_run': stats.minibatches,
+    'train/early_stop': stats.stopped === 'kl' ? 1 : 0,
+    'train/skipped': stats.skipped,
+    'guard/backtracks': seen.backtracks,
+    'guard/scale': seen.scale,
+  };
+  if (config.criticLearningRate !== null) row['train/lr_critic'] = knobs.criticRate;
+  if (config.klCoef > 0 || config.klCoefRule !== 'fixed') row['kl/coef'] = knobs.klCoef;
+  if (config.reference !== 'none') {
+    row['kl/ref'] = stats.klRef;
+    row['kl/ref_coef'] = referenceCoefAt(config, counters.gradientSteps);
+  }
+  const { maxEntropy } = model.distribution;
+  if (Number.isFinite(maxEntropy)) row['policy/entropy_relative'] = seen.entropy / maxEntropy;
+  const logStd = model.layout.views(params)['actor.logStd'];
+  if (logStd) {
+    const held = Array.from(logStd, v => Math.exp(Math.min(config.logStdMax, Math.max(config.logStdMin, v))));
+    row['policy/std'] = held.reduce((a, b) => a + b, 0) / held.length;
+  }
+  const { episodeReturns, episodeLengths } = collected;
+  if (episodeReturns.length > 0) {
+    const best = Math.max(...episodeReturns, counters.bestReturn ?? Number.NEGATIVE_INFINITY);
+    counters.bestReturn = best;
+    row['episode/return'] = moments(episodeReturns).mean;
+    row['episode/return_best'] = best;
+    row['episode/length'] = moments(episodeLengths).mean;
+  }
+  return row;
+}
+
+/** The weight on the KL to the reference after so many gradient steps. */
+export function referenceCoefAt(config: PpoConfig, gradientSteps: number): number {
+  const { klRefCoefInitial, klRefCoefFinal, klRefDecaySteps } = config;
+  const done = klRefDecaySteps === 0 ? 1 : Math.min(1, gradientSteps / klRefDecaySteps);
+  return klRefCoefInitial + (klRefCoefFinal - klRefCoefInitial) * done;
+}
+
+function moments(values: ArrayLike<number>): { mean: number; std: number } {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  const mean = sum / values.length;
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
+  return { mean, std: Math.sqrt(squares / values.length) };
+}
+
+/** 1 - var(returns - values) / var(returns); NaN where returns do not vary, since there is nothing to explain. */
+export function explainedVariance(returns: Float32Array, values: Float32Array): number {
+  const { std } = moments(returns);
+  if (std === 0) return Number.NaN;
+  const { std: left } = moments(returns.map((value, i) => value - values[i]));
+  return 1 - (left / std) ** 2;
+}

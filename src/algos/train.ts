@@ -1,0 +1,340 @@
+/** Whole training runs: a trainer, and a run on disk that it writes to. */
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { saveOnnx } from '../engine/index.ts';
+import { makeVectorEnv, type OptionValues, resolveEnv } from '../envs/index.ts';
+import {
+  type EnvironmentSpec,
+  loadCheckpoint,
+  type Manifest,
+  openRun,
+  type RunEvent,
+  RunWriter,
+} from '../runs/index.ts';
+import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
+import { policyGraph } from './export.ts';
+import {
+  createPpoTrainer,
+  type PpoSnapshot,
+  type PpoTrainer,
+  TrainError,
+  type TrainEvent,
+} from './ppo-trainer.ts';
+import { resolveConfig, type TrainConfig, type TrainSettings, trainSchema } from './train-config.ts';
+
+/** Written into every manifest. */
+export const VERSION = '0.1.0';
+
+export interface TrainHooks {
+  /** After each iteration's row is on disk. */
+  onRow?: (row: Readonly<Record<string, number>>, progress: TrainProgress) => void;
+  onEvent?: (event: TrainEvent & { step: number }) => void;
+  /** Stops after the iteration under way, with a checkpoint. */
+  signal?: AbortSignal;
+}
+
+export interface TrainProgress {
+  readonly id: string;
+  readonly dir: string;
+  readonly config: TrainConfig;
+  readonly step: number;
+  readonly totalSteps: number;
+}
+
+export interface TrainOptions extends TrainHooks {
+  /** An id (`cartpole`, `CartPole-v1`) or a file (`./my-env.ts`). */
+  env: string;
+  envOptions?: OptionValues;
+  /** What differs from the defaults. */
+  config?: TrainSettings;
+  /** Defaults of this environment, below `config`; what they set is never called inert. */
+  preset?: TrainSettings;
+  /** Directory of runs; `runs` unless told. */
+  root?: string;
+}
+
+export interface TrainResult {
+  readonly id: string;
+  readonly dir: string;
+  readonly status: 'finished' | 'stopped';
+  readonly step: number;
+  readonly lastRow: Readonly<Record<string, number>> | undefined;
+}
+
+/** Trains from the beginning in a new run. */
+export async function train(options: TrainOptions): Promise<TrainResult> {
+  const config = resolveConfig(options.preset ?? {}, options.config ?? {});
+  const { id: envId } = await resolveEnv(options.env);
+  const session = await openSession(envId, options.envOptions ?? {}, config);
+  const writer = RunWriter.create(
+    {
+      algorithm: 'ppo',
+      environment: session.environment,
+      config: { ...config, env: options.env },
+      seed: config.seed,
+      versions: { keel: VERSION },
+    },
+    options.root === undefined ? {} : { root: options.root },
+    { csv: config.csv, tensorboard: config.tensorboard },
+  );
+  return runSession(session, writer, config, options, () => session.trainer.start());
+}
+
+export interface ResumeRunOptions extends TrainHooks {
+  /** Changes to the run's config, such as more steps. */
+  config?: TrainSettings;
+  from?: 'last' | 'best' | number;
+  discardLater?: boolean;
+  /** What to do when rewards have another scale than the value function learnt: refuse (default), or rescale the critic. */
+  onRewardScale?: 'refuse' | 'rescale';
+}
+
+/** Takes a run up again: stopped, killed or finished with more steps to do. */
+export async function resume(dir: string, options: ResumeRunOptions = {}): Promise<TrainResult> {
+  const { manifest } = openRun(dir);
+  const { env, ...saved } = manifest.config as Record<string, unknown>;
+  const config = resolveConfig({ ...saved, ...options.config });
+  refuseOtherShape(trainSchema.parse(saved), config);
+  const reference = typeof env === 'string' ? env : manifest.environment.id;
+  const { id: envId } = await resolveEnv(reference);
+  const session = await openSession(envId, manifest.environment.options as OptionValues, config);
+  let rescale = 1;
+  const { writer, checkpoint } = RunWriter.resume(dir, {
+    csv: config.csv,
+    tensorboard: config.tensorboard,
+    ...(options.from === undefined ? {} : { from: options.from }),
+    ...(options.discardLater === undefined ? {} : { discardLater: options.discardLater }),
+    check: (saved_, point) => {
+      rescale = checkEnvironment(
+        saved_,
+        point?.index.environment,
+        session.environment,
+        options.onRewardScale ?? 'refuse',
+      );
+    },
+    patch: { config: { ...config, env: reference }, environment: session.environment },
+  });
+  return runSession(session, writer, config, options, async () => {
+    if (!checkpoint) return session.trainer.start();
+    const snapshot = snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state);
+    await session.trainer.restore(rescale === 1 ? snapshot : rescaled(snapshot, session.trainer, rescale));
+  });
+}
+
+interface Session {
+  readonly trainer: PpoTrainer;
+  readonly environment: EnvironmentSpec;
+  close(): Promise<void>;
+  readonly actionSpace: Parameters<typeof policyGraph>[2];
+}
+
+async function openSession(envId: string, envOptions: OptionValues, config: TrainConfig): Promise<Session> {
+  const envs = await makeVectorEnv(envId, {
+    envCount: config.envs,
+    workers: config.workers,
+    options: envOptions,
+  });
+  try {
+    const trainer = await createPpoTrainer({
+      envs,
+      config,
+      seed: config.seed,
+      totalSteps: config.steps,
+      rewardScale: config.rewardScale,
+      device: config.device,
+      threads: config.threads,
+    });
+    const { spec } = envs;
+    return {
+      trainer,
+      actionSpace: envs.actionSpace,
+      environment: {
+        id: spec?.id ?? envId,
+        version: String(spec?.version ?? 0),
+        options: { ...(spec?.options ?? envOptions) },
+        reward: { scale: config.rewardScale, normalised: config.normaliseRewards },
+      },
+      async close() {
+        trainer.dispose();
+        await envs.close();
+      },
+    };
+  } catch (error) {
+    await envs.close();
+    throw error;
+  }
+}
+
+/** Iterates until the steps are done or someone stops it, and leaves a run that can be gone on with. */
+async function runSession(
+  session: Session,
+  writer: RunWriter,
+  config: TrainConfig,
+  hooks: TrainHooks,
+  begin: () => Promise<void>,
+): Promise<TrainResult> {
+  const { trainer } = session;
+  let lastRow: Record<string, number> | undefined;
+  let savedAt = -1;
+  const startedAt = performance.now();
+  const save = async (): Promise<void> => {
+    const { iteration, envSteps } = trainer.counters;
+    if (iteration === savedAt) return;
+    const snapshot = await trainer.snapshot();
+    const score = lastRow?.['episode/return'];
+    await writer.checkpoint({
+      step: envSteps,
+      iteration,
+      files: filesOf(trainer.model.layout, snapshot),
+      state: stateOf(snapshot),
+      keep: config.keepEvery > 0 && iteration % config.keepEvery === 0,
+      ...(score === undefined ? {} : { score }),
+    });
+    await savePolicy(session, join(writer.dir, 'policy.onnx'));
+    savedAt = iteration;
+  };
+  try {
+    await begin();
+    let logged = performance.now();
+    let logSeconds = 0;
+    while (trainer.counters.envSteps < config.steps && !hooks.signal?.aborted) {
+      const { row, events } = await trainer.iterate();
+      const { iteration, envSteps: step } = trainer.counters;
+      logged = performance.now();
+      row['time/log_s'] = logSeconds;
+      row['time/elapsed_s'] = (logged - startedAt) / 1000;
+      for (const event of events) {
+        writer.event({ iteration, step, message: messageOf(event), ...event } as unknown as RunEvent);
+        hooks.onEvent?.({ ...event, step });
+      }
+      writer.row(row);
+      lastRow = row;
+      hooks.onRow?.(row, { id: writer.id, dir: writer.dir, config, step, totalSteps: config.steps });
+      if (iteration % config.checkpointEvery === 0) await save();
+      logSeconds = (performance.now() - logged) / 1000;
+      // Programs block the thread: let signals, timers and the page have their turn.
+      await nextTurn();
+    }
+    if (trainer.counters.iteration > 0) await save();
+    const status = trainer.counters.envSteps < config.steps ? 'stopped' : 'finished';
+    writer.end(status, status === 'stopped' ? 'stopped by its user' : undefined);
+    return { id: writer.id, dir: writer.dir, status, step: trainer.counters.envSteps, lastRow };
+  } catch (error) {
+    writer.end('failed', error instanceof Error ? error.message : String(error));
+    throw error;
+  } finally {
+    await session.close();
+  }
+}
+
+async function savePolicy({ trainer, actionSpace }: Session, path: string): Promise<void> {
+  await saveOnnx(
+    policyGraph(trainer.model, trainer.params, actionSpace, trainer.observationNormaliser),
+    path,
+  );
+}
+
+/** Sizes cannot change in mid-run. */
+function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
+  const fixed = [
+    'hidden',
+    'activation',
+    'envs',
+    'seed',
+    'reference',
+    'normaliseObservations',
+    'normaliseRewards',
+  ] as const;
+  for (const key of fixed) {
+    if (JSON.stringify(saved[key]) !== JSON.stringify(wanted[key])) {
+      throw new TrainError(
+        `${key} is ${JSON.stringify(saved[key])} in this run and cannot become ${JSON.stringify(wanted[key])} on resuming: start a new run`,
+      );
+    }
+  }
+}
+
+/** Compares what the policy was trained in with what it would go on in; gives the factor that the critic needs. */
+function checkEnvironment(
+  manifest: Manifest,
+  trained: EnvironmentSpec | null | undefined,
+  now: EnvironmentSpec,
+  onRewardScale: 'refuse' | 'rescale',
+): number {
+  const before = trained ?? manifest.environment;
+  if (before.id !== now.id || before.version !== now.version) {
+    throw new TrainError(
+      `this run was trained in ${before.id} version ${before.version}, here it would go on in ${now.id} version ${now.version}: start a new run`,
+    );
+  }
+  if (JSON.stringify(before.options) !== JSON.stringify(now.options)) {
+    throw new TrainError(
+      `this run was trained with the environment options ${JSON.stringify(before.options)}, not ${JSON.stringify(now.options)}: start a new run`,
+    );
+  }
+  const factor = Number(now.reward.scale) / Number(before.reward.scale);
+  if (factor === 1) return 1;
+  if (onRewardScale === 'refuse') {
+    throw new TrainError(
+      `rewardScale was ${before.reward.scale} and would be ${now.reward.scale}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
+    );
+  }
+  return factor;
+}
+
+/** The same policy with a value function of another scale: its last layer is linear. */
+function rescaled(snapshot: PpoSnapshot, trainer: PpoTrainer, factor: number): PpoSnapshot {
+  const { layout } = trainer.model;
+  const params = snapshot.tensors.params.slice();
+  const last = `critic.${trainer.config.hidden.length}`;
+  const views = layout.views(params);
+  for (const name of [`${last}.weight`, `${last}.bias`]) {
+    views[name].forEach((value, i) => {
+      views[name][i] = value * factor;
+    });
+  }
+  return { ...snapshot, tensors: { ...snapshot.tensors, params } };
+}
+
+function messageOf(event: TrainEvent): string {
+  const short = (value: unknown): string =>
+    typeof value === 'number' ? Number(value.toPrecision(3)).toString() : String(value);
+  switch (event.type) {
+    case 'early-stop':
+      return `stopped in epoch ${Number(event.epoch) + 1}: KL ${short(event.kl)} above ${short(event.limit)}`;
+    case 'guard':
+      return `KL ${short(event.klBefore)} taken back to ${short(event.klAfter)}, bound ${short(event.bound)}`;
+    case 'skipped':
+      return `${event.count} minibatches were not finite and changed nothing`;
+    case 'restored':
+      return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
+    case 'rate-change':
+      return `${event.what} ${short(event.from)} to ${short(event.to)}: ${event.why}`;
+    case 'reference':
+      return 'the reference policy was refreshed';
+    default:
+      return event.type;
+  }
+}
+
+/** The trainer of a run as a checkpoint left it, to evaluate or export. */
+export async function openTrained(
+  dir: string,
+  which: 'last' | 'best' | number = 'last',
+): Promise<Session & { env: string }> {
+  const { manifest } = openRun(dir);
+  const checkpoint = loadCheckpoint(dir, which);
+  if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: train it first`);
+  const { env, ...saved } = manifest.config as Record<string, unknown>;
+  const reference = typeof env === 'string' ? env : manifest.environment.id;
+  const { id } = await resolveEnv(reference);
+  const session = await openSession(
+    id,
+    manifest.environment.options as OptionValues,
+    trainSchema.parse(saved),
+  );
+  await session.trainer.restore(
+    snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state),
+  );
+  return { ...session, env: reference };
+}

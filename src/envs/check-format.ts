@@ -1,0 +1,26 @@
+import type { CheckLevel, CheckReport } from './check.ts';
+
+const marks: Record<CheckLevel, string> = { error: 'error  ', warning: 'warning', info: 'info   ' };
+const colours: Record<CheckLevel, number> = { error: 31, warning: 33, info: 36 };
+
+/** A report as lines for a terminal: errors first, then warnings, then what was measured. */
+export function formatCheckReport(report: CheckReport, { colour = false } = {}): string {
+  const paint = (text: string, code: number): string => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const levels: CheckLevel[] = ['error', 'warning', 'info'];
+  const width = Math.max(0, ...report.findings.map(({ code }) => code.length));
+  const lines = levels.flatMap(level =>
+    report.findings
+      .filter(found => found.level === level)
+      .map(
+        ({ code, message }) => `  ${paint(marks[level], colours[level])}  ${code.padEnd(width)}  ${message}`,
+      ),
+  );
+  const count = (level: CheckLevel): string => {
+    const n = report.findings.filter(found => found.level === level).length;
+    return `${n} ${level}${n === 1 ? '' : 's'}`;
+  };
+  const verdict = report.passed ? paint('passed', 32) : paint('failed', 31);
+  return [`${report.id ?? 'environment'}: ${verdict}, ${count('error')}, ${count('warning')}`, ...lines].join(
+    '\n',
+  );
+}

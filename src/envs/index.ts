@@ -1,0 +1,35 @@
+/** Environments: the contract, Keel's own, a user's own, many at once, and checks of them. */
+export {
+  type CheckCode,
+  type CheckFinding,
+  type CheckLevel,
+  type CheckOptions,
+  type CheckReport,
+  checkEnv,
+} from './check.ts';
+export { formatCheckReport } from './check-format.ts';
+export { type AcrobotOptions, acrobot, acrobotDefinition } from './classic/acrobot.ts';
+export { type CartPoleOptions, cartPole, cartPoleDefinition } from './classic/cart-pole.ts';
+export {
+  type MountainCarContinuousOptions,
+  mountainCarContinuous,
+  mountainCarContinuousDefinition,
+} from './classic/mountain-car-continuous.ts';
+export { type PendulumOptions, pendulum, pendulumDefinition } from './classic/pendulum.ts';
+export { type CourierOptions, courier, courierDefinition } from './courier/courier.ts';
+export { createEnv, defineEnv, type EnvDefinition, type MadeEnv, type MakeOptions } from './definition.ts';
+export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
+export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
+export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
+export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
+export type { Json } from './plain-data.ts';
+export * from './probe/probes.ts';
+export { type EnvInfo, findEnv, listEnvs, makeEnv, type RegisteredEnv, registerEnv } from './registry.ts';
+export { type Simulation, simulation } from './simulation.ts';
+export * from './spaces.ts';
+export type { VectorArrays, VectorShape } from './vector/arrays.ts';
+export { inProcessVectorEnv } from './vector/in-process.ts';
+export { makeVectorEnv, type VectorOptions } from './vector/make.ts';
+export type { VectorEnv, VectorState } from './vector/vector.ts';
+export { type WorkerVectorOptions, workerVectorEnv } from './vector/workers.ts';
+export { timeLimit } from './wrappers/time-limit.ts';

@@ -1,0 +1,91 @@
+/** A worker thread of `workerVectorEnv`: makes its environments, then sleeps and steps them by turns. */
+import { receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { createEnv } from '../definition.ts';
+import { type EnvError, errorCode, messageOf } from '../errors.ts';
+import { loadEnvFile } from '../load.ts';
+import { findEnv } from '../registry.ts';
+import { vectorMemory } from './arrays.ts';
+import {
+  COMMAND,
+  commands,
+  currentOf,
+  type ErrorReply,
+  FAILED,
+  PENDING,
+  type ThreadData,
+  turnOf,
+} from './protocol.ts';
+import { EnvSlice } from './slice.ts';
+
+const data = workerData as ThreadData;
+const control = new Int32Array(data.control);
+const turn = turnOf(data.worker);
+const current = currentOf(data.worker);
+
+/** Tells the vector that this worker is done, after what it may have posted. */
+function finish(): void {
+  if (Atomics.sub(control, PENDING, 1) === 1) Atomics.notify(control, PENDING);
+}
+
+/** Posts an error, with the stack of what the environment threw. */
+function reply(error: unknown): void {
+  const { place } = error as EnvError;
+  let root = error;
+  while (root instanceof Error && root.cause !== undefined) root = root.cause;
+  const stack = root instanceof Error ? root.stack : undefined;
+  data.port.postMessage({
+    error: { code: errorCode(error) ?? 'env-threw', message: messageOf(error), stack, place },
+  } satisfies ErrorReply);
+  Atomics.store(control, FAILED, 1);
+}
+
+async function makeSlice(): Promise<EnvSlice> {
+  const { definition, file } = data.file ? await loadEnvFile(`${data.file}#${data.id}`) : findEnv(data.id);
+  const envs = Array.from({ length: data.end - data.first }, () => createEnv(definition, data.options, file));
+  return new EnvSlice(envs, data.first, data.shape, vectorMemory(data.shape, data.memory), index => {
+    Atomics.store(control, current, index);
+  });
+}
+
+/** Works until it is told to close. Sleeps in between, so nothing else runs in this thread. */
+function serve(slice: EnvSlice): void {
+  let last = 0;
+  for (;;) {
+    Atomics.wait(control, turn, last);
+    last = Atomics.load(control, turn);
+    const command = Atomics.load(control, COMMAND);
+    try {
+      switch (command) {
+        case commands.step:
+          slice.step();
+          break;
+        case commands.reset:
+          slice.reset(receiveMessageOnPort(data.port)?.message as number[] | undefined);
+          break;
+        case commands.state:
+          data.port.postMessage(slice.state());
+          break;
+        case commands.restore:
+          slice.restore(receiveMessageOnPort(data.port)?.message as unknown[]);
+          break;
+        case commands.close:
+          slice.close();
+          finish();
+          return;
+      }
+    } catch (error) {
+      reply(error);
+    }
+    finish();
+  }
+}
+
+try {
+  const slice = await makeSlice();
+  finish();
+  serve(slice);
+} catch (error) {
+  reply(error);
+  finish();
+}
+data.port.close();

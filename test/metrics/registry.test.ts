@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { RunError } from '../../src/metrics/errors.ts';
+import {
+  compareMetricIds,
+  findMetric,
+  headlineMetrics,
+  isMetricId,
+  isTimeKey,
+  klBand,
+  klBands,
+  metricGroups,
+  metrics,
+  requireMetric,
+} from '../../src/metrics/registry.ts';
+
+/** Said again, from the design and the issue: a name that vanishes breaks logs and pages that have it. */
+const promised = `kl/step kl/step_k1 kl/step_k3 kl/step_raw kl/ref kl/sampler kl/coef kl/ref_coef
+  loss/policy loss/value loss/total policy/entropy policy/entropy_relative policy/std policy/ratio_mean
+  policy/clip_fraction value/explained_variance value/mean adv/mean adv/std reward/mean reward/std return/mean
+  episode/return episode/return_best episode/length episode/count grad/norm train/lr train/lr_critic train/clip_range
+  train/epochs_run train/minibatches_run train/early_stop train/skipped guard/backtracks guard/scale
+  time/steps_per_second time/elapsed_s time/collect_s time/update_s time/log_s train/step train/iteration`.split(
+  /\s+/,
+);
+
+describe('registry', () => {
+  it('has every name that was promised', () => {
+    for (const id of promised) expect(requireMetric(id).id).toBe(id);
+  });
+
+  it('has whole, unique entries', () => {
+    const groups = new Set(metricGroups.map(group => group.id));
+    expect(new Set(metrics.map(metric => metric.id)).size).toBe(metrics.length);
+    for (const { id, group, title, unit, doc, healthy } of metrics) {
+      expect(groups, id).toContain(group);
+      expect(isMetricId(id.replace('<name>', 'x')), id).toBe(true);
+      expect(title, id).toMatch(/^[A-Z].*[^.]$/);
+      expect(unit, id).not.toBe('');
+      for (const text of healthy === undefined ? [doc] : [doc, healthy]) {
+        expect(text, id).toMatch(/^\S.{8,}\.$|^[01]\.$/);
+        expect(text, id).not.toContain('\n');
+      }
+    }
+    for (const group of groups) expect(metrics.map(metric => metric.group)).toContain(group);
+    for (const id of headlineMetrics) requireMetric(id);
+  });
+
+  it('types exactly what is a KL', () => {
+    for (const { id, kl, unit } of metrics) {
+      const isKl = id.startsWith('kl/') && !id.endsWith('coef');
+      expect(kl !== undefined, id).toBe(isKl);
+      if (isKl) expect(unit).toBe('nats');
+      if (kl !== undefined) expect(id.startsWith(`kl/${kl.pair}`)).toBe(true);
+    }
+  });
+
+  it('finds members of families, and only one level of them', () => {
+    expect(findMetric('reward/part/fall')?.id).toBe('reward/part/<name>');
+    expect(findMetric('env/queue_p95')?.id).toBe('env/<name>');
+    expect(findMetric('policy/std')?.id).toBe('policy/std');
+    expect(findMetric('policy/std/0')?.id).toBe('policy/std/<name>');
+    for (const id of [
+      'reward/part/',
+      'reward/part/a/b',
+      'reward/part/a b',
+      'reward/part',
+      'env/<name>',
+      'env/..',
+    ]) {
+      expect(findMetric(id), id).toBeUndefined();
+    }
+  });
+
+  it('names the nearest to an unknown name, in one line', () => {
+    expect(() => requireMetric('kl/setp')).toThrow('unknown metric "kl/setp": did you mean kl/step?');
+    expect(() => requireMetric('policy/clipfraction')).toThrow('did you mean policy/clip_fraction?');
+    expect(() => requireMetric('zzz')).toThrow(/unknown metric "zzz": use one of .* env\/<name>/);
+    expect(() => requireMetric('env/a b')).toThrow(/a name after env\/ has letters/);
+    for (const id of ['', '__proto__', 'constructor', 'a\nb', 'x'.repeat(10_000), 'env/'.padEnd(300, 'x')]) {
+      expect(() => requireMetric(id)).toThrow(RunError);
+      expect(() => requireMetric(id)).toThrow(/^[^\n]{1,300}$/);
+    }
+  });
+
+  it('orders progress first, times last, what it does not know before them', () => {
+    const ids = [
+      'time/log_s',
+      'time/zzz',
+      'zzz/new',
+      'env/b',
+      'env/a',
+      'kl/step',
+      'train/step',
+      'train/iteration',
+    ];
+    expect(ids.sort(compareMetricIds)).toEqual([
+      'train/iteration',
+      'train/step',
+      'kl/step',
+      'env/a',
+      'env/b',
+      'zzz/new',
+      'time/log_s',
+      'time/zzz',
+    ]);
+    const inOrder = metrics.map(metric => metric.id);
+    const firstTime = inOrder.findIndex(isTimeKey);
+    expect(inOrder.slice(firstTime).every(isTimeKey)).toBe(true);
+  });
+
+  it('needs nothing of Node, nor does the schema of runs', () => {
+    const seen = new Set<string>();
+    const visit = (path: string): void => {
+      if (seen.has(path)) return;
+      seen.add(path);
+      const text = readFileSync(path, 'utf8');
+      expect(text, path).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
+      for (const [, target] of text.matchAll(/from '([^']+)'/g)) {
+        if (target!.startsWith('.')) visit(fileURLToPath(new URL(target!, `file://${path}`)));
+        else expect(target).toBe('zod/mini');
+      }
+    };
+    for (const path of ['src/metrics/registry.ts', 'src/runs/schema.ts']) {
+      visit(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
+    }
+    expect(seen.size).toBeGreaterThan(4);
+  });
+});
+
+describe('KL bands', () => {
+  it('are those of the design', () => {
+    const cases: [number, string][] = [
+      [0, 'frozen'],
+      [9.9e-7, 'frozen'],
+      [1e-6, 'small'],
+      [0.00099, 'small'],
+      [0.001, 'healthy'],
+      [0.01, 'healthy'],
+      [0.0101, 'ok'],
+      [0.02, 'ok'],
+      [0.021, 'warning'],
+      [0.03, 'warning'],
+      [0.031, 'problem'],
+      [0.05, 'problem'],
+      [0.0501, 'critical'],
+      [113, 'critical'],
+      [Number.POSITIVE_INFINITY, 'critical'],
+      [Number.NaN, 'invalid'],
+      [-1e-9, 'invalid'],
+      [Number.NEGATIVE_INFINITY, 'invalid'],
+    ];
+    for (const [value, name] of cases) expect(klBand(value).name, String(value)).toBe(name);
+  });
+
+  it('cover the scale without a gap', () => {
+    expect(klBands[0]!.from).toBe(0);
+    expect(klBands.at(-1)!.to).toBe(Number.POSITIVE_INFINITY);
+    for (let i = 1; i < klBands.length; i++) expect(klBands[i]!.from).toBe(klBands[i - 1]!.to);
+  });
+});
