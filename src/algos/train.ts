@@ -26,9 +26,12 @@ import { resolveConfig, type TrainConfig, type TrainSettings, trainSchema } from
 export const VERSION = '0.1.0';
 
 export interface TrainHooks {
+  /** When the run is on disk and its programs are ready, before the first iteration. */
+  onStart?: (progress: TrainProgress) => void;
   /** After each iteration's row is on disk. */
   onRow?: (row: Readonly<Record<string, number>>, progress: TrainProgress) => void;
-  onEvent?: (event: TrainEvent & { step: number }) => void;
+  /** What happened, checkpoints included; `message` is the sentence of the run's events. */
+  onEvent?: (event: TrainEvent & { step: number; message: string }) => void;
   /** Stops after the iteration under way, with a checkpoint. */
   signal?: AbortSignal;
 }
@@ -66,16 +69,18 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
   const config = resolveConfig(options.preset ?? {}, options.config ?? {});
   const { id: envId } = await resolveEnv(options.env);
   const session = await openSession(envId, options.envOptions ?? {}, config);
-  const writer = RunWriter.create(
-    {
-      algorithm: 'ppo',
-      environment: session.environment,
-      config: { ...config, env: options.env },
-      seed: config.seed,
-      versions: { keel: VERSION },
-    },
-    options.root === undefined ? {} : { root: options.root },
-    { csv: config.csv, tensorboard: config.tensorboard },
+  const writer = await orClose(session, () =>
+    RunWriter.create(
+      {
+        algorithm: 'ppo',
+        environment: session.environment,
+        config: { ...config, env: options.env },
+        seed: config.seed,
+        versions: { keel: VERSION },
+      },
+      options.root === undefined ? {} : { root: options.root },
+      { csv: config.csv, tensorboard: config.tensorboard },
+    ),
   );
   return runSession(session, writer, config, options, () => session.trainer.start());
 }
@@ -93,27 +98,29 @@ export interface ResumeRunOptions extends TrainHooks {
 export async function resume(dir: string, options: ResumeRunOptions = {}): Promise<TrainResult> {
   const { manifest } = openRun(dir);
   const { env, ...saved } = manifest.config as Record<string, unknown>;
-  const config = resolveConfig({ ...saved, ...options.config });
+  const config = resolveConfig(saved, options.config ?? {});
   refuseOtherShape(trainSchema.parse(saved), config);
   const reference = typeof env === 'string' ? env : manifest.environment.id;
   const { id: envId } = await resolveEnv(reference);
   const session = await openSession(envId, manifest.environment.options as OptionValues, config);
   let rescale = 1;
-  const { writer, checkpoint } = RunWriter.resume(dir, {
-    csv: config.csv,
-    tensorboard: config.tensorboard,
-    ...(options.from === undefined ? {} : { from: options.from }),
-    ...(options.discardLater === undefined ? {} : { discardLater: options.discardLater }),
-    check: (saved_, point) => {
-      rescale = checkEnvironment(
-        saved_,
-        point?.index.environment,
-        session.environment,
-        options.onRewardScale ?? 'refuse',
-      );
-    },
-    patch: { config: { ...config, env: reference }, environment: session.environment },
-  });
+  const { writer, checkpoint } = await orClose(session, () =>
+    RunWriter.resume(dir, {
+      csv: config.csv,
+      tensorboard: config.tensorboard,
+      ...(options.from === undefined ? {} : { from: options.from }),
+      ...(options.discardLater === undefined ? {} : { discardLater: options.discardLater }),
+      check: (saved_, point) => {
+        rescale = checkEnvironment(
+          saved_,
+          point?.index.environment,
+          session.environment,
+          options.onRewardScale ?? 'refuse',
+        );
+      },
+      patch: { config: { ...config, env: reference }, environment: session.environment },
+    }),
+  );
   return runSession(session, writer, config, options, async () => {
     if (!checkpoint) return session.trainer.start();
     const snapshot = snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state);
@@ -151,7 +158,11 @@ async function openSession(envId: string, envOptions: OptionValues, config: Trai
       environment: {
         id: spec?.id ?? envId,
         version: String(spec?.version ?? 0),
-        options: { ...(spec?.options ?? envOptions) },
+        options: {
+          ...(spec?.options ?? envOptions),
+          // Not among the environment's own options, and part of the task.
+          ...('maxEpisodeSteps' in envOptions && spec ? { maxEpisodeSteps: spec.maxEpisodeSteps } : {}),
+        },
         reward: { scale: config.rewardScale, normalised: config.normaliseRewards },
       },
       async close() {
@@ -161,6 +172,16 @@ async function openSession(envId: string, envOptions: OptionValues, config: Trai
     };
   } catch (error) {
     await envs.close();
+    throw error;
+  }
+}
+
+/** What `open` gives; if it fails, worker threads must not keep the process alive. */
+async function orClose<T>(session: Session, open: () => T): Promise<T> {
+  try {
+    return open();
+  } catch (error) {
+    await session.close();
     throw error;
   }
 }
@@ -182,7 +203,7 @@ async function runSession(
     if (iteration === savedAt) return;
     const snapshot = await trainer.snapshot();
     const score = lastRow?.['episode/return'];
-    await writer.checkpoint({
+    const { isBest } = await writer.checkpoint({
       step: envSteps,
       iteration,
       files: filesOf(trainer.model.layout, snapshot),
@@ -192,9 +213,21 @@ async function runSession(
     });
     await savePolicy(session, join(writer.dir, 'policy.onnx'));
     savedAt = iteration;
+    const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
+    hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
   };
   try {
     await begin();
+    // What was restored is on the disk already.
+    savedAt = trainer.counters.iteration;
+    const progress = (step: number): TrainProgress => ({
+      id: writer.id,
+      dir: writer.dir,
+      config,
+      step,
+      totalSteps: config.steps,
+    });
+    hooks.onStart?.(progress(trainer.counters.envSteps));
     let logged = performance.now();
     let logSeconds = 0;
     while (trainer.counters.envSteps < config.steps && !hooks.signal?.aborted) {
@@ -204,12 +237,13 @@ async function runSession(
       row['time/log_s'] = logSeconds;
       row['time/elapsed_s'] = (logged - startedAt) / 1000;
       for (const event of events) {
-        writer.event({ iteration, step, message: messageOf(event), ...event } as unknown as RunEvent);
-        hooks.onEvent?.({ ...event, step });
+        const message = messageOf(event);
+        writer.event({ iteration, step, message, ...event } as unknown as RunEvent);
+        hooks.onEvent?.({ ...event, step, message });
       }
       writer.row(row);
       lastRow = row;
-      hooks.onRow?.(row, { id: writer.id, dir: writer.dir, config, step, totalSteps: config.steps });
+      hooks.onRow?.(row, progress(step));
       if (iteration % config.checkpointEvery === 0) await save();
       logSeconds = (performance.now() - logged) / 1000;
       // Programs block the thread: let signals, timers and the page have their turn.

@@ -1,3 +1,5 @@
+import { fail } from './errors.ts';
+
 /** What a tensor holds. Derivatives flow through float32 only; booleans are bytes 0 and 1. */
 export type DType = 'float32' | 'int32' | 'int64' | 'bool';
 
@@ -11,6 +13,28 @@ export const dtypes = {
   int64: { array: BigInt64Array, onnx: 7, bytes: 8 },
   bool: { array: Uint8Array, onnx: 9, bytes: 1 },
 } as const;
+
+/** Refuses a dtype that is none, as an untyped caller may give. */
+export function checkDType(what: string, dtype: DType): void {
+  if (!Object.hasOwn(dtypes, dtype))
+    fail(`${what}: dtype '${dtype}' is unknown: use ${Object.keys(dtypes).join(', ')}`);
+}
+
+/** Whether a dtype can hold a number as it is; float32 holds every number, rounded. */
+export function holds(dtype: DType, value: number): boolean {
+  switch (dtype) {
+    case 'float32':
+      return true;
+    case 'int32':
+      return (value | 0) === value;
+    case 'int64':
+      return Number.isSafeInteger(value);
+    case 'bool':
+      return value === 0 || value === 1;
+    default:
+      return dtype satisfies never;
+  }
+}
 
 /** Plain numbers as the array of a dtype: rounded to float32, truncated to integers, nonzero is true. */
 export function toTypedArray(values: ArrayLike<number>, dtype: DType): TypedArray {

@@ -8,7 +8,7 @@
  * Nodes are shared: the same operator on the same operands with the same attributes is one node, and an operator on
  * constants is a constant. Node count is what a small network's step costs (docs/decisions/0001-engine.md).
  */
-import { type DType, type TypedArray, toTypedArray } from './dtype.ts';
+import { checkDType, type DType, holds, type TypedArray, toTypedArray } from './dtype.ts';
 import { fail } from './errors.ts';
 import type { OnnxBuilder } from './onnx/builder.ts';
 import { checkShape, type Shape, sameShape, showShape, sizeOf } from './shape.ts';
@@ -106,6 +106,7 @@ export class Graph {
       );
     }
     checkShape(`input '${name}'`, shape);
+    checkDType(`input '${name}'`, dtype);
     const type = { shape: [...shape], dtype };
     const node = this.#append(inputOp, [], { name, type, required: options.required ?? true }, [type]);
     this.inputs.push(node.outputs[0]);
@@ -124,9 +125,17 @@ export class Graph {
         : Float64Array.from(values as ArrayLike<number>, Number);
     const type = { shape: shape ? [...shape] : typeof values === 'number' ? [] : [data.length], dtype };
     checkShape('constant', type.shape);
+    checkDType('constant', dtype);
     if (sizeOf(type.shape) !== data.length) {
       fail(
         `constant: shape ${showShape(type.shape)} holds ${sizeOf(type.shape)} values, but ${data.length} were given`,
+      );
+    }
+    const odd = data.findIndex((value, i) => !holds(dtype, value) || !isExact(values, i, value));
+    if (odd >= 0) {
+      const value = typeof values === 'number' ? values : values[odd];
+      fail(
+        `constant: ${value} is not a value of ${dtype}: use ${dtype === 'bool' ? '0 and 1' : 'whole numbers in its range'}`,
       );
     }
     return this.root.#add(constantOp, [], { type, values: data })[0];
@@ -193,7 +202,7 @@ export class Graph {
 
   #append<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A, types: readonly TensorType[]): Node<A> {
     this.#refuseIfClosed(op.name);
-    const node: Node<A> = { op, inputs, attrs, outputs: [], graph: this };
+    const node: Node<A> = { op, inputs: [...inputs], attrs, outputs: [], graph: this };
     this.addOutputs(node, types);
     this.nodes.push(node as Node);
     return node;
@@ -216,13 +225,23 @@ export function apply1<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A):
   return apply(op, inputs, attrs)[0];
 }
 
+/** Whether a 64-bit integer came through float64 unchanged. */
+function isExact(values: number | ArrayLike<number | bigint>, i: number, value: number): boolean {
+  if (typeof values === 'number') return true;
+  const given = values[i];
+  return typeof given === 'number' || BigInt(value) === given;
+}
+
 /** Operands as tensors: numbers become scalar constants of the dtype of the tensors beside them. */
 export function toTensors(what: string, ...operands: Operand[]): Tensor[] {
   const tensor = operands.find((operand): operand is Tensor => typeof operand !== 'number');
   if (!tensor) fail(`${what}: all operands are numbers: at least one must be a tensor`);
-  return operands.map(operand =>
-    typeof operand === 'number' ? tensor.node.graph.constant(operand, [], tensor.dtype) : operand,
-  );
+  return operands.map(operand => {
+    if (typeof operand !== 'number') return operand;
+    if (!holds(tensor.dtype, operand))
+      fail(`${what}: ${operand} is not a value of ${tensor.dtype}, the other operand's: cast that first`);
+    return tensor.node.graph.constant(operand, [], tensor.dtype);
+  });
 }
 
 /** The values of a constant, or undefined if the tensor is not one. */

@@ -52,14 +52,14 @@ export async function compile(graph: Graph, options: CompileOptions = {}): Promi
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024) {
     fail(`threads ${threads} is not possible: use a whole number from 1 to 1024`);
   }
+  // All of the graph is read before waiting: what is added to it later belongs to another program.
   const model = toOnnx(graph);
+  const feeds = graph.inputs.map(t => new Feed(t, checkFeeds));
+  const outputs = [...graph.outputs].map(([name, t]) => new Fetch(name, t));
   const session = await openSession(model.bytes, { device, threads });
   const wanted = new Set(session.inputNames);
-  const inputs = graph.inputs.map(t => new Feed(t, checkFeeds)).filter(feed => wanted.has(feed.name));
-  const ignored = new Set(
-    graph.inputs.map(t => (t.node.attrs as InputAttrs).name).filter(name => !wanted.has(name)),
-  );
-  const outputs = [...graph.outputs].map(([name, t]) => new Fetch(name, t));
+  const inputs = feeds.filter(feed => wanted.has(feed.name));
+  const ignored = new Set(feeds.map(feed => feed.name).filter(name => !wanted.has(name)));
   return makeProgram(session, inputs, ignored, outputs, { device, ...model });
 }
 
@@ -71,8 +71,8 @@ function makeProgram(
   about: Pick<Program, 'device' | 'nodeCount' | 'bodyNodeCounts'>,
 ): Program {
   // Filled anew at each run instead of made anew.
-  const feedTensors: Record<string, OrtTensor> = {};
-  const fetchTensors: Record<string, OrtTensor | null> = {};
+  const feedTensors: Record<string, OrtTensor> = Object.create(null);
+  const fetchTensors: Record<string, OrtTensor | null> = Object.create(null);
   let open = true;
   return {
     inputs: inputs.map(({ name, shape, dtype }) => ({ name, shape, dtype })),
@@ -89,7 +89,7 @@ function makeProgram(
       }
       for (const output of outputs) {
         const array = into?.[output.name];
-        if (array) refuseOverlap(output, array, inputs, feeds);
+        if (array) refuseOverlap(output, array, inputs, feeds, outputs, into);
         fetchTensors[output.name] = array ? output.bind(array, session) : null;
       }
       for (const name in into) if (!(name in fetchTensors)) fail(unknownName('output', name, outputs));
@@ -216,25 +216,33 @@ function mayHoldNaN(values: Float32Array): boolean {
   return Number.isNaN(a + b + c + d);
 }
 
-/** ONNX Runtime may write an output before it has read all of an input. */
+/** ONNX Runtime may write an output before it has read all of an input; and no array can hold two outputs. */
 function refuseOverlap(
   output: Port,
   array: TypedArray,
   inputs: readonly Port[],
   feeds: Readonly<Arrays>,
+  outputs: readonly Port[],
+  into: Partial<Arrays> | undefined,
 ): void {
   for (const { name } of inputs) {
-    const feed = feeds[name];
-    if (feed.buffer !== array.buffer) continue;
-    const apart =
-      feed.byteOffset + feed.byteLength <= array.byteOffset ||
-      array.byteOffset + array.byteLength <= feed.byteOffset;
-    if (!apart) {
+    if (overlap(feeds[name], array)) {
       fail(
         `output '${output.name}' would be written over feed '${name}': give it another array and swap them after the run`,
       );
     }
   }
+  for (const { name } of outputs) {
+    const other = into?.[name];
+    if (other && name !== output.name && overlap(other, array)) {
+      fail(`outputs '${output.name}' and '${name}' would be written to one array: give each its own`);
+    }
+  }
+}
+
+function overlap(a: TypedArray, b: TypedArray): boolean {
+  if (a.buffer !== b.buffer) return false;
+  return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
 }
 
 function unknownName(what: string, name: string, ports: readonly Port[]): string {

@@ -30,21 +30,29 @@ export function checkShape(what: string, shape: Shape): void {
   }
 }
 
-/** The shape two operands broadcast to (NumPy's rule: aligned at the last axis, 1 stretches). */
-export function broadcastShapes(what: string, a: Shape, b: Shape): Shape {
+/** The shape two operands broadcast to (NumPy's rule: aligned at the last axis, 1 stretches), if they do. */
+export function tryBroadcast(a: Shape, b: Shape): Shape | undefined {
   const rank = Math.max(a.length, b.length);
   const out: number[] = new Array(rank);
   for (let i = 0; i < rank; i++) {
     const x = a[a.length - rank + i] ?? 1;
     const y = b[b.length - rank + i] ?? 1;
-    if (x !== y && x !== 1 && y !== 1) {
-      fail(
-        `${what}: shapes ${showShape(a)} and ${showShape(b)} do not broadcast: ${x} against ${y} on axis ${i}`,
-      );
-    }
+    if (x !== y && x !== 1 && y !== 1) return undefined;
     out[i] = x === 1 ? y : x;
   }
   return out;
+}
+
+/** The same, where anything else is an error of the operator `what`. */
+export function broadcastShapes(what: string, a: Shape, b: Shape): Shape {
+  const joint = tryBroadcast(a, b);
+  if (joint) return joint;
+  const rank = Math.max(a.length, b.length);
+  const size = (shape: Shape, i: number): number => shape[shape.length - rank + i] ?? 1;
+  const i = Array.from({ length: rank }, (_, k) => k).find(k => !tryBroadcast([size(a, k)], [size(b, k)]))!;
+  return fail(
+    `${what}: shapes ${showShape(a)} and ${showShape(b)} do not broadcast: ${size(a, i)} against ${size(b, i)} on axis ${i}`,
+  );
 }
 
 /** An axis counted from the end made one counted from the start. */

@@ -1,6 +1,12 @@
 import type { Env, EnvSpec } from './env.ts';
 import { EnvError, errorCode, fail, messageOf, show } from './errors.ts';
-import { type OptionSchemas, type OptionValues, resolveOptions, schemaProblem } from './options.ts';
+import {
+  type OptionSchemas,
+  type OptionValue,
+  type OptionValues,
+  resolveOptions,
+  schemaProblem,
+} from './options.ts';
 import { isSpace } from './spaces.ts';
 import { guard } from './wrappers/guard.ts';
 import { timeLimit } from './wrappers/time-limit.ts';
@@ -24,10 +30,11 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   make(options: O): Env;
 }
 
-/** The options that one may pass when making an environment: its own, and the time limit. */
-export type MakeOptions<O extends OptionValues = OptionValues> = Partial<O> & {
-  readonly maxEpisodeSteps?: number | null;
-};
+/** What one may pass when making an environment of known options: those, and the time limit. */
+export type MakeOptions<O extends OptionValues> = Partial<O> & { readonly maxEpisodeSteps?: number | null };
+
+/** The same where only the id is known: checked when the environment is made. */
+export type AnyMakeOptions = Readonly<Record<string, OptionValue | null | undefined>>;
 
 /** An environment that knows where it comes from. */
 export type MadeEnv = Env & { readonly spec: EnvSpec };
@@ -61,7 +68,7 @@ export function definitionProblem(value: unknown): string | undefined {
     return `${where}: make is ${show(make)}, not a function that returns an environment`;
   if (typeof description !== 'string' || description.trim() === '')
     return `${where} needs a description: a sentence`;
-  if (maxEpisodeSteps !== null && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps! >= 1))
+  if (maxEpisodeSteps !== null && !isCount(maxEpisodeSteps))
     return `${where}: maxEpisodeSteps ${show(maxEpisodeSteps)} is not a whole number of at least 1: try 1000, or null for no limit`;
   if (rewardThreshold !== undefined && !Number.isFinite(rewardThreshold))
     return `${where}: rewardThreshold ${show(rewardThreshold)} is not a finite number`;
@@ -93,14 +100,15 @@ export function identify(definition: Pick<EnvDefinition, 'id' | 'version'>): {
 /** Makes an environment from its definition: options checked, time limit and checks of every call added. */
 export function createEnv<O extends OptionValues>(
   definition: EnvDefinition<O>,
-  options: MakeOptions<O> = {} as MakeOptions<O>,
+  options: MakeOptions<O> | AnyMakeOptions = {},
   file: string | null = null,
 ): MadeEnv {
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
   const { id, version } = identify(definition);
-  const { maxEpisodeSteps = definition.maxEpisodeSteps, ...own } = options;
-  if (maxEpisodeSteps !== null && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps >= 1)) {
+  const { maxEpisodeSteps: limit, ...own } = options as AnyMakeOptions;
+  const maxEpisodeSteps = limit === undefined ? definition.maxEpisodeSteps : limit;
+  if (maxEpisodeSteps !== null && !isCount(maxEpisodeSteps)) {
     fail(
       'option-invalid',
       `${id}: option maxEpisodeSteps is ${show(maxEpisodeSteps)}, not a whole number of at least 1: try ${definition.maxEpisodeSteps ?? 1000}, or null for no limit`,
@@ -126,6 +134,8 @@ export function createEnv<O extends OptionValues>(
   };
   return guard(maxEpisodeSteps === null ? env : timeLimit(env, maxEpisodeSteps), spec);
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
 function checkMade(id: string, env: unknown): void {
   const made = (typeof env === 'object' && env !== null ? env : {}) as Partial<Env>;

@@ -17,7 +17,14 @@ export {
 } from './classic/mountain-car-continuous.ts';
 export { type PendulumOptions, pendulum, pendulumDefinition } from './classic/pendulum.ts';
 export { type CourierOptions, courier, courierDefinition } from './courier/courier.ts';
-export { createEnv, defineEnv, type EnvDefinition, type MadeEnv, type MakeOptions } from './definition.ts';
+export {
+  type AnyMakeOptions,
+  createEnv,
+  defineEnv,
+  type EnvDefinition,
+  type MadeEnv,
+  type MakeOptions,
+} from './definition.ts';
 export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';

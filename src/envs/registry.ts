@@ -1,12 +1,12 @@
 /** Environments by id. */
 import { builtIn } from './built-in.ts';
 import {
+  type AnyMakeOptions,
   createEnv,
   definitionProblem,
   type EnvDefinition,
   identify,
   type MadeEnv,
-  type MakeOptions,
 } from './definition.ts';
 import { fail, show } from './errors.ts';
 import { didYouMean } from './nearest.ts';
@@ -118,7 +118,7 @@ export function findEnv(id: string): RegisteredEnv {
 }
 
 /** Makes an environment by its id or alias: `makeEnv('pendulum', { gravity: 9.81, maxEpisodeSteps: 400 })`. */
-export function makeEnv(id: string, options: MakeOptions = {}): MadeEnv {
+export function makeEnv(id: string, options: AnyMakeOptions = {}): MadeEnv {
   const env = findEnv(id);
   return createEnv(env.definition, options, env.file);
 }

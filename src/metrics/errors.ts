@@ -23,8 +23,8 @@ export function show(value: unknown): string {
   try {
     text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : JSON.stringify(value);
   } catch {
-    // A cycle or a BigInt inside: its kind says enough.
+    // A cycle, a BigInt inside, or deeper than the stack: its kind says enough.
   }
-  text ??= typeof value === 'function' ? 'a function' : String(value);
+  text ??= value === undefined || typeof value === 'symbol' ? String(value) : `a(n) ${typeof value}`;
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }

@@ -16,7 +16,7 @@ export type Row = Readonly<Record<string, number>>;
 /** A number as JSON holds it. */
 export type JsonNumber = number | 'NaN' | 'Infinity' | '-Infinity';
 
-/** Something that happened, as the log knows it; `runs/schema` has the kinds and their fields. */
+/** Something that happened, with whatever else it has to say; `runs/schema` knows the kinds and their fields. */
 export interface LogEvent {
   readonly type: string;
   readonly [key: string]: unknown;

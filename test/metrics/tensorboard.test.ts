@@ -9,7 +9,7 @@ import { crc32c, maskedCrc32c } from '../../src/metrics/sinks/crc32c.ts';
 import { ProtoWriter } from '../../src/metrics/sinks/proto-writer.ts';
 import { tensorboardSink } from '../../src/metrics/sinks/tensorboard.ts';
 import { parseCsv } from './support/parse-csv.ts';
-import { crcBitByBit, decodeEvents } from './support/read-events.ts';
+import { crcBitByBit, decodeEvents, splitRecords } from './support/read-events.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-tensorboard-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ describe('crc32c', () => {
   });
 
   it('agrees with a calculation bit by bit', () => {
-    fc.assert(fc.property(fc.uint8Array(), bytes => expect(crc32c(bytes)).toBe(crcBitByBit(bytes))));
+    fc.assert(fc.property(fc.uint8Array(), bytes => crc32c(bytes) === crcBitByBit(bytes)));
   });
 
   it('masks as TFRecord does', () => {
@@ -126,13 +126,13 @@ describe('tensorboard sink', () => {
     sink.close();
     const whole = readFileSync(path);
     const count = decodeEvents(whole).length;
-    const lastRecord = 16 + 9 + 2 + 2 + (2 + 22) + (2 + 14);
+    const lastRecord = 16 + splitRecords(whole).at(-1)!.length;
     for (let length = whole.length - lastRecord; length < whole.length; length++) {
       const copy = fresh();
       writeFileSync(copy, whole);
       truncateSync(copy, length);
       tensorboardSink(copy, { startedUnixS: 1 }).close();
-      expect([count - 1, count - 2]).toContain(decodeEvents(readFileSync(copy)).length);
+      expect(decodeEvents(readFileSync(copy))).toHaveLength(count - 1);
       const again = tensorboardSink(copy, { startedUnixS: 1 });
       again.write({ 'train/iteration': 9, 'train/step': 9 });
       again.close();

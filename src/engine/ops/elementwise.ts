@@ -5,7 +5,7 @@
  * outwards or dropped where the next operator broadcasts anyway. Derivatives rely on it: they are written plainly and
  * come out as few nodes.
  */
-import type { DType } from '../dtype.ts';
+import { checkDType, type DType } from '../dtype.ts';
 import { fail } from '../errors.ts';
 import {
   apply1,
@@ -25,6 +25,7 @@ import {
   showShape,
   sizeOf,
   stridesOf,
+  tryBroadcast,
 } from '../shape.ts';
 
 // ---- expand --------------------------------------------------------------------------------------------------------
@@ -65,18 +66,18 @@ export function unexpanded(x: Tensor): Tensor {
 }
 
 /** Operands without the expands that broadcasting makes needless. */
-function dropExpands(operands: readonly Tensor[]): readonly Tensor[] {
-  const shape = jointShape(operands);
+function dropExpands(what: string, operands: readonly Tensor[]): readonly Tensor[] {
+  const shape = jointShape(what, operands);
   const out = [...operands];
   for (let i = 0; i < out.length; i++) {
     const slim = out.with(i, unexpanded(out[i]));
-    if (sameShape(jointShape(slim), shape)) out[i] = slim[i];
+    if (sameShape(jointShape(what, slim), shape)) out[i] = slim[i];
   }
   return out;
 }
 
-function jointShape(operands: readonly Tensor[]): Shape {
-  return operands.reduce<Shape>((shape, t) => broadcastShapes('shapes', shape, t.shape), []);
+function jointShape(what: string, operands: readonly Tensor[]): Shape {
+  return operands.reduce<Shape>((shape, t) => broadcastShapes(what, shape, t.shape), []);
 }
 
 // ---- unary ---------------------------------------------------------------------------------------------------------
@@ -189,10 +190,10 @@ function binary(op: Operator<NoAttrs>, a: Tensor, b: Tensor): Tensor {
 /** Applies an operator to operands without their expands; where all were expanded alike, expands the result. */
 function expandedBinary(op: Operator<NoAttrs>, operands: readonly Tensor[]): Tensor {
   if (operands.every(t => isExpand(t) || sizeOf(t.shape) === 1) && operands.some(isExpand)) {
-    const shape = jointShape(operands);
+    const shape = jointShape(op.name, operands);
     return expand(apply1(op, operands.map(unexpanded), none), shape);
   }
-  return apply1(op, dropExpands(operands), none);
+  return apply1(op, dropExpands(op.name, operands), none);
 }
 
 /** The number that a tensor holds in every place, where that is known, also if an expand repeats it. */
@@ -202,7 +203,8 @@ function scalarOf(x: Tensor): number | undefined {
 
 /** Whether broadcasting against `other` leaves the shape of x as it is. */
 function keepsShape(x: Tensor, other: Tensor): boolean {
-  return sameShape(broadcastShapes('shapes', x.shape, other.shape), x.shape);
+  const joint = tryBroadcast(x.shape, other.shape);
+  return joint !== undefined && sameShape(joint, x.shape);
 }
 
 /** x, if `other` would change neither its values (being `neutral`) nor its shape. */
@@ -232,6 +234,8 @@ function negated(x: Tensor): Tensor | undefined {
 
 export function add(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('add', a, b);
+  requireNumber('add', x);
+  inferBroadcast('add', [x, y]);
   if (unchanged(x, y, 0)) return x;
   if (unchanged(y, x, 0)) return y;
   const minusY = negated(y);
@@ -243,6 +247,8 @@ export function add(a: Operand, b: Operand): Tensor {
 
 export function sub(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('sub', a, b);
+  requireNumber('sub', x);
+  inferBroadcast('sub', [x, y]);
   if (unchanged(x, y, 0)) return x;
   if (unchanged(y, x, 0) && y.dtype === 'float32') return neg(y);
   const minusY = negated(y);
@@ -250,8 +256,21 @@ export function sub(a: Operand, b: Operand): Tensor {
   return binary(subOp, x, y);
 }
 
+/** Whether float32 holds a number with all its digits: neither 0 nor infinite, nor below its smallest normal number. */
+function isNormal(value: number): boolean {
+  const size = Math.abs(value);
+  return size >= 1.1754943508222875e-38 && size <= 3.4028234663852886e38;
+}
+
+/** Whether two factors may become one: where their product overflows or vanishes, one after the other may not. */
+function merge(a: number, b: number): boolean {
+  return isNormal(a) && isNormal(b) && isNormal(a * b);
+}
+
 export function mul(a: Operand, b: Operand): Tensor {
   let [x, y] = toTensors('mul', a, b);
+  requireNumber('mul', x);
+  inferBroadcast('mul', [x, y]);
   // The constant stands second, so that factors meet.
   if (scalarOf(x) !== undefined && scalarOf(y) === undefined) [x, y] = [y, x];
   if (unchanged(x, y, 1)) return x;
@@ -260,7 +279,7 @@ export function mul(a: Operand, b: Operand): Tensor {
     const scaledX = asScaled(x);
     if (factor !== undefined && keepsShape(x, y)) {
       if (factor === -1) return neg(x);
-      if (scaledX) return mul(scaledX.tensor, scaledX.factor * factor);
+      if (scaledX && merge(scaledX.factor, factor)) return mul(scaledX.tensor, scaledX.factor * factor);
       if (isExpand(x)) return expand(mul(x.node.inputs[0], factor), x.shape);
     } else if (factor === undefined) {
       // Two factors become one, and a sign travels on to where it may meet another.
@@ -276,9 +295,11 @@ export function mul(a: Operand, b: Operand): Tensor {
 
 export function div(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('div', a, b);
+  inferBroadcast('div', [x, y]);
   if (x.dtype === 'float32' && y.dtype === 'float32') {
     const divisor = scalarOf(y);
-    if (divisor !== undefined && divisor !== 0 && keepsShape(x, y)) return mul(x, 1 / divisor);
+    if (divisor !== undefined && isNormal(divisor) && isNormal(1 / divisor) && keepsShape(x, y))
+      return mul(x, 1 / divisor);
     const minusX = negated(x);
     if (minusX) return neg(div(minusX, y));
   }
@@ -405,19 +426,20 @@ export const whereOp: Operator<NoAttrs> = {
 
 /** `a` where the condition holds, `b` elsewhere. Numbers are taken as float32 where both sides are numbers. */
 export function where(condition: Tensor, a: Operand, b: Operand): Tensor {
+  requireBool('where', condition);
   const [x, y] =
     typeof a === 'number' && typeof b === 'number'
       ? [condition.node.graph.constant(a), condition.node.graph.constant(b)]
       : toTensors('where', a, b);
   const known = constantScalar(condition);
   const chosen = known === undefined ? undefined : known ? x : y;
-  if (chosen && x.dtype === y.dtype) return expand(chosen, jointShape([condition, x, y]));
+  if (chosen && x.dtype === y.dtype) return expand(chosen, jointShape('where', [condition, x, y]));
   // ONNX Runtime chooses between numbers only.
   if (x.dtype === 'bool' && y.dtype === 'bool') return or(and(condition, x), and(not(condition), y));
   const yes = scalarOf(x);
   if (yes !== undefined && Number.isFinite(yes) && scalarOf(y) === 0 && x.dtype === 'float32') {
     // A mask: cast is a quarter of where's price, and the factor can meet others.
-    return expand(mul(cast(condition, 'float32'), yes), jointShape([condition, x, y]));
+    return expand(mul(cast(condition, 'float32'), yes), jointShape('where', [condition, x, y]));
   }
   return expandedBinary(whereOp, [condition, x, y]);
 }
@@ -440,6 +462,7 @@ export const castOp: Operator<CastAttrs> = {
 
 /** The same values in another dtype: floats are truncated to integers, nonzero is true. No derivative flows. */
 export function cast(x: Tensor, dtype: DType): Tensor {
+  checkDType('cast', dtype);
   return x.dtype === dtype ? x : apply1(castOp, [x], { dtype });
 }
 

@@ -1,7 +1,7 @@
 /** Matrix products: 2-D, batched, and with a bias. Either side can be read transposed at no cost. */
 import { fail } from '../errors.ts';
 import { apply1, type Operator, type Tensor } from '../graph.ts';
-import { broadcastShapes, type Shape, sameShape, showShape, sizeOf } from '../shape.ts';
+import { type Shape, sameShape, showShape, sizeOf, tryBroadcast } from '../shape.ts';
 import { mapBroadcast, requireFloat } from './elementwise.ts';
 import { reshape, transposeOp } from './shape.ts';
 
@@ -19,7 +19,8 @@ export const matmulOp: Operator<MatmulAttrs> = {
         `matmul: shapes ${showProduct(a, b, attrs)} do not fit: inner sizes ${inner.a} and ${inner.b} differ`,
       );
     }
-    const batch = broadcastShapes('matmul', a.shape.slice(0, -2), b.shape.slice(0, -2));
+    const batch = tryBroadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
+    if (!batch) fail(`matmul: shapes ${showProduct(a, b, attrs)} do not fit: their batches do not broadcast`);
     return [{ shape: [...batch, rows, columns], dtype: 'float32' }];
   },
   evaluate([a, b], attrs, [out]) {
@@ -82,6 +83,7 @@ export function matmul(
   const attrs = { transposeA: left.transposed, transposeB: right.transposed };
   if (left.tensor.shape.length > 2 && right.tensor.shape.length === 2 && !attrs.transposeA) {
     // One tall product instead of a batch of small ones that share a side; its derivative is one product, too.
+    matmulOp.infer([left.tensor, right.tensor], attrs); // names the shapes as they were given
     const shape = left.tensor.shape;
     const flat = reshape(left.tensor, [sizeOf(shape.slice(0, -1)), shape.at(-1)!]);
     const out = apply1(matmulOp, [flat, right.tensor], attrs);

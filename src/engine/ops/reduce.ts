@@ -103,6 +103,7 @@ function squared(x: Tensor): Tensor | undefined {
 
 /** The mean over axes: a sum whose factor can meet others. */
 export function reduceMean(x: Tensor, options: ReduceOptions = {}): Tensor {
+  requireFloat('reduceMean', x);
   const axes = normaliseAxes('reduceMean', options.axes, x.shape.length);
   const count = sizeOf(axes.map(axis => x.shape[axis]));
   if (count === 0)
@@ -115,7 +116,7 @@ export function reduceMean(x: Tensor, options: ReduceOptions = {}): Tensor {
 /** The largest value over axes; ties share the derivative evenly. */
 export function reduceMax(x: Tensor, options: ReduceOptions = {}): Tensor {
   const source = expandSource(x);
-  if (!source) return reduce(reduceMaxOp, x, options);
+  if (!source || sizeOf(x.shape) === 0) return reduce(reduceMaxOp, x, options);
   const axes = normaliseAxes('reduceMax', options.axes, x.shape.length);
   const small = reduce(reduceMaxOp, source, { ...options, axes });
   return expand(small, reducedShape(x.shape, axes, options.keepDims ?? false));

@@ -204,7 +204,8 @@ export const sliceOp: Operator<SliceAttrs> = {
     let shape = x.shape;
     axes.forEach((axis, i) => {
       const size = x.shape[axis];
-      if (!(starts[i] >= 0 && starts[i] <= ends[i] && ends[i] <= size)) {
+      const whole = Number.isInteger(starts[i]) && Number.isInteger(ends[i]);
+      if (!(whole && starts[i] >= 0 && starts[i] <= ends[i] && ends[i] <= size)) {
         fail(
           `slice: ${starts[i]} to ${ends[i]} lies outside of axis ${axis} of ${showShape(x.shape)}, which has ${size}`,
         );
@@ -282,9 +283,9 @@ export const padOp: Operator<PadAttrs> = {
 
 /** Zeros around a tensor: so many before and after along each axis. */
 export function pad(x: Tensor, before: readonly number[], after: readonly number[]): Tensor {
-  return [...before, ...after].every(n => n === 0)
-    ? x
-    : apply1(padOp, [x], { before: [...before], after: [...after] });
+  const attrs = { before: [...before], after: [...after] };
+  const [{ shape }] = padOp.infer([x], attrs);
+  return sameShape(shape, x.shape) ? x : apply1(padOp, [x], attrs);
 }
 
 // ---- helpers -------------------------------------------------------------------------------------------------------

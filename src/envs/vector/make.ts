@@ -1,4 +1,4 @@
-import type { MakeOptions } from '../definition.ts';
+import type { AnyMakeOptions } from '../definition.ts';
 import { resolveEnv } from '../load.ts';
 import { makeEnv } from '../registry.ts';
 import { inProcessVectorEnv } from './in-process.ts';
@@ -10,7 +10,7 @@ export interface VectorOptions {
   /** Worker threads to spread the environments over; 0, the default, runs them in this thread. */
   readonly workers?: number;
   /** The environments' own. */
-  readonly options?: MakeOptions;
+  readonly options?: AnyMakeOptions;
 }
 
 /** N environments of an id or of a user's file: `await makeVectorEnv('cartpole', { envCount: 8 })`. */

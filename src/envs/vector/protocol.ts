@@ -6,7 +6,7 @@
  * counts `PENDING` down; the one that reaches 0 wakes the vector.
  */
 import type { MessagePort } from 'node:worker_threads';
-import type { MakeOptions } from '../definition.ts';
+import type { AnyMakeOptions } from '../definition.ts';
 import type { EnvErrorCode, EnvErrorPlace } from '../errors.ts';
 import type { VectorShape } from './arrays.ts';
 
@@ -34,7 +34,7 @@ export interface ThreadData {
   /** The definition: by id, from this file if it is a user's. */
   readonly id: string;
   readonly file: string | null;
-  readonly options: MakeOptions;
+  readonly options: AnyMakeOptions;
   /** Its environments: number `first` to `end - 1`. */
   readonly first: number;
   readonly end: number;

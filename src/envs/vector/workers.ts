@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { builtIn } from '../built-in.ts';
-import { createEnv, type MakeOptions } from '../definition.ts';
+import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
@@ -29,7 +29,7 @@ export interface WorkerVectorOptions {
   /** Threads, each with an equal share of the environments; as many as the machine runs at once unless given. */
   readonly workers?: number;
   /** The environments' own. */
-  readonly options?: MakeOptions;
+  readonly options?: AnyMakeOptions;
 }
 
 /**
@@ -254,8 +254,8 @@ class WorkerPool implements Backend {
 }
 
 /** The options that make the same environment again. */
-function remakeOptions(spec: EnvSpec): MakeOptions {
-  return { ...spec.options, maxEpisodeSteps: spec.maxEpisodeSteps } as MakeOptions;
+function remakeOptions(spec: EnvSpec): AnyMakeOptions {
+  return { ...spec.options, maxEpisodeSteps: spec.maxEpisodeSteps };
 }
 
 /**

@@ -20,15 +20,30 @@ export interface RecordedCase {
   readonly rewards: Float64Array;
 }
 
-export function readRecorded(file: string | URL): { gymnasium: string; cases: RecordedCase[] } {
-  const { gymnasium, cases } = JSON.parse(readFileSync(file, 'utf8')) as {
-    gymnasium: string;
-    cases: Record<string, string>[];
-  };
+/** Limits of one of Gymnasium's environments. */
+export interface RecordedSpec {
+  readonly id: string;
+  readonly maxEpisodeSteps: number;
+  readonly rewardThreshold: number | null;
+  /** (obsSize) */
+  readonly low: Float32Array;
+  readonly high: Float32Array;
+  readonly action: { readonly n: number } | { readonly low: number; readonly high: number };
+}
+
+export function readRecorded(file: string | URL): { specs: RecordedSpec[]; cases: RecordedCase[] } {
+  const { specs, cases } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string>[]>;
   const bytes = (text: string): ArrayBuffer => Uint8Array.from(Buffer.from(text, 'base64')).buffer;
   return {
-    gymnasium,
-    cases: cases.map(
+    specs: specs!.map(
+      s =>
+        ({
+          ...s,
+          low: new Float32Array(bytes(s.low!)),
+          high: new Float32Array(bytes(s.high!)),
+        }) as unknown as RecordedSpec,
+    ),
+    cases: cases!.map(
       c =>
         ({
           ...c,

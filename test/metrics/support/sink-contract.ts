@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -79,8 +79,11 @@ export function testSink(kind: SinkKind): void {
       write(once, ...rows);
       write(twice, rows[0]!, rows[1]!);
       write(twice, rows[2]!, rows[3]!);
-      expect(kind.rows(twice)).toEqual(kind.rows(once));
       expect(kind.rows(twice)).toEqual(rows.map(kind.kept));
+      expect(readdirSync(twice)).toEqual(readdirSync(once));
+      for (const name of readdirSync(once)) {
+        expect(readFileSync(join(twice, name)).equals(readFileSync(join(once, name))), name).toBe(true);
+      }
     });
 
     it('takes metrics that appear, vanish and come back', () => {

@@ -1,0 +1,186 @@
+/** Where a run's settings come from: presets, files, `--set` and flags, in the order in which they win. */
+import { existsSync, readFileSync } from 'node:fs';
+import { extname, join, resolve } from 'node:path';
+import { LineCounter, parse, parseDocument } from 'yaml';
+import { ConfigError, resolveConfig, type TrainConfig, type TrainSettings } from '../algos/train-config.ts';
+import { isEnvFile, type OptionValues } from '../envs/index.ts';
+import { UsageError } from './errors.ts';
+import { packageRoot } from './package.ts';
+
+export type Settings = Record<string, unknown>;
+
+/** What the options of `train`, `config` and `preflight` say. */
+export interface SettingFlags {
+  readonly config?: string;
+  readonly set?: readonly string[];
+  readonly preset?: boolean;
+  readonly steps?: number;
+  readonly seed?: number;
+  readonly envs?: number;
+  readonly device?: string;
+}
+
+/** A task and its settings, checked. */
+export interface Wanted {
+  /** As the user named it, a file's path absolute: a run may be resumed from elsewhere. */
+  readonly env: string | undefined;
+  readonly envOptions: OptionValues;
+  readonly settings: TrainSettings;
+  readonly sources: ReadonlyMap<string, string>;
+}
+
+/** The file of a preset, which every environment may have. */
+export function presetPath(envId: string): string {
+  return join(packageRoot, 'configs', `${envId.toLowerCase()}.yaml`);
+}
+
+/** The preset of an environment; without one, nothing. */
+export function loadPreset(envId: string): TrainSettings {
+  const path = presetPath(envId);
+  return existsSync(path) ? (readSettings(path) as TrainSettings) : {};
+}
+
+/** Reads a YAML or JSON file of settings. */
+export function readSettings(path: string): Settings {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : code;
+    throw new ConfigError(`${path} cannot be read: ${why}: check the path, which begins at ${process.cwd()}`);
+  }
+  const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : parseYaml(path, text);
+  if (value === null || value === undefined) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new ConfigError(`${path} holds ${kindOf(value)}, not keys with values: write lines such as steps: 100000`);
+  }
+  const { $schema: _, ...settings } = value as Settings;
+  return settings;
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+function parseYaml(path: string, text: string): unknown {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const [problem] = document.errors;
+  if (problem !== undefined) {
+    const { line, col } = lineCounter.linePos(problem.pos[0]);
+    throw new ConfigError(`${path}:${line}:${col} is not YAML: ${problem.message.split('\n')[0]}`);
+  }
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ConfigError(`${path} is not usable YAML: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+const kindOf = (value: unknown): string => (Array.isArray(value) ? 'a list' : `the ${typeof value} ${String(value)}`);
+
+/** `key=value` pairs, values as YAML: `hidden=[32,32]`, `targetKl=null`. */
+export function parseSets(pairs: readonly string[]): Settings {
+  const settings: Settings = {};
+  for (const pair of pairs) {
+    const at = pair.indexOf('=');
+    if (at < 1) throw new UsageError(`--set ${pair} has no value: write --set key=value`);
+    const [key, text] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+    if (text === '') throw new UsageError(`--set ${pair} has no value: write --set ${key}=value, or null`);
+    let value: unknown;
+    try {
+      value = parse(text);
+    } catch (error) {
+      throw new UsageError(`--set ${pair}: ${(error as Error).message.split('\n')[0]}`);
+    }
+    const option = /^envOptions\.(.+)$/.exec(key)?.[1];
+    if (option === undefined) settings[key] = value;
+    else settings.envOptions = { ...(settings.envOptions as object | undefined), [option]: value };
+  }
+  return settings;
+}
+
+/** File, `--set` and flags together; the argument names the environment before all of them. */
+export function gatherSettings(envArgument: string | undefined, flags: SettingFlags): Wanted {
+  const sources = new Map<string, string>();
+  const settings: Settings = {};
+  let envOptions: Settings = {};
+  const add = (layer: Settings, sourceOf: (key: string) => string): void => {
+    for (const [key, value] of Object.entries(layer)) {
+      if (key === 'envOptions') {
+        if (typeof value !== 'object' || value === null || Array.isArray(value))
+          throw new ConfigError(`${sourceOf(key)}envOptions is ${JSON.stringify(value)}: expected keys with values`);
+        envOptions = { ...envOptions, ...value };
+        continue;
+      }
+      settings[key] = value;
+      sources.set(key, sourceOf(key));
+    }
+  };
+  if (flags.config !== undefined) add(readSettings(flags.config), () => `${flags.config}: `);
+  add(parseSets(flags.set ?? []), () => '--set ');
+  const { steps, seed, envs, device } = flags;
+  for (const [key, value] of Object.entries({ steps, seed, envs, device })) {
+    if (value !== undefined) add({ [key]: value }, () => '--');
+  }
+  const { env: envSetting, ...rest } = settings;
+  if (envSetting !== undefined && typeof envSetting !== 'string') {
+    throw new ConfigError(`${sources.get('env')}env is ${JSON.stringify(envSetting)}: expected a name or a file`);
+  }
+  const env = envArgument ?? envSetting;
+  return {
+    env: env === undefined ? undefined : absoluteEnv(env),
+    envOptions: envOptions as OptionValues,
+    settings: rest as TrainSettings,
+    sources,
+  };
+}
+
+/** Files by their absolute path, `#id` kept; ids as they are. */
+export function absoluteEnv(env: string): string {
+  if (!isEnvFile(env) || env.startsWith('file:')) return env;
+  const [, path = env, id = ''] = /^(.*?)(#[^#/\\]*)?$/s.exec(env) ?? [];
+  return resolve(path) + id;
+}
+
+/** The whole config; what is wrong is said with where it was set. */
+export function checkedConfig(preset: TrainSettings, { settings, sources }: Pick<Wanted, 'settings' | 'sources'>): TrainConfig {
+  try {
+    return resolveConfig(preset, settings);
+  } catch (error) {
+    throw located(error, sources);
+  }
+}
+
+/** A config error whose lines begin with the place of the key that they are about. */
+export function located(error: unknown, sources: ReadonlyMap<string, string>): unknown {
+  if (!(error instanceof ConfigError)) return error;
+  const lines = error.message.split('\n').map(line => {
+    const key = /^[^\s.]+/.exec(line)?.[0] ?? '';
+    return `${sources.get(key) ?? ''}${line}`;
+  });
+  return new ConfigError(lines.join('\n'), { cause: error });
+}
+
+/** A whole number of a flag: `100000`, `1e5`, `100_000`, `100k`, `2M`. */
+export function wholeNumber(text: string): number {
+  const match = /^(\d[\d_]*(?:\.\d+)?(?:e\d+)?)([kM]?)$/i.exec(text.trim());
+  const value =
+    match === null
+      ? Number.NaN
+      : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
+  if (!Number.isSafeInteger(value)) throw new UsageError(`${text} is not a whole number: write 100000, 1e5 or 100k`);
+  return value;
+}
+
+/** Which checkpoint: `last`, `best` or a step. */
+export function whichCheckpoint(text: string): 'last' | 'best' | number {
+  if (text === 'last' || text === 'best') return text;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new UsageError(`${text} names no checkpoint: write last, best or the number of a step`);
+}
