@@ -24,8 +24,15 @@ export function filesOf(layout: Parameters, { tensors }: PpoSnapshot): Record<st
 }
 
 /** What `state.json` holds: all of a snapshot that is not a tensor. */
-export function stateOf({ counters, rng, observationNormaliser, rewardNormaliser, envs }: PpoSnapshot) {
-  return { counters, rng, observationNormaliser, rewardNormaliser, envs };
+export function stateOf({
+  counters,
+  rng,
+  observationNormaliser,
+  rewardNormaliser,
+  actionNoise,
+  envs,
+}: PpoSnapshot) {
+  return { counters, rng, observationNormaliser, rewardNormaliser, actionNoise, envs };
 }
 
 /** A snapshot from a checkpoint that was found whole; still checked, because its sizes may be of another network. */
@@ -56,7 +63,8 @@ export function snapshotFrom(
     return out;
   };
   const hasReference = policy.names.some(name => name.startsWith('reference.'));
-  const { counters, rng, observationNormaliser, rewardNormaliser, envs } = state as unknown as PpoSnapshot;
+  const { counters, rng, observationNormaliser, rewardNormaliser, actionNoise, envs } =
+    state as unknown as PpoSnapshot;
   for (const [name, value] of Object.entries({ counters, rng, envs })) {
     if (typeof value !== 'object' || value === null)
       refuse(`the checkpoint's state has no ${name}: use another checkpoint`);
@@ -75,6 +83,7 @@ export function snapshotFrom(
     rng,
     observationNormaliser,
     rewardNormaliser,
+    actionNoise,
     envs,
   };
 }

@@ -141,6 +141,14 @@ export const ppoSchema = z.strictObject({
   logStdInitial: z.number().default(0).describe('Starting log of the std of continuous actions.'),
   logStdMin: z.number().min(-20).default(-5).describe('Its lower bound.'),
   logStdMax: z.number().max(20).default(2).describe('Its upper bound.'),
+  noiseCorrelation: z
+    .number()
+    .min(0)
+    .lt(1)
+    .default(0)
+    .describe(
+      'How much of its noise a continuous action keeps from the step before: explores in one direction for longer.',
+    ),
   hidden: z
     .array(count)
     .min(1)

@@ -12,6 +12,7 @@ import { Rng, type RngState } from '../random/index.ts';
 import { createRollout, type Rollout } from '../rollout/buffer.ts';
 import { type Act, type CollectStats, collect } from '../rollout/collect.ts';
 import { gae } from '../rollout/gae.ts';
+import { ActionNoise } from '../rollout/noise.ts';
 import {
   type MomentsState,
   ObservationNormaliser,
@@ -71,6 +72,7 @@ export interface PpoSnapshot {
   readonly rng: { readonly act: RngState; readonly order: RngState };
   readonly observationNormaliser: MomentsState | null;
   readonly rewardNormaliser: RewardNormaliserState | null;
+  readonly actionNoise: readonly number[] | null;
   readonly envs: VectorState;
 }
 
@@ -134,6 +136,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     ? new ObservationNormaliser(envs.obsSize)
     : undefined;
   const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
+  const actionNoise = new ActionNoise(distribution, envCount, config.noiseCorrelation);
   const counters: TrainerCounters = {
     iteration: 0,
     envSteps: 0,
@@ -177,6 +180,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         act,
         distribution,
         rng: rngs.act,
+        actionNoise,
         observationNormaliser,
         rewardNormaliser,
         rewardScale: options.rewardScale ?? 1,
@@ -257,6 +261,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         rng: { act: rngs.act.state(), order: rngs.order.state() },
         observationNormaliser: observationNormaliser?.moments.state() ?? null,
         rewardNormaliser: rewardNormaliser?.state() ?? null,
+        actionNoise: actionNoise.state(),
         envs: await envs.state(),
       };
     },
@@ -278,6 +283,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         observationNormaliser.moments.restore(snapshot.observationNormaliser);
       }
       if (rewardNormaliser && snapshot.rewardNormaliser) rewardNormaliser.restore(snapshot.rewardNormaliser);
+      actionNoise.restore(snapshot.actionNoise);
       await envs.restore(snapshot.envs);
     },
 

@@ -35,7 +35,11 @@ export function contextOf(command: Command): Context {
 export function referenceTo(run: { id: string; dir: string }): string {
   if (resolve(defaultRoot, run.id) === resolve(run.dir)) return run.id;
   const near = relative(process.cwd(), run.dir);
-  const path = near.startsWith('..') ? run.dir : near.includes('/') || near.includes('\\') ? near : `./${near}`;
+  const path = near.startsWith('..')
+    ? run.dir
+    : near.includes('/') || near.includes('\\')
+      ? near
+      : `./${near}`;
   return /\s/.test(path) ? `'${path}'` : path;
 }
 

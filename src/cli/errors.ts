@@ -34,9 +34,7 @@ export function reportError(error: unknown, write: (text: string) => void): numb
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const { name, message, stack } =
-    error instanceof Error
-      ? error
-      : { name: 'Error', message: String(error), stack: undefined };
+    error instanceof Error ? error : { name: 'Error', message: String(error), stack: undefined };
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const lines = message.split('\n').filter(line => line.trim() !== '');
   if (expected.has(name) || system) {

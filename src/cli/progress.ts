@@ -2,7 +2,7 @@
 import type { TrainHooks, TrainProgress } from '../algos/train.ts';
 import { klBand } from '../metrics/index.ts';
 import type { Context } from './context.ts';
-import { duration, fit, grouped, number, short, toJson } from './terminal.ts';
+import { duration, fit, grouped, number, short, toJson, toneColours } from './terminal.ts';
 
 type TrainEvent = Parameters<NonNullable<TrainHooks['onEvent']>>[0];
 type Row = Readonly<Record<string, number>>;
@@ -119,9 +119,14 @@ function calmly(show: (line: string) => void) {
   };
 }
 
-/** Steps a second as they feel: smoothed, logging included. Rows without an episode keep the return before. */
+/**
+ * Steps a second as they feel: over some twenty updates, what happens between them (logging, checkpoints) included. Rows
+ * without an episode keep the return before.
+ */
 function speedometer() {
-  let [at, step, rate] = [performance.now(), 0, 0];
+  const KEEP = 0.95;
+  let [at, step] = [performance.now(), 0];
+  let [seconds, steps] = [0, 0];
   let episodeReturn: number | undefined;
   return {
     start(from: number): void {
@@ -129,21 +134,19 @@ function speedometer() {
     },
     row(row: Row, now: number): void {
       const time = performance.now();
-      const fresh = ((now - step) * 1000) / Math.max(1e-3, time - at);
-      rate = rate === 0 ? fresh : 0.9 * rate + 0.1 * fresh;
+      seconds = KEEP * seconds + (time - at) / 1000;
+      steps = KEEP * steps + now - step;
       [at, step] = [time, now];
       episodeReturn = row['episode/return'] ?? episodeReturn;
     },
     get rate() {
-      return rate;
+      return steps / Math.max(1e-6, seconds);
     },
     get episodeReturn() {
       return episodeReturn;
     },
   };
 }
-
-const tones = { muted: 'dim', good: 'green', warn: 'yellow', bad: 'red' } as const;
 
 /** One line of at most 79 columns. */
 export function summary(
@@ -155,21 +158,27 @@ export function summary(
   const percent = `${Math.min(100, Math.floor((100 * step) / totalSteps))}%`.padStart(4);
   const kl = row['kl/step'] ?? Number.NaN;
   const band = klBand(kl);
-  const variance = row['value/explained_variance'];
   const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
   const label = (text: string): string => paint(text, 'dim');
   return [
     `${percent} ${short(step).padStart(5)}`,
     `${label('return')} ${number(episodeReturn).padEnd(7)}`,
-    `${label('kl')} ${paint(`${number(kl).padEnd(7)} ${band.name.padEnd(8)}`, tones[band.tone])}`,
-    `${label('ev')} ${(variance === undefined || Number.isNaN(variance) ? '-' : variance.toFixed(2)).padStart(5)}`,
+    `${label('kl')} ${paint(`${number(Number(kl.toPrecision(2))).padEnd(7)} ${band.name.padEnd(8)}`, toneColours[band.tone])}`,
+    `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`,
     `${short(rate).padStart(5)}/s`,
     left,
   ].join('  ');
 }
 
+function shownVariance(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return '-';
+  return value > -9.99 ? value.toFixed(2) : value > -1000 ? value.toFixed(0) : '<-999';
+}
+
 function eventLine(event: TrainEvent, { paint }: Context): string {
-  const colour = ({ guard: 'yellow', 'early-stop': 'cyan', skipped: 'red', restored: 'red' } as const)[event.type];
+  const colour = ({ guard: 'yellow', 'early-stop': 'cyan', skipped: 'red', restored: 'red' } as const)[
+    event.type
+  ];
   const name = event.type.replaceAll('-', ' ');
   return `  ${paint(grouped(event.step).padStart(9), 'dim')}  ${colour ? paint(name, colour) : name}: ${event.message}`;
 }

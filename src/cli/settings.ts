@@ -53,7 +53,9 @@ export function readSettings(path: string): Settings {
   const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : parseYaml(path, text);
   if (value === null || value === undefined) return {};
   if (typeof value !== 'object' || Array.isArray(value)) {
-    throw new ConfigError(`${path} holds ${kindOf(value)}, not keys with values: write lines such as steps: 100000`);
+    throw new ConfigError(
+      `${path} holds ${kindOf(value)}, not keys with values: write lines such as steps: 100000`,
+    );
   }
   const { $schema: _, ...settings } = value as Settings;
   return settings;
@@ -82,7 +84,8 @@ function parseYaml(path: string, text: string): unknown {
   }
 }
 
-const kindOf = (value: unknown): string => (Array.isArray(value) ? 'a list' : `the ${typeof value} ${String(value)}`);
+const kindOf = (value: unknown): string =>
+  Array.isArray(value) ? 'a list' : `the ${typeof value} ${String(value)}`;
 
 /** `key=value` pairs, values as YAML: `hidden=[32,32]`, `targetKl=null`. */
 export function parseSets(pairs: readonly string[]): Settings {
@@ -114,7 +117,9 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
     for (const [key, value] of Object.entries(layer)) {
       if (key === 'envOptions') {
         if (typeof value !== 'object' || value === null || Array.isArray(value))
-          throw new ConfigError(`${sourceOf(key)}envOptions is ${JSON.stringify(value)}: expected keys with values`);
+          throw new ConfigError(
+            `${sourceOf(key)}envOptions is ${JSON.stringify(value)}: expected keys with values`,
+          );
         envOptions = { ...envOptions, ...value };
         continue;
       }
@@ -130,7 +135,9 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
   }
   const { env: envSetting, ...rest } = settings;
   if (envSetting !== undefined && typeof envSetting !== 'string') {
-    throw new ConfigError(`${sources.get('env')}env is ${JSON.stringify(envSetting)}: expected a name or a file`);
+    throw new ConfigError(
+      `${sources.get('env')}env is ${JSON.stringify(envSetting)}: expected a name or a file`,
+    );
   }
   const env = envArgument ?? envSetting;
   return {
@@ -149,7 +156,10 @@ export function absoluteEnv(env: string): string {
 }
 
 /** The whole config; what is wrong is said with where it was set. */
-export function checkedConfig(preset: TrainSettings, { settings, sources }: Pick<Wanted, 'settings' | 'sources'>): TrainConfig {
+export function checkedConfig(
+  preset: TrainSettings,
+  { settings, sources }: Pick<Wanted, 'settings' | 'sources'>,
+): TrainConfig {
   try {
     return resolveConfig(preset, settings);
   } catch (error) {
@@ -174,7 +184,8 @@ export function wholeNumber(text: string): number {
     match === null
       ? Number.NaN
       : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
-  if (!Number.isSafeInteger(value)) throw new UsageError(`${text} is not a whole number: write 100000, 1e5 or 100k`);
+  if (!Number.isSafeInteger(value))
+    throw new UsageError(`${text} is not a whole number: write 100000, 1e5 or 100k`);
   return value;
 }
 

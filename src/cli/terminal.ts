@@ -10,6 +10,9 @@ const codes: Record<Colour, readonly [number, number]> = {
   bold: [1, 22],
 };
 
+/** How loud a KL band is shown. */
+export const toneColours = { muted: 'dim', good: 'green', warn: 'yellow', bad: 'red' } as const;
+
 export type Paint = (text: string, colour: Colour) => string;
 
 const ESCAPE = '\u001b';
@@ -23,8 +26,7 @@ export function wantsColour(stream: { isTTY?: boolean }, flag: boolean): boolean
 }
 
 export function painter(colour: boolean): Paint {
-  return (text, name) =>
-    colour ? `${ESCAPE}[${codes[name][0]}m${text}${ESCAPE}[${codes[name][1]}m` : text;
+  return (text, name) => (colour ? `${ESCAPE}[${codes[name][0]}m${text}${ESCAPE}[${codes[name][1]}m` : text);
 }
 
 const escapes = new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g');
@@ -72,7 +74,9 @@ export function table(rows: readonly (readonly string[])[], right: readonly numb
 
 /** `1234567` → `1,234,567`. */
 export function grouped(value: number): string {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `123456` → `123k`: at most five characters. */
@@ -100,13 +104,14 @@ export function number(value: number | undefined): string {
   return Number(value.toPrecision(3)).toString();
 }
 
-/** `75` → `1:15`, `3675` → `1:01:15`. */
+/** `75` → `1:15`, `3675` → `1h01m`, days from 100 hours on: at most six characters. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return '?';
   const whole = Math.max(0, Math.round(seconds));
-  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
   const pad = (n: number): string => String(n).padStart(2, '0');
-  return h > 0 ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}:${pad(whole % 60)}`;
+  const hours = Math.floor(whole / 3600);
+  return hours < 100 ? `${hours}h${pad(Math.floor(whole / 60) % 60)}m` : `${short(hours / 24)}d`;
 }
 
 /** JSON in which numbers that are not finite are written as in the log: "NaN", "Infinity". */

@@ -58,8 +58,11 @@ export interface CheckOptions {
 /** Beyond these, networks and value functions learn badly (facts: targets within ±10, better ±3). */
 const LARGE = 10;
 const SMALL = 1e-3;
-/** Steps of the walks that are compared with each other. */
-const COMPARED_STEPS = 120;
+/** Steps of each walk that is compared with another: the most, and the fewest for a slow environment. */
+const MOST_COMPARED = 120;
+const LEAST_COMPARED = 12;
+/** How many such walks there are, about. */
+const WALKS = 25;
 
 /** Checks an environment; `make` must give a new one at each call. */
 export function checkEnv(make: () => Env, options: CheckOptions = {}): CheckReport {
@@ -89,9 +92,14 @@ export function checkEnv(make: () => Env, options: CheckOptions = {}): CheckRepo
     env.close?.();
   });
   if (usable) {
-    attempt(() => checkWalk(fresh(), seed, Math.max(200, steps), maxMs, add));
-    attempt(() => checkSeeding(fresh, seed, add));
-    attempt(() => checkState(fresh, seed, add));
+    let compared = MOST_COMPARED;
+    attempt(() => {
+      const stepsPerSecond = checkWalk(fresh(), seed, Math.max(200, steps), maxMs, add);
+      const affordable = Math.floor((stepsPerSecond * maxMs) / 1000 / WALKS);
+      compared = Math.min(MOST_COMPARED, Math.max(LEAST_COMPARED, affordable));
+    });
+    attempt(() => checkSeeding(fresh, seed, compared, add));
+    attempt(() => checkState(fresh, seed, compared, add));
   }
   return { id, passed: !findings.some(({ level }) => level === 'error'), findings };
 }
@@ -182,8 +190,8 @@ class Range {
   }
 }
 
-/** Takes random actions and looks at what comes back. */
-function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Add): void {
+/** Takes random actions and looks at what comes back. Returns the steps per second. */
+function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Add): number {
   const { observationSpace, actionSpace, rewardTerms } = env;
   const obs = new Float32Array(observationSpace.flatSize);
   const action = new Float32Array(actionSpace.flatSize);
@@ -248,7 +256,9 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
     }
   }
   env.close?.();
+  const stepsPerSecond = (1000 * rewards.count) / envMs;
   judge();
+  return stepsPerSecond;
 
   function judge(): void {
     judgeRewards(rewards, add);
@@ -288,9 +298,8 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
         `no episode ended in ${rewards.count} random steps; the time limit is ${limit}`,
       );
     }
-    const perSecond = (1000 * rewards.count) / envMs;
-    const advice = perSecond < 20_000 ? ': worker threads will help' : '';
-    add('info', 'speed', `${Math.round(perSecond).toLocaleString('en')} steps/s in one thread${advice}`);
+    const advice = stepsPerSecond < 20_000 ? ': worker threads will help' : '';
+    add('info', 'speed', `${Math.round(stepsPerSecond).toLocaleString('en')} steps/s in one thread${advice}`);
   }
 }
 
@@ -349,10 +358,10 @@ function actionRng(seed: number): Rng {
   return new Rng(seed).split(1)[0]!;
 }
 
-function walkFrom(env: Env, seed: number, actionSeed: number): Trace {
+function walkFrom(env: Env, steps: number, seed: number, actionSeed: number): Trace {
   const obs = new Float32Array(env.observationSpace.flatSize);
   env.reset({ seed }, obs);
-  return walk(env, COMPARED_STEPS, actionRng(actionSeed), obs);
+  return walk(env, steps, actionRng(actionSeed), obs);
 }
 
 /** Where two walks part, in words; undefined where they are equal to the bit. */
@@ -371,11 +380,11 @@ function difference(a: Trace, b: Trace, space: Space): string | undefined {
   return undefined;
 }
 
-function checkSeeding(fresh: () => Env, seed: number, add: Add): void {
+function checkSeeding(fresh: () => Env, seed: number, steps: number, add: Add): void {
   const env = fresh();
   const space = env.observationSpace;
-  const first = walkFrom(env, seed, 1);
-  const again = difference(first, walkFrom(env, seed, 1), space);
+  const first = walkFrom(env, steps, seed, 1);
+  const again = difference(first, walkFrom(env, steps, seed, 1), space);
   if (again) {
     add(
       'error',
@@ -383,7 +392,7 @@ function checkSeeding(fresh: () => Env, seed: number, add: Add): void {
       `the same seed and actions gave ${again}: reset({ seed }) must start all randomness anew, and nothing else may carry over`,
     );
   }
-  const other = difference(first, walkFrom(fresh(), seed, 1), space);
+  const other = difference(first, walkFrom(fresh(), steps, seed, 1), space);
   if (other) {
     add(
       'error',
@@ -392,14 +401,14 @@ function checkSeeding(fresh: () => Env, seed: number, add: Add): void {
     );
   }
   const seeds = Array.from({ length: 4 }, (_, i) => seed + 1 + i);
-  if (seeds.every(s => difference(first, walkFrom(env, s, 1), space) === undefined)) {
+  if (seeds.every(s => difference(first, walkFrom(env, steps, s, 1), space) === undefined)) {
     add(
       'warning',
       'seeds-alike',
       'five seeds gave the same walk: there is no randomness, so a policy may learn it by heart',
     );
   }
-  if ([2, 3, 4].every(s => difference(first, walkFrom(env, seed, s), space) === undefined)) {
+  if ([2, 3, 4].every(s => difference(first, walkFrom(env, steps, seed, s), space) === undefined)) {
     add(
       'warning',
       'action-ignored',
@@ -410,15 +419,15 @@ function checkSeeding(fresh: () => Env, seed: number, add: Add): void {
 }
 
 /** A state saved as JSON in the middle of a walk must go on, in another environment, as the first one does. */
-function checkState(fresh: () => Env, seed: number, add: Add): void {
+function checkState(fresh: () => Env, seed: number, steps: number, add: Add): void {
   const env = fresh();
   const space = env.observationSpace;
   const obs = new Float32Array(space.flatSize);
   env.reset({ seed }, obs);
   for (let round = 0; round < 3; round++) {
-    walk(env, 7 + 20 * round, actionRng(round), obs);
+    walk(env, 7 + Math.floor((round * steps) / 6), actionRng(round), obs);
     const saved = JSON.stringify(env.state());
-    const expected = walk(env, COMPARED_STEPS, actionRng(50 + round), obs.slice());
+    const expected = walk(env, steps, actionRng(50 + round), obs.slice());
     for (const [who, restored] of [
       ['a new environment', fresh()],
       ['the same one', env],
@@ -427,7 +436,7 @@ function checkState(fresh: () => Env, seed: number, add: Add): void {
       const resaved = JSON.stringify(restored.state());
       const found =
         resaved === saved
-          ? difference(expected, walk(restored, COMPARED_STEPS, actionRng(50 + round), obs.slice()), space)
+          ? difference(expected, walk(restored, steps, actionRng(50 + round), obs.slice()), space)
           : `another state (${firstDifference(saved, resaved)})`;
       if (found) {
         add(

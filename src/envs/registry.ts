@@ -10,7 +10,7 @@ import {
 } from './definition.ts';
 import { fail, show } from './errors.ts';
 import { didYouMean } from './nearest.ts';
-import type { OptionSchemas } from './options.ts';
+import type { OptionSchemas, OptionValues } from './options.ts';
 
 /** What lists show of an environment. */
 export interface EnvInfo {
@@ -62,11 +62,8 @@ function globalRegistry(key: symbol): Registry {
  * Makes an environment known by its id, to `makeEnv` and the command line. Also for what a user's file defines without
  * exporting it. An id can be taken once; a file that is loaded again replaces its own.
  */
-export function registerEnv(definition: EnvDefinition): RegisteredEnv;
-export function registerEnv<O extends Record<string, number | boolean | string>>(
-  definition: EnvDefinition<O>,
-): RegisteredEnv;
-export function registerEnv(definition: EnvDefinition): RegisteredEnv {
+export function registerEnv<O extends OptionValues>(typed: EnvDefinition<O>): RegisteredEnv {
+  const definition = typed as unknown as EnvDefinition;
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
   const env = describe(definition, registry.loadingFile);

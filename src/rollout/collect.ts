@@ -3,6 +3,7 @@ import type { VectorEnv } from '../envs/index.ts';
 import type { Distribution } from '../kl/index.ts';
 import type { Rng } from '../random/index.ts';
 import type { Rollout } from './buffer.ts';
+import type { ActionNoise } from './noise.ts';
 import type { ObservationNormaliser, RewardNormaliser } from './normalise.ts';
 
 /** Evaluates policy and value function on (N, observationSize). The arrays may be reused by the next call. */
@@ -13,6 +14,7 @@ export interface CollectParts {
   readonly act: Act;
   readonly distribution: Distribution;
   readonly rng: Rng;
+  readonly actionNoise: ActionNoise;
   readonly observationNormaliser: ObservationNormaliser | undefined;
   readonly rewardNormaliser: RewardNormaliser | undefined;
   /** A factor on the environment's rewards before anything is learnt from them. */
@@ -31,7 +33,16 @@ export interface CollectStats {
 
 /** Fills a rollout. The environments must have been reset; they go on from where the last rollout left them. */
 export async function collect(rollout: Rollout, parts: CollectParts): Promise<CollectStats> {
-  const { envs, act, distribution, rng, observationNormaliser, rewardNormaliser, rewardScale = 1 } = parts;
+  const {
+    envs,
+    act,
+    distribution,
+    rng,
+    actionNoise,
+    observationNormaliser,
+    rewardNormaliser,
+    rewardScale = 1,
+  } = parts;
   const { envCount, obsSize, actionSize } = envs;
   const { paramSize, noiseSize } = distribution;
   const stats: CollectStats & { rewardMean: number; rewardStd: number } = {
@@ -60,7 +71,7 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     rollout.params.set(params, at * paramSize);
     rollout.values.set(values, at);
 
-    distribution.fillNoise(rng, noise);
+    actionNoise.fill(rng, noise);
     for (let n = 0; n < envCount; n++) {
       const own = params.subarray(n * paramSize, (n + 1) * paramSize);
       const action = rollout.actions.subarray((at + n) * actionSize, (at + n + 1) * actionSize);

@@ -3,9 +3,10 @@
  * writer and the naive formulas share does not stay hidden.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import { type DType, evaluate, Graph, type Tensor } from '../../src/engine/index.ts';
+import { type DType, erf, evaluate, Graph, type Tensor } from '../../src/engine/index.ts';
 import { expectClose, type PlainFeeds, runCompiled } from './support/check.ts';
 import { exportedOperators } from './support/exports.ts';
+import { erfByIntegral } from './support/naive.ts';
 import { engineOps, type Ops } from './support/ops.ts';
 
 const called = new Set<string>();
@@ -153,6 +154,15 @@ describe('value by value', () => {
     [[1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2]],
     [2, 2, 3],
   );
+});
+
+it('erf is exact in float64 everywhere, also where its two formulas meet', () => {
+  const g = new Graph();
+  const at = Array.from({ length: 1301 }, (_, i) => (i - 650) / 100).concat([
+    2.4999999999, 2.5, 5.9999999, 6,
+  ]);
+  g.output('y', erf(g.input('x', [at.length])));
+  expectClose('erf', evaluate(g, { x: at }).y.data, at.map(erfByIntegral), 1e-11);
 });
 
 const ramp = (n: number): number[] => Array.from({ length: n }, (_, i) => i);

@@ -182,11 +182,13 @@ describe('grad', () => {
     const g = new Graph();
     const x = g.input('x', [3]);
     const [norm] = grad(l2Norm(x), [x]);
+    const [sizes] = grad(reduceSum(l2Norm(x, { axes: [] })), [x]);
     const cubes = grad(reduceSum(pow(x, 3)), [x])[0];
     const squares = grad(reduceSum(pow(x, g.constant([2, 2, 2]))), [x])[0];
     const firsts = grad(reduceSum(pow(x, g.constant([1, 1, 1]))), [x])[0];
-    const out = values(g, { norm, cubes, squares, firsts }, { x: [0, 0, 0] });
+    const out = values(g, { norm, sizes, cubes, squares, firsts }, { x: [0, 0, 0] });
     expect(out.norm.map(Math.abs)).toEqual([0, 0, 0]);
+    expect(out.sizes.map(Math.abs)).toEqual([0, 0, 0]);
     expect(out.cubes).toEqual([0, 0, 0]);
     expect(out.squares).toEqual([0, 0, 0]);
     expect(out.firsts).toEqual([1, 1, 1]);
@@ -307,6 +309,12 @@ const second: Second[] = [
     name: 'pow',
     shapes: { x: [2], y: [2, 1] },
     feeds: { x: [1.5, 0.5], y: [2.5, -1] },
+    f: ({ x, y }) => pow(x, y),
+  },
+  {
+    name: 'pow at an exponent of 0',
+    shapes: { x: [2], y: [2] },
+    feeds: { x: [1.5, 0.5], y: [0, 0] },
     f: ({ x, y }) => pow(x, y),
   },
   { name: 'pow 3', shapes: { x: [3] }, feeds: { x: [-1.5, 0.5, 2] }, f: ({ x }) => pow(x, 3) },

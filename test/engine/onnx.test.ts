@@ -166,8 +166,12 @@ describe('structure', () => {
     const y = exp(x);
     const { carry, scan, iterations } = loop({
       trips: 2,
-      carry: { x },
-      body: ({ carry: c }) => ({ carry: c, scan: { x: c.x, y } }),
+      carry: { x, twin: x },
+      body: ({ carry: c }) => {
+        // One value of the body as two carried values and two scans.
+        const next = mul(c.x, c.twin);
+        return { carry: { x: next, twin: next }, scan: { x: c.x, y, next, twice: next } };
+      },
     });
     const outputs = {
       same: x,
@@ -177,6 +181,9 @@ describe('structure', () => {
       second: y,
       stopped: stopGradient(y),
       carried: carry.x,
+      twin: carry.twin,
+      next: scan.next,
+      twice: scan.twice,
       scanned: scan.x,
       again: scan.x,
       outer: scan.y,

@@ -37,7 +37,7 @@ import {
   transpose,
   where,
 } from '../../src/engine/index.ts';
-import { numbers, runCompiled } from './support/check.ts';
+import { expectClose, numbers, runCompiled } from './support/check.ts';
 import { decodeModel, opTypes } from './support/onnx-model.ts';
 
 function inputs(): { g: Graph; x: Tensor; y: Tensor; s: Tensor } {
@@ -110,6 +110,18 @@ describe('nothing is left of', () => {
     const folded = [sqrt(add(mul(c, 2), 1)), reduceSum(c), reshape(c, [3, 1]), cast(less(c, 5), 'float32')];
     for (const t of folded) expect(t.node.op.name).toBe('constant');
     expect(numbers(evaluate(withOutput(g, folded[0])).out.data)).toEqual([Math.sqrt(3), 3, Math.sqrt(19)]);
+  });
+
+  it('operators on constants too large to fold, other than their values', async () => {
+    const g = new Graph();
+    const n = 5000;
+    const ramp = g.constant(Float64Array.from({ length: n }, (_, i) => i / n));
+    const ones = g.constant(new Float64Array(n).fill(1));
+    const x = g.input('x', [1]);
+    g.output('y', add(mul(exp(ramp), ones), x));
+    const expected = Array.from({ length: n }, (_, i) => Math.exp(i / n) + 1);
+    expectClose('evaluated', evaluate(g, { x: [1] }).y.data, expected, 1e-12);
+    expectClose('compiled', (await runCompiled(g, { x: [1] })).y, expected, 1e-6);
   });
 
   it('an expand that broadcasting does anyway', () => {
@@ -231,6 +243,9 @@ describe('at the edges, a constant does what an input with its value does:', () 
     sub: (x, c) => sub(x, c),
     mul: (x, c) => mul(x, c),
     'mul twice': (x, c) => mul(mul(x, c), c),
+    'product of two scaled': (x, c) => mul(mul(x, c), mul(x, c)),
+    'product with a scaled one': (x, c) => mul(mul(x, c), x),
+    'sum with a scaled one': (x, c) => add(x, mul(x, c)),
     'mul, then negated': (x, c) => neg(mul(x, c)),
     div: (x, c) => div(x, c),
     'div of': (x, c) => div(c, x),

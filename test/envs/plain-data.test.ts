@@ -39,10 +39,12 @@ describe('plain data as JSON', () => {
   });
 
   it('keeps any plain data', () => {
-    const plain = fc
-      .jsonValue({ noUnicodeString: false })
-      .filter(value => !JSON.stringify(value).includes('"$'));
-    fc.assert(fc.property(plain, value => expect(roundTrip(value)).toEqual(value)));
+    const plain = fc.jsonValue({ maxDepth: 3 }).filter(value => !JSON.stringify(value).includes('"$'));
+    fc.assert(
+      fc.property(plain, value => {
+        expect(roundTrip(value)).toEqual(value);
+      }),
+    );
   });
 
   it.each([

@@ -16,6 +16,7 @@ import { categorical, composite, type Distribution, gaussian } from '../../src/k
 import { Rng } from '../../src/random/index.ts';
 import { createRollout, type Rollout } from '../../src/rollout/buffer.ts';
 import { type Act, type CollectParts, type CollectStats, collect } from '../../src/rollout/collect.ts';
+import { ActionNoise } from '../../src/rollout/noise.ts';
 import { ObservationNormaliser, RewardNormaliser } from '../../src/rollout/normalise.ts';
 
 /** A policy in plain numbers: each parameter and the value are linear in the observation. It reuses its arrays. */
@@ -36,14 +37,14 @@ function linearAct(
       for (let n = 0; n < rows; n++) {
         const obs = Array.from(observations.subarray(n * obsSize, (n + 1) * obsSize));
         out.params.set(params(obs), n * paramSize);
-        out.values[n] = valueOf(obs);
+        out.values[n] = worth(obs);
       }
       return out;
     },
   };
 }
 
-const valueOf = (obs: readonly number[]): number =>
+const worth = (obs: readonly number[]): number =>
   Math.fround(obs.reduce((sum, x, i) => sum + x * (i + 1), 0.5));
 
 interface Record1 {
@@ -96,6 +97,7 @@ async function collected(
     act,
     distribution,
     rng: new Rng(options.seed ?? 5),
+    actionNoise: new ActionNoise(distribution, envs.envCount, 0),
     observationNormaliser: undefined,
     rewardNormaliser: undefined,
     ...options,
@@ -151,7 +153,7 @@ describe('what is stored', () => {
     for (let at = 0; at < 36; at++) {
       const [t, n] = [Math.floor(at / 3), at % 3];
       expect(row(rollout.observations, 2, at)).toEqual([n, t % [3, 5, 100][n]]);
-      expect(rollout.values[at]).toBe(valueOf(row(rollout.observations, 2, at)));
+      expect(rollout.values[at]).toBe(worth(row(rollout.observations, 2, at)));
     }
   });
 
@@ -187,13 +189,13 @@ describe('what is stored', () => {
       seen++;
       const n = at % 3;
       // Not the next episode's first observation, whose count is 0.
-      expect(rollout.finalValues[at]).toBe(valueOf([n, 4 + n]));
+      expect(rollout.finalValues[at]).toBe(worth([n, 4 + n]));
     });
     expect(seen).toBe(3 + 2 + 2);
     expect(Array.from(rollout.lastValues)).toEqual([
-      valueOf([0, 13 % 4]),
-      valueOf([1, 13 % 5]),
-      valueOf([2, 13 % 6]),
+      worth([0, 13 % 4]),
+      worth([1, 13 % 5]),
+      worth([2, 13 % 6]),
     ]);
   });
 
@@ -246,6 +248,7 @@ describe('statistics', () => {
     const { envs, records } = counters(discrete(4));
     const { stats, rollout } = await collected(envs, categorical(4), 30, {
       rewardNormaliser: new RewardNormaliser(3, 0.9),
+      rewardScale: 7,
     });
     const all = records.flatMap(r => r.rewards);
     const mean = all.reduce((a, b) => a + b, 0) / all.length;
@@ -271,11 +274,11 @@ describe('normalisation', () => {
       expect(Array.from(rollout.observations.subarray(6 * t, 6 * t + 6))).toEqual(Array.from(out));
       for (let n = 0; n < 3; n++) {
         const at = 3 * t + n;
-        expect(rollout.values[at]).toBe(valueOf(row(out, 2, n)));
+        expect(rollout.values[at]).toBe(worth(row(out, 2, n)));
         if (rollout.truncated[at] === 0) continue;
         const final = new Float32Array(2);
         replayed.apply(Float32Array.of(n, 4 + n), final);
-        expect(rollout.finalValues[at]).toBe(valueOf(Array.from(final)));
+        expect(rollout.finalValues[at]).toBe(worth(Array.from(final)));
       }
     }
     expect(normaliser.moments.state()).toEqual(replayed.moments.state());
@@ -296,6 +299,17 @@ describe('normalisation', () => {
       );
       expect(Array.from(rollout.rewards.subarray(3 * t, 3 * t + 3))).toEqual(Array.from(out));
     }
+  });
+});
+
+describe('reward scale', () => {
+  it('multiplies what is learnt from, and not what is reported', async () => {
+    const [plain, scaled] = [
+      await collected(counters(discrete(4)).envs, categorical(4), 20),
+      await collected(counters(discrete(4)).envs, categorical(4), 20, { rewardScale: 0.25 }),
+    ];
+    expect([...scaled.rollout.rewards]).toEqual([...plain.rollout.rewards].map(r => 0.25 * r));
+    expect(scaled.stats).toEqual(plain.stats);
   });
 });
 

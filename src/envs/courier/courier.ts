@@ -7,9 +7,9 @@ import { box, dict, discrete } from '../spaces.ts';
 const MOVE = 0.15; // the longest way along each axis in a step
 const REACH = 0.2; // how near parcel or door must be
 
-/** What the courier's hand does. */
-const NOTHING = 0;
+// What the courier's hand does; 0 is nothing.
 const PICK_UP = 1;
+const DROP = 2;
 
 const PICK_UP_REWARD = 1;
 const DELIVERY_REWARD = 2;
@@ -112,7 +112,7 @@ export const courierDefinition = defineEnv<CourierOptions>({
           } else {
             terms[3] = MISTAKE_REWARD;
           }
-        } else if (hand !== NOTHING) {
+        } else if (hand === DROP) {
           if (state.carrying && isNear(state, state.doorX, state.doorY)) {
             result.terminated = true;
             terms[2] = DELIVERY_REWARD;
@@ -142,14 +142,19 @@ function coordinate(rng: Rng): number {
 }
 
 function isNear(state: CourierState, x: number, y: number): boolean {
-  return Math.hypot(x - state.x, y - state.y) <= REACH;
+  return distance(x - state.x, y - state.y) <= REACH;
+}
+
+/** Not Math.hypot, which guards against overflow and takes several times as long. */
+function distance(dx: number, dy: number): number {
+  return Math.sqrt(dx * dx + dy * dy);
 }
 
 /** The way that is left, straight: to the parcel and from it to the door, or to the door alone. */
 function wayLeft(state: CourierState): number {
-  if (state.carrying) return Math.hypot(state.doorX - state.x, state.doorY - state.y);
+  if (state.carrying) return distance(state.doorX - state.x, state.doorY - state.y);
   return (
-    Math.hypot(state.parcelX - state.x, state.parcelY - state.y) +
-    Math.hypot(state.doorX - state.parcelX, state.doorY - state.parcelY)
+    distance(state.parcelX - state.x, state.parcelY - state.y) +
+    distance(state.doorX - state.parcelX, state.doorY - state.parcelY)
   );
 }

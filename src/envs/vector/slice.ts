@@ -141,8 +141,18 @@ export class EnvSlice {
     });
   }
 
+  /** Closes all, and then throws what the first of them threw. */
   close(): void {
-    for (const { env } of this.#running) env.close?.();
+    let failure: EnvError | undefined;
+    for (const [k, { env }] of this.#running.entries()) {
+      try {
+        env.close?.();
+      } catch (error) {
+        this.#current = this.#first + k;
+        failure ??= this.#named(error);
+      }
+    }
+    if (failure) throw failure;
   }
 
   #each(visit: (running: Running, index: number) => void): void {

@@ -1,4 +1,5 @@
 /** A worker thread of `workerVectorEnv`: makes its environments, then sleeps and steps them by turns. */
+import { writeSync } from 'node:fs';
 import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { createEnv } from '../definition.ts';
 import { type EnvError, errorCode, messageOf } from '../errors.ts';
@@ -22,6 +23,22 @@ const control = new Int32Array(data.control);
 const turn = turnOf(data.worker);
 const current = currentOf(data.worker);
 
+// A worker's output goes through the main thread when both are idle, which this one hardly is: what an environment prints
+// would appear when all is over. So it goes straight out.
+for (const [stream, descriptor] of [
+  [process.stdout, 1],
+  [process.stderr, 2],
+] as const) {
+  stream.write = (chunk: string | Uint8Array): boolean => {
+    try {
+      writeSync(descriptor, chunk as Uint8Array);
+    } catch {
+      // A full pipe or a closed terminal: a lost line is no reason to stop.
+    }
+    return true;
+  };
+}
+
 /** Tells the vector that this worker is done, after what it may have posted. */
 function finish(): void {
   if (Atomics.sub(control, PENDING, 1) === 1) Atomics.notify(control, PENDING);
@@ -29,7 +46,7 @@ function finish(): void {
 
 /** Posts an error, with the stack of what the environment threw. */
 function reply(error: unknown): void {
-  const { place } = error as EnvError;
+  const place = (error as EnvError | null)?.place;
   let root = error;
   while (root instanceof Error && root.cause !== undefined) root = root.cause;
   const stack = root instanceof Error ? root.stack : undefined;
@@ -70,13 +87,13 @@ function serve(slice: EnvSlice): void {
           break;
         case commands.close:
           slice.close();
-          finish();
-          return;
+          break;
       }
     } catch (error) {
       reply(error);
     }
     finish();
+    if (command === commands.close) return;
   }
 }
 

@@ -33,8 +33,8 @@ export interface WorkerVectorOptions {
 }
 
 /**
- * N environments in worker threads over shared memory, for slow ones: from about 50 microseconds a step, below which
- * `inProcessVectorEnv` is faster. The same results to the bit, whatever the number of threads.
+ * N environments in worker threads over shared memory, for slow ones: from about 20 microseconds a step. Waking threads
+ * costs 10 to 25 microseconds a step of the vector, so below that `inProcessVectorEnv` is faster. The same results to the bit, whatever the number of threads.
  *
  * Each thread makes its own environments, so they must be Keel's or come from a file (`loadEnvFile`). Idle threads do
  * not keep the process alive.
@@ -160,8 +160,11 @@ class WorkerPool implements Backend {
   async close(): Promise<void> {
     const idle = this.#failure === undefined && Atomics.load(this.#control, PENDING) === 0;
     this.#closing = true;
+    let failure: unknown;
     if (idle) {
-      await this.#call('close');
+      await this.#call('close').catch(error => {
+        failure = error;
+      });
     } else {
       this.#reject(new EnvError('env-closed', 'the environments were closed during the call'));
       for (const worker of this.#workers) void worker.terminate();
@@ -169,6 +172,7 @@ class WorkerPool implements Backend {
     for (const worker of this.#workers) worker.ref();
     await Promise.all(this.#exits);
     for (const port of this.#ports) port.close();
+    if (failure !== undefined) throw failure;
   }
 
   async #call(name: CommandName, message?: unknown): Promise<void> {

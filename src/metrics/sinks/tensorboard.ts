@@ -6,6 +6,7 @@
  * A row is one event with a scalar for each metric, at the row's `train/step` and `time/unix_s`.
  */
 import { AppendFile, readAt } from '../files.ts';
+import { compareMetricIds } from '../registry.ts';
 import type { Row } from '../row.ts';
 import { maskedCrc32c } from './crc32c.ts';
 import { ProtoWriter } from './proto-writer.ts';
@@ -65,8 +66,8 @@ function event(wallTimeS: number, step: number): ProtoWriter {
 
 function rowEvent(row: Row, startedUnixS: number): ProtoWriter {
   const summary = new ProtoWriter();
-  for (const [id, value] of Object.entries(row)) {
-    if (!notScalars.has(id)) summary.message(1, new ProtoWriter().text(1, id).float(2, value));
+  for (const id of Object.keys(row).sort(compareMetricIds)) {
+    if (!notScalars.has(id)) summary.message(1, new ProtoWriter().text(1, id).float(2, row[id]!));
   }
   return event(row['time/unix_s'] ?? startedUnixS, row['train/step']!).message(5, summary);
 }

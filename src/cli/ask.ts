@@ -1,0 +1,86 @@
+/** The questions of a bare `keel train`: which environment, and a new run or which one to go on with. */
+import * as prompts from '@clack/prompts';
+import { listEnvs, resolveEnv } from '../envs/index.ts';
+import { listRuns, readLastRow } from '../runs/index.ts';
+import { ExitWith } from './errors.ts';
+import { absoluteEnv, wholeNumber } from './settings.ts';
+import { grouped, number } from './terminal.ts';
+
+export type Answer =
+  | { readonly kind: 'new'; readonly env: string }
+  | { readonly kind: 'continue'; readonly dir: string; readonly steps: number | undefined };
+
+const OWN_FILE = '\u0000file';
+const NEW_RUN = '\u0000new';
+
+export async function askWhatToTrain(root: string): Promise<Answer> {
+  prompts.intro('keel train');
+  const env = await askEnv();
+  const { id } = await resolveEnv(env);
+  const runs = listRuns([root]).runs.filter(
+    run => run.manifest.environment.id === id && run.status !== 'running',
+  );
+  if (runs.length === 0) return { kind: 'new', env };
+  const choice = answered(
+    await prompts.select({
+      message: 'A new run, or go on with one?',
+      options: [
+        { value: NEW_RUN, label: 'New run' },
+        ...runs.slice(0, 15).map(run => {
+          const row = readLastRow(run.dir);
+          const steps = grouped(row?.['train/step'] ?? run.manifest.step);
+          const hint = `${run.status}, ${steps} of ${grouped(Number(run.manifest.config.steps))} steps, return ${number(row?.['episode/return'])}`;
+          return { value: run.id, label: run.id, hint };
+        }),
+      ],
+    }),
+  );
+  const run = runs.find(found => found.id === choice);
+  if (run === undefined) return { kind: 'new', env };
+  if (run.status !== 'finished') return { kind: 'continue', dir: run.dir, steps: undefined };
+  const done = run.manifest.step;
+  const steps = answered(
+    await prompts.text({
+      message: `It has done its ${grouped(done)} steps. How many in all?`,
+      initialValue: String(2 * done),
+      validate: text => {
+        try {
+          return wholeNumber(text ?? '') > done ? undefined : `more than ${done}`;
+        } catch (error) {
+          return (error as Error).message;
+        }
+      },
+    }),
+  );
+  return { kind: 'continue', dir: run.dir, steps: wholeNumber(steps) };
+}
+
+async function askEnv(): Promise<string> {
+  const choice = answered(
+    await prompts.select({
+      message: 'Which environment?',
+      options: [
+        ...listEnvs()
+          .filter(({ name }) => !name.startsWith('Probe'))
+          .map(({ id, description }) => ({ value: id, label: id, hint: description })),
+        { value: OWN_FILE, label: 'My own file', hint: './my-env.ts' },
+      ],
+    }),
+  );
+  if (choice !== OWN_FILE) return choice;
+  const path = answered(
+    await prompts.text({
+      message: 'Its path?',
+      placeholder: './my-env.ts',
+      validate: text => (text?.trim() ? undefined : 'a path, such as ./my-env.ts'),
+    }),
+  );
+  // A bare name is a file here, not an id.
+  return absoluteEnv(/[/\\]/.test(path) ? path : `./${path}`);
+}
+
+function answered(answer: string | symbol): string {
+  if (typeof answer === 'string') return answer;
+  prompts.cancel('Nothing was started.');
+  throw new ExitWith(130);
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { checkEnv, formatCheckReport, makeEnv, resolveEnv } from '../../envs/index.ts';
+import { contextOf } from '../context.ts';
+import { ExitWith } from '../errors.ts';
+import { countOption, setOption } from '../options.ts';
+import { parseSets } from '../settings.ts';
+import { toJson } from '../terminal.ts';
+
+interface CheckFlags {
+  readonly set?: readonly string[];
+  readonly seed?: number;
+  readonly steps?: number;
+  readonly json?: boolean;
+}
+
+export function addCheckEnv(program: Command): void {
+  program
+    .command('check-env')
+    .description(
+      'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
+    )
+    .argument('<env>', 'an id or a file')
+    .addOption(setOption())
+    .addOption(countOption('--seed <n>', 'of the random walk'))
+    .addOption(countOption('--steps <n>', 'random steps to look at'))
+    .option('--json', 'the report as JSON')
+    .addHelpText(
+      'after',
+      `
+Here --set is for the environment's own options. Exits 1 if there are errors; warnings pass.
+
+Examples:
+  $ keel check-env cartpole
+  $ keel check-env ./my-env.ts --set goal=2 --json`,
+    )
+    .action(async (reference: string, flags: CheckFlags, command: Command) => {
+      const { print, colour } = contextOf(command);
+      const { id } = await resolveEnv(reference);
+      const options = parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1];
+      const { seed, steps } = flags;
+      const report = checkEnv(() => makeEnv(id, options), {
+        ...(seed === undefined ? {} : { seed }),
+        ...(steps === undefined ? {} : { steps }),
+      });
+      print(flags.json ? toJson(report, 2) : formatCheckReport(report, { colour }));
+      if (!report.passed) throw new ExitWith(1);
+    });
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { listEnvs, makeEnv } from '../../envs/index.ts';
+import { contextOf } from '../context.ts';
+import { toJson } from '../terminal.ts';
+
+export function addEnvs(program: Command): void {
+  program
+    .command('envs')
+    .description('list the environments')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Your own: keel train ./my-env.ts, a file with "export default defineEnv({ … })".
+
+Examples:
+  $ keel envs
+  $ keel envs --json | jq -r '.[].id'`,
+    )
+    .action((flags: { json?: boolean }, command: Command) => {
+      const { print, paint } = contextOf(command);
+      const envs = listEnvs().map(info => {
+        const env = makeEnv(info.id);
+        const spaces = { observations: env.observationSpace.describe(), actions: env.actionSpace.describe() };
+        env.close?.();
+        return { ...info, ...spaces };
+      });
+      if (flags.json) return print(toJson(envs, 2));
+      const shown = (space: string): string => space.replaceAll('Infinity', '∞');
+      for (const { id, description, observations, actions, maxEpisodeSteps, rewardThreshold } of envs) {
+        const limit = maxEpisodeSteps === null ? 'no step limit' : `at most ${maxEpisodeSteps} steps`;
+        const solved = rewardThreshold === null ? '' : `, solved at ${rewardThreshold}`;
+        print(`${paint(id, 'bold')}  ${description}`);
+        print(
+          paint(`  observations ${shown(observations)}, actions ${shown(actions)}, ${limit}${solved}`, 'dim'),
+        );
+      }
+    });
+}

@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import { listCheckpoints, resolveRun } from '../../runs/index.ts';
+import { contextOf } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { checkpointOption, countOption, runDirOption } from '../options.ts';
+import { grouped, number, toJson } from '../terminal.ts';
+import { openCheckpoint } from '../trained.ts';
+
+interface EvalFlags {
+  readonly episodes: number;
+  readonly sampled?: boolean;
+  readonly checkpoint?: 'last' | 'best' | number;
+  readonly seed: number;
+  readonly runDir: string;
+  readonly json?: boolean;
+}
+
+export function addEval(program: Command): void {
+  program
+    .command('eval')
+    .description('play episodes with a trained policy: mean ± std of their returns')
+    .argument('<run>', 'its id, the beginning or the last four characters of it, its directory, or last')
+    .addOption(countOption('-n, --episodes <n>', 'episodes to play').default(100))
+    .option('--sampled', 'draw actions as in training, instead of taking the most likely')
+    .addOption(checkpointOption('--checkpoint <which>', 'best, last or a step (default: best, else last)'))
+    .addOption(countOption('--seed <n>', 'of the episodes').default(10_000))
+    .addOption(runDirOption())
+    .option('--json', 'the result as JSON, with every return')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ keel eval last
+  $ keel eval cartpole-20260115 --episodes 20 --sampled --checkpoint last --json`,
+    )
+    .action(async (reference: string, flags: EvalFlags, command: Command) => {
+      const { print, paint } = contextOf(command);
+      if (flags.episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
+      const run = resolveRun(reference, [flags.runDir]);
+      const which =
+        flags.checkpoint ?? (listCheckpoints(run.dir).some(({ isBest }) => isBest) ? 'best' : 'last');
+      const { evaluatePolicy } = await import('../../algos/evaluate.ts');
+      const trained = await openCheckpoint(run, which);
+      try {
+        const { trainer } = trained;
+        const { returns, lengths, mean, std } = await evaluatePolicy({
+          env: trained.env,
+          envOptions: trained.envOptions,
+          model: trainer.model,
+          params: trainer.params,
+          normaliser: trainer.observationNormaliser,
+          episodes: flags.episodes,
+          seed: flags.seed,
+          deterministic: flags.sampled !== true,
+        });
+        const step = trainer.counters.envSteps;
+        const sorted = [...returns].sort((a, b) => a - b);
+        const [min, median, max] = [sorted[0]!, sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!];
+        const meanLength = lengths.reduce((a, b) => a + b, 0) / lengths.length;
+        if (flags.json) {
+          print(
+            toJson({
+              run: run.id,
+              environment: run.manifest.environment.id,
+              checkpoint: step,
+              episodes: returns.length,
+              sampled: flags.sampled === true,
+              seed: flags.seed,
+              mean,
+              std,
+              min,
+              median,
+              max,
+              meanLength,
+              returns,
+              lengths,
+            }),
+          );
+          return;
+        }
+        const kind = typeof which === 'number' ? '' : `the ${which} `;
+        print(`${run.id}: ${kind}checkpoint, step ${grouped(step)}`);
+        print(
+          `  return ${paint(`${number(mean)} ± ${number(std)}`, 'bold')} over ${returns.length} episodes (min ${number(min)}, median ${number(median)}, max ${number(max)})`,
+        );
+        print(
+          `  length ${number(meanLength)}, ${flags.sampled ? 'actions drawn as in training' : 'most likely actions'}, seed ${flags.seed}`,
+        );
+      } finally {
+        await trained.close();
+      }
+    });
+}

@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { ExitWith, UsageError } from '../errors.ts';
+import { settingOptions } from '../options.ts';
+import type { PartReport } from '../preflight.ts';
+import { checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
+import { toJson } from '../terminal.ts';
+
+export function addPreflight(program: Command): void {
+  settingOptions(program.command('preflight'))
+    .description('one tiny batch through every part, in seconds: environment, update, guard, resume, export')
+    .argument('[env]', 'an id or a file')
+    .option('--json', 'the report as JSON')
+    .addHelpText(
+      'after',
+      `
+Exits 1 if a part fails, and says which and what to do.
+
+Examples:
+  $ keel preflight cartpole
+  $ keel preflight ./my-env.ts -c config.yaml`,
+    )
+    .action(
+      async (argument: string | undefined, flags: SettingFlags & { json?: boolean }, command: Command) => {
+        const { print, note, paint } = contextOf(command);
+        const wanted = gatherSettings(argument, flags);
+        if (wanted.env === undefined)
+          throw new UsageError('preflight needs an environment, such as keel preflight cartpole');
+        const { resolveEnv } = await import('../../envs/index.ts');
+        const { id } = await resolveEnv(wanted.env);
+        const config = checkedConfig(flags.preset === false ? {} : loadPreset(id), wanted);
+        const { preflight } = await import('../preflight.ts');
+        const started = performance.now();
+        const onPart = ({ part, status, detail, seconds, warnings }: PartReport): void => {
+          const mark = {
+            passed: paint('✓', 'green'),
+            failed: paint('✗', 'red'),
+            'not reached': paint('·', 'dim'),
+          }[status];
+          const time = status === 'not reached' ? '' : `${seconds.toFixed(2).padStart(6)} s`;
+          print(
+            `  ${mark} ${part.padEnd(8)} ${time.padEnd(8)}  ${status === 'not reached' ? paint(status, 'dim') : detail}`,
+          );
+          for (const warning of warnings) print(`    ${paint('warning', 'yellow')}  ${warning}`);
+        };
+        const reports = await preflight({
+          env: wanted.env,
+          id,
+          envOptions: wanted.envOptions,
+          config,
+          ...(flags.json ? {} : { onPart }),
+        });
+        const failed = reports.find(({ status }) => status === 'failed');
+        const seconds = (performance.now() - started) / 1000;
+        if (flags.json)
+          print(toJson({ environment: id, passed: failed === undefined, seconds, parts: reports }, 2));
+        else if (failed === undefined)
+          print(
+            `${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s: keel train ${argument ?? wanted.env}`,
+          );
+        if (failed === undefined) return;
+        note(`keel: ${id}: ${failed.part} failed: ${failed.detail}`);
+        throw new ExitWith(1);
+      },
+    );
+}

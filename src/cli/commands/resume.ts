@@ -1,0 +1,89 @@
+import type { Command } from 'commander';
+import type { TrainSettings } from '../../algos/train-config.ts';
+import { openRun, RunError, resolveRun } from '../../runs/index.ts';
+import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { checkpointOption, countOption, runDirOption, setOption } from '../options.ts';
+import { located, parseSets } from '../settings.ts';
+import { grouped } from '../terminal.ts';
+
+interface ResumeFlags {
+  readonly steps?: number | undefined;
+  readonly set?: readonly string[];
+  readonly from?: 'last' | 'best' | number;
+  readonly discardLater?: boolean;
+  readonly rescaleCritic?: boolean;
+  readonly json?: boolean;
+}
+
+export function addResume(program: Command): void {
+  program
+    .command('resume')
+    .description('go on with a run that was stopped or killed, to the same bits, or with a finished one')
+    .argument(
+      '[run]',
+      'its id, the beginning or the last four characters of it, its directory, or last',
+      'last',
+    )
+    .addOption(countOption('--steps <n>', 'steps of the whole run, those done included'))
+    .addOption(setOption())
+    .addOption(checkpointOption('--from <checkpoint>', 'last, best or a step').default('last'))
+    .option('--discard-later', 'with --from: delete the checkpoints after it')
+    .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
+    .addOption(runDirOption())
+    .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ keel resume                                      the newest run
+  $ keel resume cartpole-20260115 --steps 200k       a finished run, with more steps
+  $ keel resume k3f9 --from best --discard-later --set learningRate=1e-4
+  $ keel resume k3f9 --set rewardScale=0.1 --rescale-critic`,
+    )
+    .action(async (reference: string, flags: ResumeFlags & { runDir: string }, command: Command) => {
+      const { dir } = resolveRun(reference, [flags.runDir]);
+      await resumeRun(contextOf(command), dir, flags);
+    });
+}
+
+export async function resumeRun(context: Context, dir: string, flags: ResumeFlags): Promise<void> {
+  const run = openRun(dir);
+  const changes = parseSets(flags.set ?? []);
+  if ('env' in changes || 'envOptions' in changes)
+    throw new UsageError('the environment of a run cannot change: start a new one with keel train');
+  const sources = new Map(Object.keys(changes).map(key => [key, '--set ']));
+  if (flags.steps !== undefined) changes.steps = flags.steps;
+  const total = Number(changes.steps ?? run.manifest.config.steps);
+  if (run.status === 'finished' && (flags.from ?? 'last') === 'last' && run.manifest.step >= total) {
+    throw new UsageError(
+      `${run.id} has done its ${grouped(run.manifest.step)} steps: keel resume ${referenceTo(run)} --steps ${2 * run.manifest.step} goes on`,
+    );
+  }
+  const [{ resume }, { runTraining }] = await Promise.all([
+    import('../../algos/train.ts'),
+    import('../run-training.ts'),
+  ]);
+  try {
+    await runTraining(
+      context,
+      {
+        json: flags.json === true,
+        title: ({ step, totalSteps }) =>
+          `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`,
+      },
+      hooks =>
+        resume(dir, {
+          config: changes as TrainSettings,
+          from: flags.from ?? 'last',
+          discardLater: flags.discardLater ?? false,
+          onRewardScale: flags.rescaleCritic ? 'rescale' : 'refuse',
+          ...hooks,
+        }),
+    );
+  } catch (error) {
+    if (error instanceof RunError && error.code === 'would-discard')
+      throw new RunError(error.message.replace('(discardLater)', '(--discard-later)'), { cause: error });
+    throw located(error, sources);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { settingOptions } from '../options.ts';
+import { absoluteEnv, checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
+import { grouped } from '../terminal.ts';
+
+type TrainFlags = SettingFlags & { readonly runDir: string; readonly json?: boolean };
+
+export function addTrain(program: Command): void {
+  settingOptions(program.command('train'))
+    .description('train a policy in a new run; without arguments, in a terminal, it asks')
+    .argument('[env]', 'an id (cartpole, Pendulum-v1) or a file (./my-env.ts)')
+    .option('--run-dir <root>', 'directory of runs', 'runs')
+    .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
+    .addHelpText(
+      'after',
+      `
+Settings win in this order: flags, --set, the file (-c), the environment's preset, defaults.
+"keel config [env]" prints them all with what each does.
+
+Examples:
+  $ keel train cartpole
+  $ keel train pendulum --steps 200k --seed 1 --set learningRate=1e-3 --set hidden=[64,64]
+  $ keel train ./my-env.ts -c config.yaml
+  $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`,
+    )
+    .action(async (env: string | undefined, flags: TrainFlags, command: Command) => {
+      const context = contextOf(command);
+      let wanted = gatherSettings(env, flags);
+      if (wanted.env === undefined) {
+        if (!process.stdin.isTTY || !process.stdout.isTTY || flags.json)
+          throw new UsageError(
+            'train needs an environment, such as keel train cartpole: keel envs lists them',
+          );
+        const { askWhatToTrain } = await import('../ask.ts');
+        const answer = await askWhatToTrain(flags.runDir);
+        if (answer.kind === 'continue') {
+          const { resumeRun } = await import('./resume.ts');
+          return resumeRun(context, answer.dir, { steps: answer.steps, json: false });
+        }
+        wanted = { ...wanted, env: absoluteEnv(answer.env) };
+      }
+      const { resolveEnv } = await import('../../envs/index.ts');
+      const task = wanted.env!;
+      const { id } = await resolveEnv(task);
+      const preset = flags.preset === false ? {} : loadPreset(id);
+      // Before anything is made: what is wrong is said with where it was set.
+      checkedConfig(preset, wanted);
+      const [{ train }, { runTraining }] = await Promise.all([
+        import('../../algos/train.ts'),
+        import('../run-training.ts'),
+      ]);
+      const { shownDir } = await import('../context.ts');
+      await runTraining(
+        context,
+        {
+          json: flags.json === true,
+          title: ({ dir, totalSteps, config }) =>
+            `${context.paint(id, 'bold')}, ${grouped(totalSteps)} steps, seed ${config.seed}: ${shownDir(dir)}`,
+        },
+        hooks =>
+          train({
+            env: task,
+            envOptions: wanted.envOptions,
+            config: wanted.settings,
+            preset,
+            root: flags.runDir,
+            ...hooks,
+          }),
+      );
+    });
+}

@@ -1,0 +1,292 @@
+/**
+ * One tiny batch through every part of a training run, on the settings that the run would have: what would break after
+ * an hour breaks here in seconds. Everything is made in a temporary directory.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPpoTrainer, type PpoTrainer } from '../algos/ppo-trainer.ts';
+import { openTrained, resume, type TrainResult, train } from '../algos/train.ts';
+import { resolveConfig, type TrainConfig } from '../algos/train-config.ts';
+import { compile, Graph } from '../engine/index.ts';
+import { checkEnv, makeEnv, makeVectorEnv, type OptionValues, type VectorEnv } from '../envs/index.ts';
+import { checkpointDir, loadCheckpoint, readTrajectory } from '../runs/index.ts';
+import { number } from './terminal.ts';
+
+export interface PartReport {
+  readonly part: string;
+  readonly status: 'passed' | 'failed' | 'not reached';
+  /** What was seen, or what went wrong and what to do about it. */
+  readonly detail: string;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+export interface PreflightOptions {
+  /** As `train` takes it. */
+  readonly env: string;
+  readonly id: string;
+  readonly envOptions: OptionValues;
+  readonly config: TrainConfig;
+  readonly onPart?: (report: PartReport) => void;
+}
+
+/** The parts in their order. */
+export const preflightParts = [
+  'make',
+  'spaces',
+  'reset',
+  'compile',
+  'collect',
+  'score',
+  'update',
+  'guard',
+  'save',
+  'load',
+  'resume',
+  'export',
+] as const;
+export type Part = (typeof preflightParts)[number];
+
+const ITERATIONS = 3;
+
+/** Few environments, steps and epochs; all that decides what is computed stays. */
+export function tinyConfig(config: TrainConfig): TrainConfig {
+  const envs = Math.min(2, config.envs);
+  const stepsPerRollout = 32;
+  return resolveConfig({
+    ...config,
+    envs,
+    stepsPerRollout,
+    minibatchSize: stepsPerRollout,
+    epochs: Math.min(2, config.epochs),
+    workers: Math.min(config.workers, envs),
+    steps: ITERATIONS * envs * stepsPerRollout,
+    checkpointEvery: 1,
+  });
+}
+
+/** Tries each part; after a failure the rest is not reached. */
+export async function preflight(options: PreflightOptions): Promise<PartReport[]> {
+  const { env, id, envOptions } = options;
+  const config = tinyConfig(options.config);
+  const reports: PartReport[] = [];
+  const root = await mkdtemp(join(tmpdir(), 'keel-preflight-'));
+  let envs: VectorEnv | undefined;
+  let trainer: PpoTrainer | undefined;
+  let whole: TrainResult | undefined;
+  const settings = { env, envOptions, preset: config, root };
+
+  const parts: Record<Part, () => Promise<{ detail: string; seconds?: number; warnings?: string[] }>> = {
+    async make() {
+      envs = await makeVectorEnv(env, {
+        envCount: config.envs,
+        workers: config.workers,
+        options: envOptions,
+      });
+      return {
+        detail: `${id}, ${config.envs} side by side${config.workers ? `, ${config.workers} workers` : ''}`,
+      };
+    },
+    async spaces() {
+      const { findings } = checkEnv(() => makeEnv(id, envOptions), {
+        seed: config.seed,
+        steps: 500,
+        maxMs: 1000,
+      });
+      const error = findings.find(({ level }) => level === 'error');
+      if (error) throw new Error(`${error.message} (keel check-env says more)`);
+      const warnings = findings.filter(({ level }) => level === 'warning').map(({ message }) => message);
+      return {
+        detail: `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`,
+        warnings,
+      };
+    },
+    async reset() {
+      await envs!.reset({ seed: config.seed });
+      return { detail: `seed ${config.seed}, ${envs!.obsSize} finite numbers each` };
+    },
+    async compile() {
+      trainer = await createPpoTrainer({
+        envs: envs!,
+        config,
+        seed: config.seed,
+        totalSteps: config.steps,
+        rewardScale: config.rewardScale,
+        device: config.device,
+        threads: config.threads,
+      });
+      return { detail: `${trainer.model.layout.size} parameters on ${config.device}` };
+    },
+    // The next four are one iteration of the trainer, told apart by its own clock and by its errors.
+    async collect() {
+      await trainer!.start();
+      const { row, events } = await trainer!.iterate();
+      first = { row, events };
+      const { samplesPerIteration: samples } = trainer!;
+      return {
+        detail: `${samples} steps, mean reward ${number(row['reward/mean'])}`,
+        seconds: row['time/collect_s']!,
+      };
+    },
+    async score() {
+      return { detail: 'before the first step ratio 1 and KL 0, to float precision', seconds: 0 };
+    },
+    async update() {
+      const { row } = first!;
+      for (const name of ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'])
+        if (!Number.isFinite(row[name]))
+          throw new Error(`${name} is ${row[name]} after one update: ${SCALE_REMEDY}`);
+      if (row['train/skipped']! > 0)
+        throw new Error(`${row['train/skipped']} minibatches were not finite: ${SCALE_REMEDY}`);
+      return {
+        detail: `${row['train/minibatches_run']} minibatches, gradient norm ${number(row['grad/norm'])}`,
+        seconds: row['time/update_s']!,
+      };
+    },
+    async guard() {
+      const { row } = first!;
+      const { guard } = config;
+      if (guard !== null && row['kl/step']! > guard)
+        throw new Error(
+          `kl/step ${number(row['kl/step'])} is above the bound ${guard}: this is a fault in Keel`,
+        );
+      const bound = guard === null ? 'no bound (guard null)' : `bound ${guard}`;
+      const acted = row['guard/backtracks']! > 0 ? `, taken back from ${number(row['kl/step_raw'])}` : '';
+      return { detail: `kl/step ${number(row['kl/step'])}${acted}, ${bound}`, seconds: row['time/guard_s']! };
+    },
+    async save() {
+      await envs!.close();
+      trainer!.dispose();
+      [envs, trainer] = [undefined, undefined];
+      whole = await train(settings);
+      return { detail: `${ITERATIONS} updates logged, checkpoint ${whole.step}` };
+    },
+    async load() {
+      const checkpoint = loadCheckpoint(whole!.dir, 'last');
+      return { detail: `${[...checkpoint!.files.keys(), 'state.json'].join(', ')}, checksums agree` };
+    },
+    async resume() {
+      const controller = new AbortController();
+      const stopped = await train({
+        ...settings,
+        signal: controller.signal,
+        onRow: () => controller.abort(),
+      });
+      const resumed = await resume(stopped.dir);
+      const problem = differenceOf(whole!, resumed);
+      if (problem)
+        throw new Error(
+          `a run that was stopped and resumed has ${problem}: does the environment keep all of its state in state()?`,
+        );
+      return { detail: 'stopped after 1 update and resumed: the same rows and parameters, to the bit' };
+    },
+    async export() {
+      return { detail: await runExported(whole!.dir) };
+    },
+  };
+  let first: { row: Record<string, number>; events: unknown[] } | undefined;
+
+  try {
+    let failed = false;
+    for (const part of preflightParts) {
+      const report: PartReport = failed
+        ? { part, status: 'not reached' as const, detail: '', seconds: 0, warnings: [] }
+        : await attempt(part, parts[part]);
+      failed ||= report.status === 'failed';
+      reports.push(report);
+      options.onPart?.(report);
+    }
+    return reports;
+  } finally {
+    await envs?.close();
+    trainer?.dispose();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+const SCALE_REMEDY =
+  'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate';
+
+async function attempt(
+  part: Part,
+  work: () => Promise<{ detail: string; seconds?: number; warnings?: string[] }>,
+): Promise<PartReport> {
+  const started = performance.now();
+  try {
+    const { detail, seconds, warnings = [] } = await work();
+    return {
+      part,
+      status: 'passed',
+      detail,
+      seconds: seconds ?? (performance.now() - started) / 1000,
+      warnings,
+    };
+  } catch (error) {
+    if (process.env.KEEL_DEBUG === '1') process.stderr.write(`${(error as Error).stack}\n`);
+    const detail = (error instanceof Error ? error.message : String(error)).split('\n').join('; ');
+    // The trainer refuses by itself when sampling and scoring disagree.
+    const at = part === 'collect' && detail.startsWith('before the first step') ? 'score' : part;
+    return {
+      part: at,
+      status: 'failed',
+      detail,
+      seconds: (performance.now() - started) / 1000,
+      warnings: [],
+    };
+  }
+}
+
+/** What differs between two runs that should be one. */
+function differenceOf(a: TrainResult, b: TrainResult): string | undefined {
+  const [rowsA, rowsB] = [a, b].map(({ dir }) => readTrajectory(dir).rows) as [string[], string[]];
+  const at = rowsA.findIndex((row, i) => row !== rowsB[i]);
+  if (at >= 0 || rowsA.length !== rowsB.length) return `another row ${at + 1}`;
+  const [bytesA, bytesB] = [a, b].map(({ dir, step }) =>
+    readFileSync(join(checkpointDir(dir, step), 'policy.safetensors')),
+  ) as [Buffer, Buffer];
+  return bytesA.equals(bytesB) ? undefined : 'other parameters';
+}
+
+/** Runs policy.onnx in plain ONNX Runtime, beside the network that was trained. */
+async function runExported(dir: string): Promise<string> {
+  const ort = await import('onnxruntime-node');
+  const session = await ort.InferenceSession.create(join(dir, 'policy.onnx'));
+  const trained = await openTrained(dir);
+  try {
+    const { trainer, actionSpace } = trained;
+    const { model, params, observationNormaliser } = trainer;
+    const { distribution, layout, observationSize: size } = model;
+    const g = new Graph();
+    const observations = g.input('observations', [1, size]);
+    g.output('policy', model.policy(layout.tensors(g.input('params', [layout.size])), observations));
+    const program = await compile(g);
+    const [seen, expected] = [new Float32Array(size), new Float32Array(actionSpace.flatSize)];
+    const CASES = 10;
+    let worst = 0;
+    for (let i = 0; i < CASES; i++) {
+      // Any observation will do: a wave that no two cases share.
+      const observation = Float32Array.from({ length: size }, (_, j) => Math.sin(1.7 * i + 0.9 * j));
+      if (observationNormaliser) observationNormaliser.apply(observation, seen);
+      else seen.set(observation);
+      const { policy } = program.run<{ policy: Float32Array }>({ params, observations: seen });
+      distribution.mode(policy, expected);
+      actionSpace.clip(expected);
+      const { action } = await session.run({
+        observation: new ort.Tensor('float32', observation, [1, size]),
+      });
+      const given = action!.data as Float32Array;
+      expected.forEach((value, j) => {
+        worst = Math.max(worst, Math.abs(value - given[j]!) / Math.max(1, Math.abs(value)));
+      });
+    }
+    program.dispose();
+    if (!(worst <= 1e-5))
+      throw new Error(`policy.onnx acts otherwise than the network, by ${worst}: this is a fault in Keel`);
+    return `policy.onnx in onnxruntime: the same actions for ${CASES} observations, to ${worst === 0 ? 'the bit' : worst.toExponential(0)}`;
+  } finally {
+    await session.release();
+    await trained.close();
+  }
+}

@@ -1,0 +1,82 @@
+/** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
+import type { TrainHooks, TrainProgress, TrainResult } from '../algos/train.ts';
+import { listCheckpoints } from '../runs/index.ts';
+import { type Context, referenceTo, shownDir } from './context.ts';
+import { ExitWith } from './errors.ts';
+import { reporterFor } from './progress.ts';
+import { duration, grouped, number, toJson } from './terminal.ts';
+
+/** The code of a program that a signal ended, by convention. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+type Stop = keyof typeof exitCodes;
+
+/** Runs `work` with hooks that show it; a signal ends it after its iteration, with a checkpoint. */
+export async function runTraining(
+  context: Context,
+  { json, title }: { json: boolean; title: (progress: TrainProgress) => string },
+  work: (hooks: TrainHooks) => Promise<TrainResult>,
+): Promise<void> {
+  const reporter = reporterFor(context, json);
+  const controller = new AbortController();
+  const startedAt = performance.now();
+  let stoppedBy: Stop | undefined;
+  const stop = (signal: Stop): void => {
+    stoppedBy = signal;
+    controller.abort();
+    // From now on the system's own handling counts: a second signal ends the process even in the middle of an update.
+    for (const [name, listener] of listeners) process.off(name, listener);
+    context.note(
+      `${context.isTerminal ? '\r\u001b[K' : ''}stopping after this update, with a checkpoint; again to quit at once`,
+    );
+  };
+  const listeners = (['SIGINT', 'SIGTERM'] as const).map(name => [name, () => stop(name)] as const);
+  for (const [name, listener] of listeners) process.on(name, listener);
+  // Whoever read the output has gone (`keel train … | head`): stop as for Ctrl-C.
+  const onPipe = (): void => controller.abort();
+  process.stdout.on('error', onPipe);
+  let result: TrainResult;
+  try {
+    result = await work({
+      signal: controller.signal,
+      onStart(progress) {
+        if (!json) context.print(title(progress));
+        reporter.start(progress);
+      },
+      onRow: (row, progress) => reporter.row(row, progress),
+      onEvent: event => reporter.event(event),
+    });
+  } finally {
+    reporter.close();
+    for (const [name, listener] of listeners) process.off(name, listener);
+  }
+  const best = listCheckpoints(result.dir).find(({ isBest }) => isBest)?.index;
+  if (json) {
+    const { id, dir, status, step } = result;
+    const bestCheckpoint = best ? { step: best.step, return: best.score } : null;
+    context.print(toJson({ kind: 'end', id, dir, status, step, best: bestCheckpoint }));
+  } else {
+    farewell(context, result, best, (performance.now() - startedAt) / 1000);
+  }
+  if (stoppedBy !== undefined) throw new ExitWith(exitCodes[stoppedBy]);
+}
+
+function farewell(
+  { print, paint }: Context,
+  result: TrainResult,
+  best: { step: number; score: number | null } | undefined,
+  seconds: number,
+): void {
+  const run = referenceTo(result);
+  const label = (text: string): string => paint(text.padEnd(9), 'dim');
+  const steps = `${grouped(result.step)} steps, ${duration(seconds)}`;
+  print();
+  print(
+    `${result.status === 'finished' ? paint('Finished', 'green') : paint('Stopped', 'yellow')}: ${steps}`,
+  );
+  if (best?.score !== undefined && best.score !== null)
+    print(`  ${label('best')}return ${number(best.score)}, checkpoint ${best.step}`);
+  print(`  ${label('run')}${shownDir(result.dir)}`);
+  if (result.status === 'stopped') print(`  ${label('resume')}keel resume ${run}`);
+  if (result.step > 0) print(`  ${label('evaluate')}keel eval ${run}`);
+  if (result.status === 'finished') print(`  ${label('go on')}keel resume ${run} --steps ${2 * result.step}`);
+}

@@ -1,0 +1,58 @@
+/** A run on disk: what is in it, how it is written so that a kill costs nothing, and how it is found again. */
+export { RunError } from '../metrics/errors.ts';
+export { cleanLeftovers, writeFileAtomic } from './atomic.ts';
+export {
+  type Checkpoint,
+  type CheckpointFile,
+  type CheckpointInfo,
+  type CheckpointInput,
+  checkpointProblem,
+  discardCheckpointsAfter,
+  listCheckpoints,
+  loadCheckpoint,
+  pruneCheckpoints,
+  saveCheckpoint,
+  wholeCheckpointBefore,
+} from './checkpoint.ts';
+export { type Difference, differences } from './differences.ts';
+export { checkpointDir, defaultRoot, isRunId, newRunId, runPaths } from './layout.ts';
+export { acquireLock, type Lock, lockHolder } from './lock.ts';
+export {
+  type BrokenLine,
+  iterateRows,
+  type LogPart,
+  readEvents,
+  readLastRow,
+  readRows,
+  readTrajectory,
+  truncateTo,
+} from './log.ts';
+export { newManifest, type RunSpec, readManifest, updateManifest, writeManifest } from './manifest.ts';
+export { type ProjectionOptions, rebuildProjections } from './projections.ts';
+export {
+  describeEventType,
+  type EnvironmentSpec,
+  type EventScope,
+  type EventType,
+  eventTypes,
+  isEvent,
+  type Manifest,
+  parseEvent,
+  parseManifest,
+  type RunEvent,
+  type RunStatus,
+  type StoredEvent,
+  schemaVersion,
+} from './schema.ts';
+export {
+  createRun,
+  deleteRun,
+  listRuns,
+  openRun,
+  type Place,
+  type Run,
+  type RunList,
+  resolveRun,
+  statusOf,
+} from './store.ts';
+export { type ResumeOptions, RunWriter, type WriterOptions } from './writer.ts';

@@ -1,0 +1,115 @@
+/** `manifest.json`: what a run is. */
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fail } from '../metrics/errors.ts';
+import { writeFileAtomic } from './atomic.ts';
+import { encodeJson, parseJson, readBounded } from './json.ts';
+import { runPaths } from './layout.ts';
+import { type EnvironmentSpec, type Manifest, parseManifest, schemaVersion } from './schema.ts';
+
+/** A config with a thousand keys has fifty kilobytes. */
+const maxManifestBytes = 8 * 2 ** 20;
+
+/** What the trainer knows about a new run; the rest of the manifest follows from it. */
+export interface RunSpec {
+  readonly algorithm: string;
+  readonly environment: EnvironmentSpec;
+  /** Everything, defaults included. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly seed: number;
+  /** `keel` and `onnxruntime`; Node and the platform are added. */
+  readonly versions: Readonly<Record<string, string>>;
+  readonly parent?: { readonly id: string; readonly step: number };
+}
+
+/** The manifest of a run that begins now. */
+export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
+  const now = when.toISOString();
+  return parseManifest(
+    {
+      kind: 'keel-run',
+      schema: schemaVersion,
+      id,
+      status: 'running',
+      algorithm: spec.algorithm,
+      environment: spec.environment,
+      config: spec.config,
+      seed: spec.seed,
+      versions: {
+        ...spec.versions,
+        node: process.version,
+        platform: `${process.platform}-${process.arch}`,
+      },
+      parent: spec.parent ?? null,
+      startedAt: now,
+      updatedAt: now,
+      endedAt: null,
+      iteration: 0,
+      step: 0,
+      pid: process.pid,
+      host: hostname(),
+      resumes: 0,
+      reason: null,
+    },
+    `manifest of ${id}`,
+  );
+}
+
+/** Reads and checks; a directory without a manifest is not a run. */
+export function readManifest(runDir: string): Manifest {
+  const path = runPaths(runDir).manifest;
+  if (!existsSync(path)) {
+    const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
+    fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
+  }
+  return parseManifest(parseJson(readBounded(path, maxManifestBytes), path), path);
+}
+
+/** Writes the whole manifest, or leaves the old one. Refuses what would not read back. */
+export function writeManifest(runDir: string, manifest: Manifest): void {
+  const path = runPaths(runDir).manifest;
+  const text = encodeJson(parseManifest(manifest, path), 'manifest');
+  if (Buffer.byteLength(text) > maxManifestBytes) {
+    fail(
+      `${path} would have ${Buffer.byteLength(text)} bytes, at most ${maxManifestBytes}: shorten the config`,
+    );
+  }
+  writeFileAtomic(path, text);
+}
+
+/** What may change during a run. Its seed, its parent and its beginning may not: that would be another run. */
+export type ManifestPatch = Partial<
+  Pick<
+    Manifest,
+    | 'status'
+    | 'environment'
+    | 'endedAt'
+    | 'iteration'
+    | 'step'
+    | 'pid'
+    | 'host'
+    | 'resumes'
+    | 'reason'
+    | 'config'
+    | 'versions'
+  >
+>;
+
+/** Changes some fields of the manifest on disk. Only for the process that holds the run's lock. */
+export function updateManifest(runDir: string, patch: ManifestPatch, when = new Date()): Manifest {
+  const manifest = { ...readManifest(runDir), ...patch, updatedAt: when.toISOString() };
+  writeManifest(runDir, manifest);
+  return manifest;
+}
+
+/** Whether a directory says that it is a run of ours, whatever the state of the rest. */
+export function looksLikeRun(directory: string): boolean {
+  try {
+    const path = join(directory, 'manifest.json');
+    const json = parseJson(readBounded(path, maxManifestBytes), path);
+    return (json as { kind?: unknown } | null)?.kind === 'keel-run';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,175 @@
+/** Runs as things: making, finding, opening and deleting them. */
+import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fail, RunError, show } from '../metrics/errors.ts';
+import { attempt, syncDirectory } from '../metrics/files.ts';
+import { nearest } from '../metrics/nearest.ts';
+import { codeOf, readNames, removeDirectory } from './atomic.ts';
+import { defaultRoot, isRunId, newRunId, requireRunId } from './layout.ts';
+import { acquireLock, type Lock, lockHolder } from './lock.ts';
+import { looksLikeRun, newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
+import type { Manifest, RunStatus } from './schema.ts';
+
+/** A run as it was found on disk. */
+export interface Run {
+  readonly id: string;
+  /** Absolute. */
+  readonly dir: string;
+  readonly manifest: Manifest;
+  readonly status: RunStatus;
+}
+
+/** What is in some roots: runs, newest first, and directories that should be runs but cannot be read. */
+export interface RunList {
+  readonly runs: readonly Run[];
+  readonly broken: readonly { readonly dir: string; readonly problem: string }[];
+}
+
+/** Where a new run goes. */
+export interface Place {
+  /** Default `runs`. */
+  readonly root?: string | undefined;
+  /** Default: made of environment, time and seed. */
+  readonly id?: string | undefined;
+}
+
+/** Makes the directory of a new run, which no other run has had, with its manifest. Nobody has its lock yet. */
+export function createRun(spec: RunSpec, place: Place = {}, now = new Date()): Run {
+  const { run, lock } = createLockedRun(spec, place, now);
+  lock.release();
+  return { ...run, status: statusOf(run.dir, run.manifest) };
+}
+
+/** The same, with the lock taken before the manifest makes it a run: nobody sees it without a writer. */
+export function createLockedRun(spec: RunSpec, place: Place, now: Date): { run: Run; lock: Lock } {
+  const root = resolve(place.root ?? defaultRoot);
+  if (place.id !== undefined) requireRunId(place.id);
+  newManifest('new', spec, now); // refuses a wrong spec before anything is made
+  attempt('create', root, () => mkdirSync(root, { recursive: true }));
+  return place.id === undefined ? fillNewDirectory(spec, root, now) : fill(join(root, place.id), spec, now);
+}
+
+/** Two runs of one second get the same id once in a million times; making the directory tells. */
+function fillNewDirectory(spec: RunSpec, root: string, now: Date): { run: Run; lock: Lock } {
+  for (let tries = 1; ; tries++) {
+    try {
+      return fill(join(root, newRunId(spec.environment.id, spec.seed, now)), spec, now);
+    } catch (error) {
+      if (codeOf(error) !== 'exists' || tries === 100) throw error;
+    }
+  }
+}
+
+function fill(dir: string, spec: RunSpec, now: Date): { run: Run; lock: Lock } {
+  const id = basename(dir);
+  const manifest = newManifest(id, spec, now);
+  try {
+    attempt('create', dir, () => mkdirSync(dir));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    fail(`${dir} exists already: choose another name, or resume it with \`keel resume ${id}\``, 'exists');
+  }
+  let lock: Lock | undefined;
+  try {
+    lock = acquireLock(dir);
+    writeManifest(dir, manifest);
+    syncDirectory(dirname(dir));
+    return { run: { id, dir, manifest, status: 'running' }, lock };
+  } catch (error) {
+    lock?.release();
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** The run in a directory. */
+export function openRun(dir: string): Run {
+  const absolute = resolve(dir);
+  const manifest = readManifest(absolute);
+  return { id: basename(absolute), dir: absolute, manifest, status: statusOf(absolute, manifest) };
+}
+
+/** What a run is doing: one that says it is running, but whose process is gone, was killed. */
+export function statusOf(dir: string, manifest: Manifest): RunStatus {
+  if (manifest.status !== 'running') return manifest.status;
+  return lockHolder(dir) === undefined ? 'killed' : 'running';
+}
+
+/** All runs in some roots. Roots that do not exist hold none. */
+export function listRuns(roots: readonly string[] = [defaultRoot]): RunList {
+  const runs: Run[] = [];
+  const broken: { dir: string; problem: string }[] = [];
+  for (const root of new Set(roots.map(r => resolve(r)))) {
+    for (const name of readNames(root)) {
+      const dir = join(root, name);
+      if (!isRunId(name) || !existsSync(join(dir, 'manifest.json'))) continue;
+      try {
+        runs.push(openRun(dir));
+      } catch (error) {
+        if (!(error instanceof RunError)) throw error;
+        broken.push({ dir, problem: error.message });
+      }
+    }
+  }
+  const byStart = (a: Run, b: Run): number =>
+    b.manifest.startedAt.localeCompare(a.manifest.startedAt) || a.id.localeCompare(b.id);
+  return { runs: runs.sort(byStart), broken };
+}
+
+/**
+ * The run that someone means: a path to its directory, its id, the beginning or the last four characters of its id, or
+ * `last` for the one that was started last.
+ */
+export function resolveRun(reference: string, roots: readonly string[] = [defaultRoot]): Run {
+  if (/[\\/]/.test(reference) || looksLikeRun(reference)) return openRun(reference);
+  const { runs } = listRuns(roots);
+  const where = roots.join(', ');
+  if (reference === 'last') {
+    return runs[0] ?? fail(`there are no runs in ${where}: start one with \`keel train\``, 'no-such-run');
+  }
+  for (const root of roots) {
+    // Also one that cannot be listed: the error says why.
+    if (isRunId(reference) && looksLikeRun(join(root, reference))) return openRun(join(root, reference));
+  }
+  const matches = runs.filter(
+    ({ id }) => id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`)),
+  );
+  if (matches.length === 1 && reference !== '') return matches[0]!;
+  if (matches.length > 1) {
+    const some = matches.slice(0, 5).map(({ id }) => id);
+    const more = matches.length > some.length ? ` and ${matches.length - some.length} more` : '';
+    fail(`${show(reference)} could be ${some.join(', ')}${more}: write more of it`, 'ambiguous');
+  }
+  const near = nearest(
+    reference,
+    runs.map(({ id }) => id),
+  );
+  const hint = near === undefined ? '`keel runs` lists what there is' : `did you mean ${near}?`;
+  return fail(`there is no run ${show(reference)} in ${where}: ${hint}`, 'no-such-run');
+}
+
+/**
+ * Deletes a run for good. Refuses what is not a run directly in its root, links to elsewhere, and runs that are being
+ * written.
+ */
+export function deleteRun(dir: string, root: string): void {
+  const absolute = resolve(dir);
+  const stat = attempt('delete', absolute, () => lstatSync(absolute));
+  if (stat.isSymbolicLink())
+    fail(`${dir} is a link: delete what it leads to, or the link yourself`, 'unsafe');
+  const [realDir, realRoot] = [absolute, resolve(root)].map(path =>
+    attempt('delete', path, () => realpathSync(path)),
+  ) as [string, string];
+  if (dirname(realDir) !== realRoot || !statSync(realDir).isDirectory()) {
+    fail(`${dir} is not a directory in ${root}: only runs directly in their root are deleted`, 'unsafe');
+  }
+  if (!looksLikeRun(realDir)) {
+    fail(`${dir} is not a run: it has no readable manifest.json of Keel; delete it yourself`, 'not-a-run');
+  }
+  const lock = acquireLock(realDir);
+  try {
+    removeDirectory(realDir);
+  } finally {
+    lock.release();
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * The one process that writes a run: holds its lock and keeps the order that makes a resume exact.
+ *
+ * Everything of an iteration is on the disk before its checkpoint appears: its events (that of the checkpoint
+ * included), its row, then the checkpoint. So whatever a kill interrupts, cutting the log back to the newest checkpoint's
+ * iteration gives what an uninterrupted run had at that point.
+ */
+import { hostname } from 'node:os';
+import { basename, resolve } from 'node:path';
+import { fail, RunError } from '../metrics/errors.ts';
+import type { Row } from '../metrics/row.ts';
+import { jsonlSink } from '../metrics/sinks/jsonl.ts';
+import type { Sink } from '../metrics/sinks/sink.ts';
+import { cleanLeftovers } from './atomic.ts';
+import {
+  type Checkpoint,
+  type CheckpointInfo,
+  type CheckpointInput,
+  checkpointProblem,
+  discardCheckpointsAfter,
+  listCheckpoints,
+  loadCheckpoint,
+  pruneCheckpoints,
+  saveCheckpoint,
+  updatePointers,
+  wouldBeBest,
+} from './checkpoint.ts';
+import { runPaths } from './layout.ts';
+import { acquireLock, type Lock } from './lock.ts';
+import { truncateTo } from './log.ts';
+import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts';
+import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
+import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
+import { createLockedRun, openRun, type Place } from './store.ts';
+
+export interface WriterOptions extends ProjectionOptions {
+  /** How many of the newest checkpoints stay, besides the best and those to keep. Default 2. */
+  readonly keepLast?: number | undefined;
+  /** More places for rows and events, such as a terminal. The writer closes them. */
+  readonly sinks?: readonly Sink[] | undefined;
+  /** The clock, in milliseconds since 1970; for tests. */
+  readonly now?: (() => number) | undefined;
+}
+
+export interface ResumeOptions extends WriterOptions {
+  /** Which checkpoint to go on from. Default `last`. */
+  readonly from?: 'last' | 'best' | number | undefined;
+  /** Allows going back behind checkpoints that are whole, which deletes them. */
+  readonly discardLater?: boolean | undefined;
+  /** Looks at what was loaded before anything is changed; throws to refuse, e.g. because the reward is another. */
+  readonly check?: ((manifest: Manifest, checkpoint: Checkpoint | undefined) => void) | undefined;
+  /** New values for the manifest, such as a config with more steps. */
+  readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment'> | undefined;
+}
+
+export class RunWriter {
+  readonly id: string;
+  readonly dir: string;
+  readonly #lock: Lock;
+  readonly #truth: Sink;
+  readonly #sinks: readonly Sink[];
+  readonly #options: WriterOptions;
+  readonly #now: () => number;
+  #manifest: Manifest;
+  #iteration = 0;
+  #step = 0;
+  /** The iteration of the newest checkpoint: nothing more may happen in it, or a resume would miss it. */
+  #sealed = -1;
+  #ended = false;
+
+  /** Makes a new run and begins to write it. */
+  static create(spec: RunSpec, place: Place = {}, options: WriterOptions = {}): RunWriter {
+    const now = options.now ?? Date.now;
+    const { run, lock } = createLockedRun(spec, place, new Date(now()));
+    try {
+      const writer = new RunWriter(run.dir, run.manifest, lock, options);
+      writer.#process('started', 'the run began', { pid: process.pid });
+      return writer;
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Takes a run up again. The checkpoint is undefined if it ended before its first one: then it begins again from its
+   * seed, to the same bits. Nothing is changed before the checkpoint was found whole and `check` agreed.
+   */
+  static resume(
+    directory: string,
+    options: ResumeOptions = {},
+  ): { readonly writer: RunWriter; readonly checkpoint: Checkpoint | undefined } {
+    const dir = resolve(directory);
+    openRun(dir); // not a run, or damaged: say so before leaving a lock in it
+    const lock = acquireLock(dir);
+    try {
+      const { manifest } = openRun(dir);
+      cleanLeftovers(dir);
+      cleanLeftovers(runPaths(dir).checkpoints);
+      const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
+      const { step, iteration } = checkpoint?.index ?? { step: 0, iteration: 0 };
+      if (checkpoint !== undefined && options.discardLater !== true) refuseToDiscard(dir, step);
+      options.check?.(manifest, checkpoint);
+
+      const dropped = truncateTo(dir, checkpoint === undefined ? -1 : iteration);
+      if (checkpoint !== undefined) discardCheckpointsAfter(dir, step);
+      updatePointers(dir);
+      pruneCheckpoints(dir, options.keepLast ?? 2); // a kill may have come before it
+      const now = options.now ?? Date.now;
+      const patched = updateManifest(
+        dir,
+        {
+          ...options.patch,
+          status: 'running',
+          endedAt: null,
+          reason: null,
+          pid: process.pid,
+          host: hostname(),
+          resumes: manifest.resumes + 1,
+          iteration,
+          step,
+        },
+        new Date(now()),
+      );
+      rebuildProjections(dir, options);
+      const writer = new RunWriter(dir, patched, lock, options);
+      writer.#iteration = iteration;
+      writer.#step = step;
+      writer.#sealed = checkpoint === undefined ? -1 : iteration;
+      const from = checkpoint === undefined ? 'from the beginning' : `from checkpoint ${step}`;
+      writer.#process('resumed', `the run went on ${from}`, {
+        pid: process.pid,
+        checkpoint: checkpoint === undefined ? null : step,
+        ...dropped,
+      });
+      return { writer, checkpoint };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  private constructor(dir: string, manifest: Manifest, lock: Lock, options: WriterOptions) {
+    const { metrics, events } = runPaths(dir);
+    this.id = basename(dir);
+    this.dir = dir;
+    this.#manifest = manifest;
+    this.#lock = lock;
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#truth = jsonlSink({ metrics, events });
+    try {
+      // The truth first: a projection that fails must not cost a row.
+      this.#sinks = [this.#truth, ...openProjections(dir, options), ...(options.sinks ?? [])];
+    } catch (error) {
+      this.#truth.close();
+      throw error;
+    }
+  }
+
+  get manifest(): Manifest {
+    return this.#manifest;
+  }
+
+  /** Writes an iteration's row; the time is added. Iterations must go up by one. */
+  row(row: Row): void {
+    this.#requireOpen();
+    const iteration = row['train/iteration'];
+    if (iteration !== this.#iteration + 1) {
+      fail(
+        `row of iteration ${iteration} after ${this.#iteration}: write one row for each iteration, in order`,
+      );
+    }
+    const timed = { ...row, 'time/unix_s': this.#now() / 1000 };
+    for (const sink of this.#sinks) sink.write(timed);
+    this.#iteration = iteration;
+    this.#step = row['train/step']!;
+  }
+
+  /** Writes something that happened; the time is added. */
+  event(event: RunEvent): void {
+    this.#requireOpen();
+    const checked = parseEvent(event);
+    const { type, iteration } = checked;
+    const now = this.#iteration;
+    const allowed = (iteration === now || iteration === now + 1) && iteration > this.#sealed;
+    if (!allowed && describeEventType(type).scope === 'training') {
+      fail(
+        `event ${type} of iteration ${iteration} after the row of ${now}${this.#sealed === now ? ' and its checkpoint' : ''}: it belongs to ${this.#sealed === now ? now + 1 : `${now} or ${now + 1}`}`,
+      );
+    }
+    const timed = { ...checked, 'time/unix_s': this.#now() / 1000 };
+    for (const sink of this.#sinks) sink.event(timed);
+  }
+
+  /** Saves a checkpoint after its iteration's row, with its event and everything before it on the disk first. */
+  async checkpoint(input: CheckpointInput): Promise<CheckpointInfo> {
+    this.#requireOpen();
+    if (input.iteration !== this.#iteration || (this.#iteration > 0 && input.step !== this.#step)) {
+      fail(
+        `checkpoint of iteration ${input.iteration}, step ${input.step} after the row of iteration ${this.#iteration}, step ${this.#step}: save right after the row`,
+      );
+    }
+    const best = wouldBeBest(this.dir, input.score);
+    const keep = input.keep ?? false;
+    this.event({
+      type: 'checkpoint',
+      iteration: input.iteration,
+      step: input.step,
+      message: `saved checkpoint ${input.step}${best ? ', the best so far' : ''}`,
+      checkpoint: input.step,
+      best,
+      keep,
+      ...(input.score === undefined ? {} : { score: input.score }),
+    });
+    this.#truth.flush(); // the projections can be made again
+    const { environment } = this.#manifest;
+    const info = await saveCheckpoint(
+      this.dir,
+      { environment, ...input },
+      { keepLast: this.#options.keepLast ?? 2, now: () => new Date(this.#now()) },
+    );
+    this.#sealed = input.iteration;
+    return info;
+  }
+
+  /** Ends the run: says how in events and manifest, closes everything, gives up the lock. May be called twice. */
+  end(status: 'finished' | 'stopped' | 'failed', reason?: string): void {
+    if (this.#ended) return;
+    const errors: unknown[] = [];
+    const trying = (act: () => void): void => {
+      try {
+        act();
+      } catch (error) {
+        errors.push(error);
+      }
+    };
+    const message = status === 'finished' ? 'the run did all its steps' : (reason ?? status);
+    trying(() => this.#process(status, message, status === 'finished' ? {} : { reason: message }));
+    for (const sink of this.#sinks) trying(() => sink.close());
+    trying(() =>
+      this.#update({
+        status,
+        reason: status === 'finished' ? null : message,
+        endedAt: new Date(this.#now()).toISOString(),
+        iteration: this.#iteration,
+        step: this.#step,
+      }),
+    );
+    this.#ended = true;
+    this.#lock.release();
+    // After a failure the first error is the one that counts, and the caller has it.
+    if (errors.length > 0 && status !== 'failed') throw errors[0];
+  }
+
+  #process(
+    type: 'started' | 'resumed' | 'finished' | 'stopped' | 'failed',
+    message: string,
+    fields: object,
+  ): void {
+    const base = { type, iteration: this.#iteration, step: this.#step, message };
+    this.event({ ...base, ...fields } as RunEvent);
+  }
+
+  #update(patch: ManifestPatch): void {
+    this.#manifest = updateManifest(this.dir, patch, new Date(this.#now()));
+  }
+
+  #requireOpen(): void {
+    if (this.#ended) throw new RunError(`run ${this.id} has ended: nothing more can be written to it`);
+  }
+}
+
+function refuseToDiscard(dir: string, step: number): void {
+  const whole = listCheckpoints(dir)
+    .map(info => info.step)
+    .filter(later => later > step && checkpointProblem(dir, later) === undefined);
+  if (whole.length === 0) return;
+  fail(
+    `going on from ${step} would delete the later checkpoint${whole.length > 1 ? 's' : ''} ${whole.join(', ')} of ${dir}: allow it (discardLater), or start a new run from ${step}`,
+    'would-discard',
+  );
+}

@@ -1,0 +1,189 @@
+/** Bad input: one line on stderr that says what and what to do, the right exit code, and nothing saved is lost. */
+import { chmodSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { listCheckpoints, openRun, readRows } from '../../src/runs/index.ts';
+import { fixture, keel, scratch, startKeel, tiny } from './support/keel.ts';
+
+const theRun = (dir: string): string => join(dir, readdirSync(dir)[0]!);
+
+/** Nothing on stdout, these lines on stderr. */
+async function refuses(args: readonly string[], code: number, ...lines: RegExp[]): Promise<void> {
+  const outcome = await keel(args);
+  const got = outcome.stderr.trimEnd().split('\n');
+  expect(got, outcome.stderr).toHaveLength(lines.length);
+  lines.forEach((line, i) => {
+    expect(got[i]).toMatch(line);
+  });
+  expect(outcome).toMatchObject({ code, stdout: '' });
+}
+
+describe('the command line', () => {
+  test.concurrent.each<[string[], RegExp]>([
+    [['trian'], /^keel: unknown command 'trian' \(Did you mean train\?\)$/],
+    [['train'], /^keel: train needs an environment, such as keel train cartpole: keel envs lists them$/],
+    [['train', 'cartpole', '--step', '5'], /^keel: unknown option '--step' \(Did you mean --steps\?\)$/],
+    [
+      ['train', 'cartpole', '--steps', 'many'],
+      /^keel: option '--steps <n>' argument 'many' is invalid\. many is not a whole number/,
+    ],
+    [['train', 'cartpole', '--set', 'epochs'], /^keel: --set epochs has no value: write --set key=value$/],
+    [['eval'], /^keel: missing required argument 'run'$/],
+  ])('keel %j is wrong use', (args, message) => refuses(args, 2, message));
+});
+
+describe('settings', () => {
+  const file = (text: string): string => {
+    const path = join(scratch(), 'c.yaml');
+    writeFileSync(path, text);
+    return path;
+  };
+  test.concurrent.each<[string, string[], RegExp[]]>([
+    [
+      'a wrong type',
+      ['-c', file('learningRate: fast\n')],
+      [/^keel: .*c\.yaml: learningRate is "fast": .*number/],
+    ],
+    [
+      'two problems',
+      ['--set', 'gama=1', '--set', 'epochs=no'],
+      [/^keel: --set gama is not a config key: did you mean gamma\?$/, /^keel: --set epochs is "no"/],
+    ],
+    [
+      'an inert key',
+      ['--set', 'targetKlFactor=2'],
+      [/^keel: --set targetKlFactor has no effect without targetKl: add that, or remove targetKlFactor$/],
+    ],
+    [
+      'a minibatch that does not divide',
+      ['--set', 'minibatchSize=96', '--set', 'stepsPerRollout=64'],
+      [/minibatchSize 96 does not divide 512 .*: try 64 or 128$/],
+    ],
+    ['broken YAML', ['-c', file('a: [1\n')], [/^keel: .*c\.yaml:\d+:\d+ is not YAML: /]],
+    [
+      'a missing file',
+      ['-c', '/nowhere/c.yaml'],
+      [/^keel: \/nowhere\/c\.yaml cannot be read: there is no such file: check the path/],
+    ],
+    ['a device that does not exist', ['--device', 'gpu'], [/^keel: --device is "gpu": .*"cpu"/]],
+  ])('%s', async (_, flags, lines) => {
+    const dir = join(scratch(), 'runs');
+    await refuses(['train', 'cartpole', ...flags, '--run-dir', dir], 1, ...lines);
+    expect(existsSync(dir)).toBe(false);
+  });
+});
+
+describe('environments', () => {
+  test.concurrent('an unknown one, with the nearest', () =>
+    refuses(['train', 'cartpoel'], 1, /^keel: environment "cartpoel" is unknown: did you mean CartPole/));
+
+  test.concurrent('an option that it does not have', () =>
+    refuses(
+      ['train', 'pendulum', '--set', 'envOptions.gravitas=9', ...tiny(scratch())],
+      1,
+      /^keel: .*gravitas.*gravity/,
+    ));
+
+  test.concurrent.each([
+    ['NaN', 'NanEnv-v0', /^keel: environment \d of 2 \(NanEnv-v0, seed \d+, step 21\).*NaN/],
+    ['a wrong shape', 'ShapeEnv-v0', /^keel: environment \d of 2 \(ShapeEnv-v0, seed \d+, step 21\).*3/],
+  ])('one that returns %s', async (_, id, message) => {
+    const dir = scratch();
+    const outcome = await keel(['train', `${fixture('broken-env.ts')}#${id}`, ...tiny(dir)]);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toMatch(message);
+    expect(outcome.stderr.trimEnd().split('\n')).toHaveLength(1);
+    const run = openRun(theRun(dir));
+    expect(run.status).toBe('failed');
+    expect(outcome.stderr).toContain(run.manifest.reason);
+  });
+
+  test.concurrent('a file that is not there', () =>
+    refuses(['train', './nothing-here.ts'], 1, /^keel: .*nothing-here\.ts: there is no such file/));
+});
+
+describe('runs', () => {
+  test.concurrent('a directory that cannot be written', async () => {
+    const dir = scratch();
+    let place = join(dir, 'runs');
+    // Root may write everywhere but here.
+    if (process.getuid?.() === 0) place = '/proc/keel-runs';
+    else chmodSync(dir, 0o555);
+    await refuses(
+      ['train', 'cartpole', ...tiny(place)],
+      1,
+      new RegExp(`^keel: .*${place}.*(EACCES|ENOENT|EROFS|EPERM|permission|writ|creat)`),
+    );
+  });
+
+  test.concurrent('no such run', () =>
+    refuses(
+      ['eval', 'nothing', '--run-dir', scratch()],
+      1,
+      /^keel: there is no run "nothing" in .*: `keel runs` lists/,
+    ));
+
+  test.concurrent('a damaged checkpoint names its file and the whole one before it', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const run = theRun(dir);
+    const weights = join(run, 'checkpoints/128/policy.safetensors');
+    const before = readFileSync(weights);
+    const flipped = Buffer.from(before);
+    flipped[flipped.length - 1]! ^= 1;
+    writeFileSync(weights, flipped);
+    const named =
+      /^keel: .*checkpoints\/128\/policy\.safetensors .*the checkpoint before it, step 64, is whole: --(from|checkpoint) 64$/;
+    await refuses(['resume', '--steps', '256', '--run-dir', dir], 1, named);
+    truncateSync(weights, 100);
+    await refuses(['resume', '--steps', '256', '--run-dir', dir], 1, named);
+    await refuses(['eval', 'last', '--checkpoint', 'last', '--run-dir', dir], 1, named);
+    expect(readRows(run).items).toHaveLength(2);
+    expect(listCheckpoints(run).map(({ step }) => step)).toEqual([64, 128]);
+    // And its advice works.
+    const evaluated = await keel(['eval', 'last', '--checkpoint', '64', '-n', '1', '--run-dir', dir]);
+    expect(evaluated).toMatchObject({ code: 0, stderr: '' });
+    const resumed = await keel(['resume', '--from', '64', '--steps', '192', '--run-dir', dir]);
+    expect(resumed).toMatchObject({ code: 0, stderr: '' });
+    expect(readRows(run).items).toHaveLength(3);
+  });
+
+  test.concurrent('two processes for one run', async () => {
+    const dir = scratch();
+    const first = startKeel(['train', 'pendulum', ...tiny(dir, '--set', 'steps=1e6', '--json')]);
+    while (first.output.stdout.split('\n').length < 4) await new Promise(resolve => setTimeout(resolve, 5));
+    const status = JSON.parse((await keel(['runs', '--json', '--run-dir', dir])).stdout).runs[0].status;
+    expect(status).toBe('running');
+    await refuses(
+      ['resume', '--run-dir', dir],
+      1,
+      new RegExp(
+        `^keel: .* is being written by process ${first.child.pid} since .*: wait for it or stop it first$`,
+      ),
+    );
+    await refuses(['runs', 'delete', 'last', '--yes', '--run-dir', dir], 1, /is being written by process/);
+    first.child.kill('SIGINT');
+    expect((await first.done).code).toBe(130);
+    expect(openRun(theRun(dir)).status).toBe('stopped');
+  });
+
+  test.concurrent('what cannot change on resuming', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    await refuses(
+      ['resume', '--steps', '256', '--set', 'hidden=[4]', '--run-dir', dir],
+      1,
+      /^keel: hidden is \[8\] in this run and cannot become \[4\] on resuming: start a new run$/,
+    );
+    await refuses(
+      ['resume', '--steps', '256', '--set', 'lerningRate=1', '--run-dir', dir],
+      1,
+      /^keel: --set lerningRate is not a config key: did you mean learningRate\?$/,
+    );
+  });
+});
+
+test.concurrent('KEEL_DEBUG=1 shows where it was thrown, and nothing else does', async () => {
+  const { stderr } = await keel(['train', 'cartpoel'], { env: { KEEL_DEBUG: '1' } });
+  expect(stderr).toMatch(/\n {4}at /);
+});

@@ -1,0 +1,334 @@
+/** Each command as a user runs it. One run is trained first; the rest look at it. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openRun, readEvents, readRows, readTrajectory } from '../../src/runs/index.ts';
+import { fixture, keel, type Outcome, scratch, startKeel, tiny } from './support/keel.ts';
+
+const runs = scratch();
+let trained: Outcome;
+const idOf = (dir: string): string => readdirSync(dir)[0]!;
+
+beforeAll(async () => {
+  trained = await keel(['train', 'cartpole', ...tiny(runs)]);
+});
+
+const jsonLines = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line));
+
+describe('train', () => {
+  test('writes a run, shows plain lines without colours and says what to do next', () => {
+    expect(trained).toMatchObject({ code: 0, stderr: '' });
+    const dir = join(runs, idOf(runs));
+    expect(openRun(dir)).toMatchObject({
+      status: 'finished',
+      manifest: { step: 128, environment: { id: 'CartPole-v1' } },
+    });
+    expect(readRows(dir).items).toHaveLength(2);
+    for (const name of ['policy.onnx', 'metrics.csv']) expect(existsSync(join(dir, name)), name).toBe(true);
+    expect(trained.stdout).toMatch(/^CartPole-v1, 128 steps, seed 0: /);
+    expect(trained.stdout).toMatch(/100%\s+128 {2}return .* kl .* ev .*\/s {2}done/);
+    expect(trained.stdout).toContain(`keel eval ${dir}`);
+    expect(trained.stdout).toMatch(/best {5}return [\d.]+, checkpoint \d+/);
+    expect(trained.stdout).not.toContain('\u001b');
+    for (const line of trained.stdout.split('\n').filter(text => /^ *\d+%/.test(text)))
+      expect(line.length).toBeLessThan(80);
+  });
+
+  test.concurrent("--json prints JSON lines of rows and events and nothing else; a user's file works", async () => {
+    const cwd = scratch();
+    const config = join(cwd, 'c.yaml');
+    writeFileSync(config, `env: ${fixture('walk-env.ts')}\nenvOptions:\n  goal: 2\n  maxEpisodeSteps: 9\n`);
+    const { code, stdout, stderr } = await keel(
+      ['train', '-c', config, ...tiny('mine', '--json', '--seed', '3')],
+      { cwd },
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = jsonLines(stdout);
+    expect(lines.map(({ kind }) => kind)).toEqual(['start', 'row', 'event', 'row', 'event', 'end']);
+    expect(lines[1]).toMatchObject({ 'train/iteration': 1, 'train/step': 64 });
+    expect(lines[2]).toMatchObject({ type: 'checkpoint', step: 64 });
+    expect(lines[5]).toMatchObject({ status: 'finished', step: 128 });
+    const { manifest } = openRun(lines[5].dir);
+    expect(manifest).toMatchObject({
+      seed: 3,
+      environment: { id: 'Walk-v0', options: { goal: 2, maxEpisodeSteps: 9 } },
+    });
+    // From elsewhere: the file is found again, and so is the time limit.
+    const again = await keel(['eval', lines[5].dir, '--episodes', '3', '--json']);
+    expect(again).toMatchObject({ code: 0, stderr: '' });
+    expect(Math.max(...JSON.parse(again.stdout).lengths)).toBeLessThanOrEqual(9);
+  });
+
+  test.concurrent('the preset is below the settings, and --no-preset leaves it out', async () => {
+    const [preset, none] = await Promise.all([
+      keel(['config', 'cartpole', '--json', '--set', 'epochs=3']),
+      keel(['config', 'cartpole', '--json', '--no-preset']),
+    ]);
+    expect(JSON.parse(preset.stdout)).toMatchObject({
+      env: 'cartpole',
+      learningRateSchedule: 'linear',
+      epochs: 3,
+    });
+    expect(JSON.parse(none.stdout)).toMatchObject({ learningRateSchedule: 'constant', epochs: 10 });
+  });
+
+  test.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s saves, says how to resume, and a resume ends as if nothing had been',
+    async signal => {
+      const [dir, calm] = [scratch(), scratch()];
+      const flags = ['--set', 'steps=64000', '--set', 'checkpointEvery=100000', '--json'];
+      const { child, done, output } = startKeel(['train', 'pendulum', ...tiny(dir, ...flags)]);
+      while (output.stdout.split('\n').length < 5) await new Promise(resolve => setTimeout(resolve, 5));
+      child.kill(signal);
+      const { code, stderr, stdout } = await done;
+      expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
+      expect(stderr).toMatch(/^stopping after this update.*again to quit at once\n$/);
+      const end = jsonLines(stdout).at(-1);
+      expect(end).toMatchObject({ kind: 'end', status: 'stopped' });
+      const run = openRun(end.dir);
+      expect(run).toMatchObject({ status: 'stopped', manifest: { step: end.step } });
+      // A few more updates, the same as in a run that was never stopped.
+      const steps = String(end.step + 128);
+      const resumed = await keel(['resume', 'last', '--steps', steps, '--run-dir', dir]);
+      expect(resumed).toMatchObject({ code: 0, stderr: '' });
+      expect(resumed.stdout).toContain(`from step ${end.step.toLocaleString('en')} of`);
+      await keel(['train', 'pendulum', ...tiny(calm, '--steps', steps)]);
+      expect(readTrajectory(end.dir).rows).toEqual(readTrajectory(join(calm, idOf(calm))).rows);
+    },
+  );
+
+  test.concurrent('a second signal quits at once', async () => {
+    const dir = scratch();
+    const { child, done, output } = startKeel([
+      'train',
+      'pendulum',
+      ...tiny(dir, '--set', 'steps=1e6', '--json'),
+    ]);
+    while (output.stdout.split('\n').length < 4) await new Promise(resolve => setTimeout(resolve, 5));
+    child.kill('SIGSTOP'); // both signals wait for it
+    child.kill('SIGINT');
+    child.kill('SIGTERM');
+    child.kill('SIGCONT');
+    const { code, signal } = await done;
+    expect([130, 143, null]).toContain(code);
+    expect(code ?? signal).not.toBe(0);
+  });
+});
+
+describe('resume', () => {
+  test.concurrent('more steps for a finished run; without them it says so', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const finished = await keel(['resume', '--run-dir', dir]);
+    expect(finished.code).toBe(2);
+    expect(finished.stderr).toMatch(
+      /^keel: .* has done its 128 steps: keel resume .* --steps 256 goes on\n$/,
+    );
+    const more = await keel(['resume', 'last', '--steps', '192', '--set', 'epochs=2', '--run-dir', dir]);
+    expect(more).toMatchObject({ code: 0, stderr: '' });
+    const run = openRun(join(dir, idOf(dir)));
+    expect(run).toMatchObject({
+      status: 'finished',
+      manifest: { step: 192, config: { epochs: 2 }, resumes: 1 },
+    });
+    expect(readRows(run.dir).items).toHaveLength(3);
+
+    const back = await keel(['resume', '--from', '128', '--run-dir', dir, '--steps', '256']);
+    expect(back.code).toBe(1);
+    expect(back.stderr).toMatch(/would delete the later checkpoint 192 .*--discard-later/);
+    const scale = await keel(['resume', '--steps', '256', '--set', 'rewardScale=0.1', '--run-dir', dir]);
+    expect(scale.code).toBe(1);
+    expect(scale.stderr).toMatch(/^keel: rewardScale was 1 and would be 0\.1: .*--rescale-critic.*\n$/);
+    const rescaled = await keel([
+      'resume',
+      '--steps',
+      '256',
+      '--set',
+      'rewardScale=0.1',
+      '--rescale-critic',
+      '--run-dir',
+      dir,
+    ]);
+    expect(rescaled).toMatchObject({ code: 0, stderr: '' });
+    expect(readEvents(run.dir).items.filter(({ type }) => type === 'resumed')).toHaveLength(2);
+  });
+});
+
+describe('eval and export', () => {
+  test.concurrent('eval gives mean and std over the episodes, the same for the same seed', async () => {
+    const [text, a, b, sampled] = await Promise.all([
+      keel(['eval', 'last', '--episodes', '5', '--run-dir', runs]),
+      keel(['eval', 'last', '--episodes', '5', '--json', '--run-dir', runs]),
+      keel(['eval', 'last', '--episodes', '5', '--json', '--run-dir', runs]),
+      keel([
+        'eval',
+        'last',
+        '--episodes',
+        '5',
+        '--json',
+        '--sampled',
+        '--seed',
+        '4',
+        '--checkpoint',
+        'last',
+        '--run-dir',
+        runs,
+      ]),
+    ]);
+    expect(a).toMatchObject({ code: 0, stderr: '' });
+    expect(a.stdout).toBe(b.stdout);
+    const result = JSON.parse(a.stdout);
+    const { returns, mean, std } = result as { returns: number[]; mean: number; std: number };
+    expect(returns).toHaveLength(5);
+    expect(mean).toBeCloseTo(returns.reduce((x, y) => x + y) / 5, 9);
+    expect(std).toBeCloseTo(Math.sqrt(returns.reduce((sum, x) => sum + (x - mean) ** 2, 0) / 5), 9);
+    expect(text.stdout).toMatch(/return [\d.]+ ± [\d.]+ over 5 episodes/);
+    expect(JSON.parse(sampled.stdout)).toMatchObject({ sampled: true, seed: 4, checkpoint: 128 });
+  });
+
+  test.concurrent('export writes a policy that plain ONNX Runtime runs', async () => {
+    const file = join(scratch(), 'p.onnx');
+    const { code, stdout } = await keel(['export', 'last', '-o', file, '--run-dir', runs]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/p\.onnx: [\d,]+ bytes, step 128 of .*\n {2}in {3}observation \(1, 4\)\n/);
+    const session = await InferenceSession.create(file);
+    const { action } = await session.run({ observation: new Tensor('float32', new Float32Array(4), [1, 4]) });
+    expect([0, 1]).toContain(action!.data[0]);
+    // The run's own is of the last checkpoint, too.
+    expect(readFileSync(file).equals(readFileSync(join(runs, idOf(runs), 'policy.onnx')))).toBe(true);
+  });
+});
+
+describe('runs', () => {
+  test.concurrent('list, show, compare, delete', async () => {
+    const dir = scratch();
+    expect((await keel(['runs', '--run-dir', dir])).stdout).toMatch(
+      /^no runs in .*: start one with keel train cartpole\n$/,
+    );
+    await Promise.all(
+      [0, 1].map(seed =>
+        keel(['train', 'cartpole', ...tiny(dir, '--seed', String(seed), '--set', `epochs=${seed + 1}`)]),
+      ),
+    );
+    const ids = readdirSync(dir);
+    const [list, json, show, compare, refused] = await Promise.all([
+      keel(['runs', '--run-dir', dir]),
+      keel(['runs', 'list', '--json', '--run-dir', dir]),
+      keel(['runs', 'show', ids[0]!, '--run-dir', dir]),
+      keel(['runs', 'compare', ...ids, '--run-dir', dir]),
+      keel(['runs', 'delete', ids[0]!, '--run-dir', dir]),
+    ]);
+    for (const id of ids) expect(list.stdout).toContain(id);
+    for (const line of list.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect(JSON.parse(json.stdout).runs).toHaveLength(2);
+    expect(show.stdout).toMatch(
+      /finished[\s\S]*environment +CartPole-v1[\s\S]*128 of 128[\s\S]*kl\/step[\s\S]*checkpoints[\s\S]*hidden +\[8\]/,
+    );
+    expect(compare.stdout).toMatch(/settings that differ +A +B\n/);
+    expect(compare.stdout).toMatch(/\nepochs +[12] +[12]\n/);
+    expect(compare.stdout).toMatch(/\nepisode\/return +[\d.]+ +[\d.]+\n/);
+    expect(compare.stdout).not.toMatch(/\nhidden/);
+    expect(refused).toMatchObject({ code: 2, stderr: `keel: deleting ${ids[0]} needs a yes: add --yes\n` });
+    expect(await keel(['runs', 'delete', ids[0]!, '--yes', '--run-dir', dir])).toMatchObject({ code: 0 });
+    expect(readdirSync(dir)).toEqual([ids[1]]);
+  });
+});
+
+describe('envs, check-env, preflight, config, help', () => {
+  test.concurrent('envs lists descriptions, spaces and limits', async () => {
+    const { code, stdout } = await keel(['envs']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^CartPole-v1 {2}\w.*\n {2}observations Box\(4 .*\), actions Discrete\(2\), at most 500 steps, solved at 475\n/,
+    );
+    for (const id of ['Pendulum-v1', 'Acrobot-v1', 'MountainCarContinuous-v0', 'Courier-v0'])
+      expect(stdout).toContain(id);
+  });
+
+  test.concurrent('check-env passes and fails', async () => {
+    const [good, bad] = await Promise.all([
+      keel(['check-env', 'cartpole']),
+      keel(['check-env', `${fixture('broken-env.ts')}#NanEnv-v0`, '--json']),
+    ]);
+    expect(good.code).toBe(0);
+    expect(good.stdout).toMatch(/^CartPole-v1: passed/);
+    expect(bad.code).toBe(1);
+    expect(JSON.parse(bad.stdout)).toMatchObject({ id: 'NanEnv-v0', passed: false });
+  });
+
+  test.concurrent.each(['cartpole', 'pendulum', 'courier'])('preflight %s: every part works', async env => {
+    const { code, stdout, stderr } = await keel(['preflight', env]);
+    expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' });
+    const parts = [...stdout.matchAll(/^ {2}✓ (\w+) +\d+\.\d\d s/gm)].map(match => match[1]);
+    expect(parts).toEqual([
+      ...[
+        'make',
+        'spaces',
+        'reset',
+        'compile',
+        'collect',
+        'score',
+        'update',
+        'guard',
+        'save',
+        'load',
+        'resume',
+        'export',
+      ],
+    ]);
+    expect(stdout).toMatch(/all parts work, [\d.]+ s: keel train /);
+  });
+
+  test.concurrent('preflight names the part that fails and the remedy', async () => {
+    const { code, stdout, stderr } = await keel(['preflight', `${fixture('broken-env.ts')}#NanEnv-v0`]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ spaces/);
+    expect(stdout).toMatch(/· export +not reached/);
+    expect(stderr).toMatch(/^keel: NanEnv-v0: spaces failed: .*NaN.*\n$/);
+  });
+
+  test.concurrent('config prints a file that train takes', async () => {
+    const file = join(scratch(), 'c.yaml');
+    const { stdout } = await keel(['config', 'cartpole', '--set', 'epochs=2']);
+    expect(stdout).toMatch(/# Passes over each rollout\. Default 10\.\nepochs: 2\n/);
+    writeFileSync(file, stdout);
+    const again = await keel(['config', '-c', file]);
+    expect(again).toMatchObject({ code: 0, stderr: '' });
+    expect(again.stdout).toBe(stdout);
+    const schema = JSON.parse((await keel(['config', '--schema'])).stdout);
+    expect(schema.properties).toMatchObject({ learningRate: { type: 'number' }, env: { type: 'string' } });
+  });
+
+  test.concurrent('help and version', async () => {
+    const [bare, help, version, ...commands] = await Promise.all([
+      keel([]),
+      keel(['--help']),
+      keel(['--version']),
+      ...['train', 'resume', 'eval', 'export', 'runs', 'envs', 'check-env', 'preflight', 'config'].map(name =>
+        keel([name, '--help']),
+      ),
+    ]);
+    expect(bare).toMatchObject({ code: 0, stdout: help.stdout });
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    for (const { code, stdout } of commands) {
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/Examples:\n {2}\$ keel /);
+      for (const line of stdout.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100);
+    }
+  });
+
+  test.concurrent('colours on request, and never with NO_COLOR or --no-color', async () => {
+    const [forced, no, flag] = await Promise.all([
+      keel(['envs'], { env: { FORCE_COLOR: '1' } }),
+      keel(['envs'], { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }),
+      keel(['envs', '--no-color'], { env: { FORCE_COLOR: '1' } }),
+    ]);
+    expect(forced.stdout).toContain('\u001b[1m');
+    expect(no.stdout + flag.stdout).not.toContain('\u001b');
+  });
+});

@@ -1,0 +1,135 @@
+/** The rules that follow the KL: direction, size, bounds, and what they do with numbers that are none. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  COEFFICIENT_MAX,
+  COEFFICIENT_MIN,
+  type CoefficientRule,
+  nextCoefficient,
+} from '../../src/kl/controllers/coefficient.ts';
+import { nextRate } from '../../src/kl/controllers/learning-rate.ts';
+import { seed } from '../engine/support/check.ts';
+
+fc.configureGlobal({ seed });
+
+const samples = 2048;
+const kl = fc.oneof(
+  fc.double({ min: 0, max: 10, noNaN: true }),
+  fc.constantFrom(0, 1e-12, 1e6, Number.POSITIVE_INFINITY, Number.NaN),
+);
+const target = fc.double({ min: 1e-4, max: 1, noNaN: true });
+
+describe('nextCoefficient', () => {
+  it('fixed stays, whatever the KL', () => {
+    for (const k of [0, 0.01, 5, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(nextCoefficient({ kind: 'fixed' }, 0.3, k, samples)).toBe(0.3);
+  });
+
+  it("adaptive is the paper's: double above 1.5 times the target, halve below target / 1.5", () => {
+    const rule: CoefficientRule = { kind: 'adaptive', target: 0.02 };
+    const next = (k: number): number => nextCoefficient(rule, 1, k, samples);
+    expect(next(0.0301)).toBe(2);
+    expect(next(0.03)).toBe(1);
+    expect(next(0.02)).toBe(1);
+    expect(next(0.02 / 1.5 + 1e-9)).toBe(1);
+    expect(next(0.0133)).toBe(0.5);
+    expect(next(0)).toBe(0.5);
+    // How many samples there were does not matter.
+    expect(nextCoefficient(rule, 1, 1, 1)).toBe(2);
+  });
+
+  it('horizon goes in proportion to the error, at most 20 % of n/horizon', () => {
+    const rule: CoefficientRule = { kind: 'horizon', target: 0.1, horizon: 10_000 };
+    const next = (k: number): number => nextCoefficient(rule, 1, k, 1000);
+    expect(next(0.1)).toBe(1);
+    expect(next(0.11)).toBeCloseTo(1 + 0.1 * 0.1, 12);
+    expect(next(0.095)).toBeCloseTo(1 - 0.05 * 0.1, 12);
+    expect(next(5)).toBeCloseTo(1.02, 12);
+    expect(next(0)).toBeCloseTo(0.98, 12);
+  });
+
+  it('never leaves its bounds, never is NaN, and never goes against the KL', () => {
+    const rule = fc.oneof(
+      target.map((t): CoefficientRule => ({ kind: 'adaptive', target: t })),
+      fc
+        .tuple(target, fc.integer({ min: 100, max: 100_000 }))
+        .map(([t, horizon]): CoefficientRule => ({ kind: 'horizon', target: t, horizon })),
+    );
+    fc.assert(
+      fc.property(rule, fc.array(kl, { minLength: 1, maxLength: 200 }), (r, course) => {
+        let coefficient = 0.2;
+        for (const k of course) {
+          const next = nextCoefficient(r, coefficient, k, samples, { max: 7 });
+          expect(next).toBeGreaterThanOrEqual(COEFFICIENT_MIN);
+          expect(next).toBeLessThanOrEqual(7);
+          if (r.kind !== 'fixed' && k > r.target) expect(next).toBeGreaterThanOrEqual(coefficient);
+          if (r.kind !== 'fixed' && k < r.target) expect(next).toBeLessThanOrEqual(coefficient);
+          coefficient = next;
+        }
+      }),
+    );
+  });
+
+  it('is capped: RLlib without a cap has gone to infinity', () => {
+    let coefficient = 1;
+    for (let i = 0; i < 2000; i++)
+      coefficient = nextCoefficient({ kind: 'adaptive', target: 0.01 }, coefficient, 1, samples);
+    expect(coefficient).toBe(COEFFICIENT_MAX);
+    for (let i = 0; i < 2000; i++)
+      coefficient = nextCoefficient({ kind: 'adaptive', target: 0.01 }, coefficient, 0, samples);
+    expect(coefficient).toBe(COEFFICIENT_MIN);
+    // And it comes back: it did not vanish for good.
+    for (let i = 0; i < 40; i++)
+      coefficient = nextCoefficient({ kind: 'adaptive', target: 0.01 }, coefficient, 1, samples);
+    expect(coefficient).toBe(COEFFICIENT_MAX);
+  });
+
+  // Open: an infinite KL is as far above the target as there is, and leaves the weight as it was.
+  it.fails('raises the weight after an infinite KL', () => {
+    expect(
+      nextCoefficient({ kind: 'adaptive', target: 0.01 }, 1, Number.POSITIVE_INFINITY, samples),
+    ).toBeGreaterThan(1);
+  });
+
+  // Open: with n of more than 5 horizons one update with a small KL takes the weight to its minimum, 1e-6.
+  it.fails('horizon: a rollout longer than the horizon does not wipe the weight out', () => {
+    const rule: CoefficientRule = { kind: 'horizon', target: 0.1, horizon: 10_000 };
+    expect(nextCoefficient(rule, 1, 0, 65_536)).toBeGreaterThanOrEqual(0.5);
+  });
+});
+
+describe('nextRate', () => {
+  const rule = { target: 0.01, min: 1e-5, max: 1e-2 };
+
+  it('goes down beyond twice the target, up below half of it, else stays', () => {
+    expect(nextRate(rule, 3e-4, 0.0201)).toBeCloseTo(2e-4, 12);
+    expect(nextRate(rule, 3e-4, 0.02)).toBe(3e-4);
+    expect(nextRate(rule, 3e-4, 0.005)).toBe(3e-4);
+    expect(nextRate(rule, 3e-4, 0.0049)).toBeCloseTo(4.5e-4, 12);
+    expect(nextRate({ ...rule, factor: 2 }, 3e-4, 1)).toBeCloseTo(1.5e-4, 12);
+  });
+
+  it('goes down after a KL that is not finite', () => {
+    for (const k of [Number.NaN, Number.POSITIVE_INFINITY])
+      expect(nextRate(rule, 3e-4, k)).toBeLessThan(3e-4);
+  });
+
+  it('stays within its bounds from a start within them', () => {
+    fc.assert(
+      fc.property(fc.array(kl, { minLength: 1, maxLength: 100 }), target, (course, t) => {
+        let rate = 3e-4;
+        for (const k of course) {
+          rate = nextRate({ ...rule, target: t }, rate, k);
+          expect(rate).toBeGreaterThanOrEqual(rule.min);
+          expect(rate).toBeLessThanOrEqual(rule.max);
+        }
+      }),
+    );
+  });
+
+  // Open: a start outside stays there while the KL is within its band.
+  it.fails('brings a start outside of its bounds inside', () => {
+    expect(nextRate(rule, 0.1, 0.01)).toBe(rule.max);
+    expect(nextRate(rule, 1e-7, 0.01)).toBe(rule.min);
+  });
+});

@@ -1,0 +1,104 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  cleanLeftovers,
+  removeDirectory,
+  writeDirectoryAtomic,
+  writeFileAtomic,
+} from '../../src/runs/atomic.ts';
+import { RunError } from '../../src/runs/schema.ts';
+import { temporaryRoot } from './support/temporary.ts';
+
+const root = temporaryRoot('atomic');
+let number = 0;
+let dir: string;
+beforeEach(() => {
+  dir = join(root, String(++number));
+  mkdirSync(dir);
+});
+
+describe('a file', () => {
+  it('appears with its content, replaces another, and leaves nothing beside it', () => {
+    const path = join(dir, 'file');
+    for (const durable of [true, false]) {
+      writeFileAtomic(path, 'one', durable);
+      writeFileAtomic(path, Uint8Array.of(50, 51), durable);
+      expect(readFileSync(path, 'utf8')).toBe('23');
+    }
+    expect(readdirSync(dir)).toEqual(['file']);
+  });
+
+  it('that cannot be written leaves the old one and nothing beside it', () => {
+    mkdirSync(join(dir, 'taken'));
+    writeFileSync(join(dir, 'taken', 'x'), '');
+    expect(() => writeFileAtomic(join(dir, 'taken'), 'x')).toThrow(RunError);
+    expect(readdirSync(dir)).toEqual(['taken']);
+    expect(() => writeFileAtomic(join(dir, 'no', 'file'), 'x')).toThrow(
+      /^cannot write .*no\/file: it does not exist: check the path \(ENOENT\)$/,
+    );
+    expect(() => writeFileAtomic(join(dir, 'taken', 'x', 'y'), 'x')).toThrow(/is a file, not a directory/);
+    expect(() => writeFileAtomic(join(dir, 'n'.repeat(300)), 'x')).toThrow(/the name is too long/);
+  });
+});
+
+describe('a directory', () => {
+  const fill = (text: string) => async (temporary: string) => writeFileSync(join(temporary, 'file'), text);
+
+  it('appears with its content and replaces another', async () => {
+    const path = join(dir, '100');
+    await writeDirectoryAtomic(path, async temporary => {
+      writeFileSync(join(temporary, 'file'), 'one');
+      expect(existsSync(path)).toBe(false);
+    });
+    expect(readFileSync(join(path, 'file'), 'utf8')).toBe('one');
+    await writeDirectoryAtomic(path, fill('two'));
+    expect(readFileSync(join(path, 'file'), 'utf8')).toBe('two');
+    expect(readdirSync(dir)).toEqual(['100']);
+  });
+
+  it('that fails half way leaves the old one and nothing beside it', async () => {
+    const path = join(dir, '100');
+    await writeDirectoryAtomic(path, fill('one'));
+    const failing = writeDirectoryAtomic(path, async temporary => {
+      writeFileSync(join(temporary, 'file'), 'half');
+      throw new Error('out\nof luck');
+    });
+    await expect(failing).rejects.toThrow(/^cannot write .*100: out of luck$/);
+    expect(readFileSync(join(path, 'file'), 'utf8')).toBe('one');
+    expect(readdirSync(dir)).toEqual(['100']);
+  });
+
+  it('is deleted as a whole', async () => {
+    const path = join(dir, '100');
+    await writeDirectoryAtomic(path, fill('one'));
+    removeDirectory(path);
+    expect(readdirSync(dir)).toEqual([]);
+    expect(() => removeDirectory(path)).toThrow(RunError);
+  });
+});
+
+describe('leftovers of a kill', () => {
+  it('are deleted, and nothing else', () => {
+    mkdirSync(join(dir, '.keel-tmp-100-abc'));
+    writeFileSync(join(dir, '.keel-tmp-100-abc', 'half'), '');
+    writeFileSync(join(dir, '.keel-tmp-manifest.json-abc'), '');
+    writeFileSync(join(dir, '.other'), '');
+    writeFileSync(join(dir, 'manifest.json'), '');
+    cleanLeftovers(dir);
+    expect(readdirSync(dir).sort()).toEqual(['.other', 'manifest.json']);
+    cleanLeftovers(join(dir, 'not-there'));
+  });
+
+  it('come back if they were only set aside', () => {
+    mkdirSync(join(dir, '.keel-tmp-aside-100'));
+    writeFileSync(join(dir, '.keel-tmp-aside-100', 'file'), 'old');
+    cleanLeftovers(dir);
+    expect(readFileSync(join(dir, '100', 'file'), 'utf8')).toBe('old');
+    mkdirSync(join(dir, '.keel-tmp-aside-100'));
+    writeFileSync(join(dir, '.keel-tmp-aside-100', 'file'), 'older');
+    cleanLeftovers(dir);
+    expect(readFileSync(join(dir, '100', 'file'), 'utf8')).toBe('old');
+    expect(readdirSync(dir)).toEqual(['100']);
+  });
+});
