@@ -20,6 +20,7 @@ export function grad(
   options: { unused?: 'error' | 'zero' } = {},
 ): Tensor[] {
   const losses = Array.isArray(loss) ? (loss as readonly Tensor[]) : [loss as Tensor];
+  if (!Array.isArray(wrt)) fail('grad: wrt is not a list: give the tensors to derive by as [x]');
   if (losses.length === 0) fail('grad: no loss was given: give at least one');
   for (const t of losses) {
     if (t.dtype !== 'float32' || sizeOf(t.shape) !== 1) {

@@ -211,6 +211,9 @@ export class Graph {
 
 /** Adds a node for `op` to the innermost graph of its operands and returns its outputs. */
 export function apply<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A): readonly Tensor[] {
+  inputs.forEach((input, i) => {
+    requireTensor(op.name, input, i);
+  });
   let graph = inputs[0].node.graph;
   for (const { node } of inputs) if (node.graph.depth > graph.depth) graph = node.graph;
   for (const { node } of inputs) {
@@ -225,6 +228,14 @@ export function apply1<A>(op: Operator<A>, inputs: readonly Tensor[], attrs: A):
   return apply(op, inputs, attrs)[0];
 }
 
+/** Refuses what an untyped caller may give in place of a tensor. */
+export function requireTensor(what: string, value: unknown, position = 0): asserts value is Tensor {
+  if (typeof value === 'object' && value !== null && 'node' in value && 'shape' in value) return;
+  fail(
+    `${what}: operand ${position + 1} is ${Array.isArray(value) ? 'an array' : String(value)}: give a tensor, or make one with graph.constant`,
+  );
+}
+
 /** Whether a 64-bit integer came through float64 unchanged. */
 function isExact(values: number | ArrayLike<number | bigint>, i: number, value: number): boolean {
   if (typeof values === 'number') return true;
@@ -234,6 +245,9 @@ function isExact(values: number | ArrayLike<number | bigint>, i: number, value: 
 
 /** Operands as tensors: numbers become scalar constants of the dtype of the tensors beside them. */
 export function toTensors(what: string, ...operands: Operand[]): Tensor[] {
+  operands.forEach((operand, i) => {
+    if (typeof operand !== 'number') requireTensor(what, operand, i);
+  });
   const tensor = operands.find((operand): operand is Tensor => typeof operand !== 'number');
   if (!tensor) fail(`${what}: all operands are numbers: at least one must be a tensor`);
   return operands.map(operand => {

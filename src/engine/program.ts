@@ -82,6 +82,8 @@ function makeProgram(
     bodyNodeCounts: about.bodyNodeCounts,
 
     run<O extends Arrays>(feeds: Readonly<Arrays>, into?: Partial<O>): O {
+      if (typeof feeds !== 'object' || feeds === null)
+        fail(`run: feeds are ${String(feeds)}: give an object of typed arrays by name`);
       if (!open) fail('run: this program was disposed of: compile the graph again');
       for (const input of inputs) feedTensors[input.name] = input.bind(feeds[input.name], session);
       for (const name in feeds) {
@@ -128,16 +130,21 @@ class Binding implements Port {
   }
 
   tensorOf(what: string, array: TypedArray, session: OrtSession): OrtTensor {
-    if (array === this.#array && this.#tensor) return this.#tensor;
+    if (array === this.#array && this.#tensor && array.length === this.#size) return this.#tensor;
     const { array: wanted } = dtypes[this.dtype];
     if (!(array instanceof wanted)) {
       fail(
         `${what} '${this.name}' is ${typeName(array)}: ${this.dtype} ${showShape(this.shape)} takes a ${wanted.name}`,
       );
     }
+    if (array.buffer instanceof SharedArrayBuffer) {
+      fail(
+        `${what} '${this.name}' is in shared memory, which ONNX Runtime does not read: give a copy, array.slice()`,
+      );
+    }
     if (array.length !== this.#size) {
       fail(
-        `${what} '${this.name}' has ${array.length} values, but its shape ${showShape(this.shape)} holds ${this.#size}`,
+        `${what} '${this.name}' has ${array.length} values, but its shape ${showShape(this.shape)} holds ${this.#size}: give as many`,
       );
     }
     this.#array = array;
@@ -256,7 +263,7 @@ function typeName(value: unknown): string {
   return value instanceof Object ? value.constructor.name : typeof value;
 }
 
-export function firstLine(error: unknown): string {
+function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.split('\n')[0].trim();
 }

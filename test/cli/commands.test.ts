@@ -12,7 +12,7 @@ const idOf = (dir: string): string => readdirSync(dir)[0]!;
 
 beforeAll(async () => {
   trained = await keel(['train', 'cartpole', ...tiny(runs)]);
-});
+}, 60_000);
 
 const jsonLines = (text: string) =>
   text

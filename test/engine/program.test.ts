@@ -417,13 +417,13 @@ describe('run refuses, in one line with the remedy,', () => {
       'too few values',
       { observation: new Float32Array(5), steps },
       undefined,
-      "feed 'observation' has 5 values, but its shape (2, 3) holds 6",
+      "feed 'observation' has 5 values, but its shape (2, 3) holds 6: give as many",
     ],
     [
       'too many values',
       { observation, steps: new Int32Array(4) },
       undefined,
-      "feed 'steps' has 4 values, but its shape (3) holds 3",
+      "feed 'steps' has 4 values, but its shape (3) holds 3: give as many",
     ],
     [
       'an unknown output',
@@ -441,7 +441,7 @@ describe('run refuses, in one line with the remedy,', () => {
       'an output of another length',
       { observation, steps },
       { y: new Float32Array(7) },
-      "output 'y' has 7 values, but its shape (2, 3) holds 6",
+      "output 'y' has 7 values, but its shape (2, 3) holds 6: give as many",
     ],
   ];
   it.each(refusals)('%s', async (_, feeds, into, message) => {

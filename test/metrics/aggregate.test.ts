@@ -8,6 +8,7 @@ import {
   weightedMean,
 } from '../../src/metrics/aggregate.ts';
 import { RunError } from '../../src/metrics/errors.ts';
+import { encodeJson } from '../../src/runs/json.ts';
 
 const finite = fc.double({ noNaN: true, min: -1e6, max: 1e6 });
 
@@ -101,7 +102,7 @@ describe('RunningStats', () => {
     fc.assert(
       fc.property(fc.array(finite), fc.array(finite), (a, b) => {
         const stats = new RunningStats().addAll(a);
-        const restored = RunningStats.fromState(JSON.parse(JSON.stringify(stats.state())));
+        const restored = RunningStats.fromState(JSON.parse(encodeJson(stats.state(), 'state')));
         expect(restored.addAll(b).state()).toEqual(stats.addAll(b).state());
       }),
     );

@@ -82,8 +82,9 @@ derive(elementwise.divOp, ({ inputs: [a, b], outputs: [y] }, g) => {
 derive(elementwise.powOp, ({ inputs: [a, b], outputs: [y] }, g) => {
   // Where the base is not positive, the derivative by the exponent is taken as 0: log would make it NaN.
   const logA = log(where(greater(a, 0), a, 1));
-  // x⁰ is 1 everywhere, also at 0.
-  const byA = where(equal(b, 0), 0, mul(b, pow(a, sub(b, 1))));
+  // x⁰ is 1 everywhere, also at 0, where 0·0⁻¹ would be NaN.
+  const base = where(and(equal(a, 0), equal(b, 0)), 1, a);
+  const byA = mul(b, pow(base, sub(b, 1)));
   return [sumTo(mul(g, byA), a.shape), sumTo(mul(g, mul(y, logA)), b.shape)];
 });
 derive(elementwise.minOp, ({ inputs: [a, b] }, g) => choose(lessEqual(a, b), g, a, b));

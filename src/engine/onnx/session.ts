@@ -24,7 +24,7 @@ export interface OrtSession {
 /** Loads a model into a new session; an absent device is an error that says how to get it. */
 export async function openSession(
   model: Uint8Array,
-  options: { device: string; threads: number; optimisedModelPath?: string; profilePath?: string },
+  options: { device: string; threads: number },
 ): Promise<OrtSession> {
   const { env, Tensor, binding, initOrt } = await loadRuntime();
   // What goes wrong comes back as an error; ONNX Runtime would print it, too.
@@ -39,8 +39,6 @@ export async function openSession(
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 4,
-      ...(options.optimisedModelPath ? { optimizedModelFilePath: options.optimisedModelPath } : {}),
-      ...(options.profilePath ? { enableProfiling: true, profileFilePrefix: options.profilePath } : {}),
     });
   } catch (error) {
     const reason = reasonOf(error);
@@ -53,10 +51,7 @@ export async function openSession(
     inputNames: session.inputMetadata.map(({ name }) => name),
     tensor: (dtype, data, shape) => new Tensor(dtype, data as Float32Array, shape) as unknown as OrtTensor,
     run: (feeds, fetches) => session.run(feeds as never, fetches as never, {}) as never,
-    dispose: () => {
-      if (options.profilePath) session.endProfiling();
-      session.dispose();
-    },
+    dispose: () => session.dispose(),
   };
 }
 

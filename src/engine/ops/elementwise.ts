@@ -13,6 +13,7 @@ import {
   type Dense,
   type Operand,
   type Operator,
+  requireTensor,
   sameType,
   type Tensor,
   toTensors,
@@ -116,11 +117,13 @@ export const stopGradientOp: Operator<NoAttrs> = {
 };
 
 function unary(op: Operator<NoAttrs>, x: Tensor): Tensor {
+  requireTensor(op.name, x);
   if (isExpand(x)) return expand(unary(op, x.node.inputs[0]), x.shape);
   return apply1(op, [x], none);
 }
 
 export function neg(x: Tensor): Tensor {
+  requireTensor('neg', x);
   const scaled = asScaled(x);
   return scaled ? mul(scaled.tensor, -scaled.factor) : unary(negOp, x);
 }
@@ -260,6 +263,11 @@ export function sub(a: Operand, b: Operand): Tensor {
 function isNormal(value: number): boolean {
   const size = Math.abs(value);
   return size >= 1.1754943508222875e-38 && size <= 3.4028234663852886e38;
+}
+
+/** Whether a factor can wait until after a product without changing where that overflows or vanishes. */
+function isModerate(factor: number): boolean {
+  return Math.abs(factor) > 1e-3 && Math.abs(factor) < 1e3;
 }
 
 /** Whether two factors may become one: where their product overflows or vanishes, one after the other may not. */

@@ -80,6 +80,7 @@ export function loop<C extends Tensors, S extends Tensors = Record<string, never
     (iteration, values) => {
       const carry = Object.fromEntries(names.map((name, i) => [name, values[i]])) as C;
       const result = options.body({ iteration, carry });
+      if (!result?.carry) fail('loop: the body returns no carry: return { carry: … } with the next values');
       scanNames = Object.keys(result.scan ?? {});
       const scans = scanNames.map(
         name => asScaled(result.scan![name]) ?? { tensor: result.scan![name], factor: 1 },

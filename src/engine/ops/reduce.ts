@@ -10,7 +10,7 @@ import {
   sizeOf,
   stridesOf,
 } from '../shape.ts';
-import { asScaled, expand, max, mul, mulOp, neg, requireFloat } from './elementwise.ts';
+import { add, asScaled, expand, mul, mulOp, neg, relu, requireFloat } from './elementwise.ts';
 import { around, expandSource } from './shape.ts';
 
 export interface ReduceAttrs {
@@ -72,7 +72,8 @@ function sumOf(values: Float64Array): number {
 function reduce(op: Operator<ReduceAttrs>, x: Tensor, options: ReduceOptions): Tensor {
   const axes = normaliseAxes(op.name, options.axes, x.shape.length);
   // ONNX reads no axes as all axes.
-  if (axes.length === 0) return op === sumSquaresOp ? mul(x, x) : op === l2NormOp ? max(x, neg(x)) : x;
+  if (axes.length === 0)
+    return op === sumSquaresOp ? mul(x, x) : op === l2NormOp ? add(relu(x), relu(neg(x))) : x;
   return apply1(op, [x], { axes, keepDims: options.keepDims ?? false });
 }
 

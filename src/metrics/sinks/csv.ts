@@ -15,6 +15,7 @@ import type { Sink } from './sink.ts';
 export function csvSink(path: string): Sink {
   let file: AppendFile | undefined = new AppendFile(path, endOfLastLine);
   let columns = file.size === 0 ? [] : headerOf(path);
+  let known = new Set(columns);
   const open = (): AppendFile => (file ??= new AppendFile(path, endOfLastLine));
 
   /** Rewrites the file under a header with these columns added. */
@@ -43,6 +44,7 @@ export function csvSink(path: string): Sink {
       open().append(`${wider.map(quote).join(',')}\n`);
     }
     columns = wider;
+    known = new Set(wider);
   }
 
   let closed = false;
@@ -50,7 +52,7 @@ export function csvSink(path: string): Sink {
     write(row) {
       if (!closed) {
         const added = Object.keys(row)
-          .filter(key => !columns.includes(key))
+          .filter(key => !known.has(key))
           .sort(compareMetricIds);
         if (added.length > 0) grow(added);
         open();

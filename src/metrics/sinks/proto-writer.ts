@@ -1,9 +1,11 @@
+const encoder = new TextEncoder();
+
 /**
  * As much of the protocol-buffer wire format as an event file needs
  * (https://protobuf.dev/programming-guides/encoding/). Grows one buffer: a row has fifty small messages.
  */
 export class ProtoWriter {
-  #bytes = new Uint8Array(256);
+  #bytes = new Uint8Array(64);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
 
@@ -31,7 +33,7 @@ export class ProtoWriter {
   }
 
   text(field: number, value: string): this {
-    return this.bytes(field, new TextEncoder().encode(value));
+    return this.bytes(field, encoder.encode(value));
   }
 
   message(field: number, value: ProtoWriter): this {

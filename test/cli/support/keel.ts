@@ -20,6 +20,12 @@ export const root = fileURLToPath(new URL('../../../', import.meta.url));
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 
+/** What a test that timed out leaves behind must not go on. */
+const alive = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
 let builtMain: string | undefined;
 
 /**
@@ -82,6 +88,8 @@ export function startKeel(args: readonly string[], { cwd = root, env = {} }: Kee
     env: { ...clean, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  alive.add(child);
+  child.on('exit', () => alive.delete(child));
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]!.setEncoding('utf8').on('data', (text: string) => {
