@@ -41,6 +41,7 @@ export function checkpointDir(runDir: string, step: number): string {
 /** Our event files: a new number each time they are made again, so that a TensorBoard that is watching notices. */
 export const tensorboardPattern = /^events\.out\.tfevents\.(\d{10,})\.keel$/;
 
+/** The name of an event file that is made at this time. */
 export function tensorboardName(unixS: number): string {
   return `events.out.tfevents.${String(Math.floor(unixS)).padStart(10, '0')}.keel`;
 }
@@ -54,6 +55,7 @@ export function isRunId(id: string): boolean {
   return idPattern.test(id) && !id.endsWith('.') && !reservedOnWindows.test(id);
 }
 
+/** The id, if a run may be called so. */
 export function requireRunId(id: string): string {
   if (isRunId(id)) return id;
   return fail(

@@ -13,6 +13,7 @@ export interface ProcessIdentity {
   readonly host: string;
 }
 
+/** What is asked of the system; tests answer for systems they do not run on. */
 export interface System {
   readonly platform: NodeJS.Platform;
   readonly host: string;
@@ -24,6 +25,7 @@ export interface System {
   probe(pid: number): void;
 }
 
+/** The system that this process runs on. */
 export const thisSystem: System = {
   platform: process.platform,
   host: hostname(),

@@ -33,6 +33,7 @@ import { openProjections, type ProjectionOptions, rebuildProjections } from './p
 import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
 import { createLockedRun, openRun, type Place } from './store.ts';
 
+/** How a run is written. */
 export interface WriterOptions extends ProjectionOptions {
   /** How many of the newest checkpoints stay, besides the best and those to keep. Default 2. */
   readonly keepLast?: number | undefined;
@@ -42,6 +43,7 @@ export interface WriterOptions extends ProjectionOptions {
   readonly now?: (() => number) | undefined;
 }
 
+/** How a run is taken up again. */
 export interface ResumeOptions extends WriterOptions {
   /** Which checkpoint to go on from. Default `last`. */
   readonly from?: 'last' | 'best' | number | undefined;
@@ -53,6 +55,7 @@ export interface ResumeOptions extends WriterOptions {
   readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment'> | undefined;
 }
 
+/** Writes one run: `RunWriter.create` for a new one, `RunWriter.resume` for one that ended. */
 export class RunWriter {
   readonly id: string;
   readonly dir: string;
@@ -158,6 +161,7 @@ export class RunWriter {
     }
   }
 
+  /** As it is on the disk. */
   get manifest(): Manifest {
     return this.#manifest;
   }

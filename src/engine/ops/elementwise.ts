@@ -292,7 +292,7 @@ export function mul(a: Operand, b: Operand): Tensor {
     } else if (factor === undefined) {
       // Two factors become one, and a sign travels on to where it may meet another.
       const scaledY = asScaled(y);
-      if (scaledX && scaledY)
+      if (scaledX && scaledY && isModerate(scaledX.factor) && isModerate(scaledY.factor))
         return mul(mul(scaledX.tensor, scaledY.tensor), scaledX.factor * scaledY.factor);
       if (scaledX?.factor === -1) return neg(mul(scaledX.tensor, y));
       if (scaledY?.factor === -1) return neg(mul(x, scaledY.tensor));

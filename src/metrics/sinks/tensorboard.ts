@@ -12,6 +12,7 @@ import { maskedCrc32c } from './crc32c.ts';
 import { ProtoWriter } from './proto-writer.ts';
 import type { Sink } from './sink.ts';
 
+/** What an event file says before its first row. */
 export interface TensorboardOptions {
   /** Seconds since 1970: the time of the file's first events, and of rows without `time/unix_s`. */
   readonly startedUnixS: number;
