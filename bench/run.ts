@@ -1,6 +1,8 @@
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   engine: () => import('./engine.ts'),
+  learning: () => import('./learning.ts'),
+  ppo: () => import('./ppo.ts'),
 };
 
 const name = process.argv[2] ?? '';

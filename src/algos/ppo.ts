@@ -174,10 +174,14 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   const klLimit = scalar('klLimit');
   const penalised = config.klCoef > 0 || config.klCoefRule !== 'fixed';
   const klCoef = penalised ? scalar('klCoef') : undefined;
-  const learningRate =
-    config.criticLearningRate === null
-      ? actorRate
-      : ratesByGroup(layout, { actor: actorRate, critic: scalar('criticRate') });
+  const criticRate = config.criticLearningRate === null ? actorRate : scalar('criticRate');
+  const guardBound = config.guard === null ? undefined : scalar('guard');
+  /** The rate of each parameter; the actor's is 0 while `policyMoves` is false. */
+  const ratesWhile = (policyMoves: Tensor | undefined): Tensor => {
+    if (!policyMoves && criticRate === actorRate) return actorRate;
+    const actor = policyMoves ? mul(actorRate, cast(policyMoves, 'float32')) : actorRate;
+    return ratesByGroup(layout, { actor, critic: criticRate });
+  };
 
   // ---- what depends on the data alone, for all minibatches at once
   const columns = { ...data, ...(hasReference ? { refParams: referenceParams(g, model, data.obs) } : {}) };
@@ -235,7 +239,9 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const next = adam(carry, {
         gradient,
         gradientScale: scale,
-        learningRate,
+        // Beyond the guard's bound the policy waits for the guard, and only the value function goes on learning: every
+        // further step would be taken back, and from further away in a worse direction.
+        learningRate: ratesWhile(guardBound && lessEqual(kl, guardBound)),
         corrections: correctionsAt(corrections, iteration),
         apply,
       });
@@ -417,6 +423,7 @@ export function learn(
     clipRange: one(knobs.clipRange),
     klCoef: one(knobs.klCoef),
     klLimit: one(knobs.klLimit),
+    guard: one(knobs.guard),
   };
   // Which inputs there are depends on the config.
   const feeds = Object.fromEntries(program.inputs.map(({ name }) => [name, given[name]!]));

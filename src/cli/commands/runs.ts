@@ -123,7 +123,7 @@ function show({ print, paint }: Context, reference: string, { runDir, json }: Ru
   }
   const { manifest } = run;
   const { environment, config, startedAt, endedAt, resumes, reason, seed, versions } = manifest;
-  const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(12), 'dim')}${text}`);
+  const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(25), 'dim')}${text}`);
   print(`${paint(run.id, 'bold')}  ${paint(run.status, statusColours[run.status] ?? 'dim')}`);
   if (reason !== null) line('reason', reason);
   const options = Object.entries(environment.options).map(([key, value]) => `${key} ${value}`);

@@ -1,0 +1,84 @@
+/**
+ * Does it learn, and does the bound hold: four classic tasks with their presets, five seeds each; then the same with the
+ * learning rate 30 times too high, with the guard and without.
+ */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { createPpoTrainer, evaluatePolicy, resolveConfig } from '../src/algos/index.ts';
+import { makeVectorEnv } from '../src/envs/index.ts';
+import { machine, report, round } from './measure.ts';
+
+const tasks = [
+  { env: 'CartPole-v1', target: 475, healthy: 500 },
+  { env: 'Pendulum-v1', target: -200, healthy: -180 },
+  { env: 'Acrobot-v1', target: -90, healthy: -78 },
+  { env: 'MountainCarContinuous-v0', target: 85, healthy: 93 },
+] as const;
+const seeds = [0, 1, 2, 3, 4];
+const EPISODES = 100;
+
+export async function run(): Promise<void> {
+  report({ bench: 'learning', ...machine(), episodes: EPISODES });
+  for (const task of tasks) await learn(task.env, task.target, {});
+  for (const task of tasks.slice(0, 2)) {
+    const { learningRate } = preset(task.env) as { learningRate: number };
+    await learn(task.env, undefined, { learningRate: learningRate * 30 });
+    await learn(task.env, undefined, { learningRate: learningRate * 30, guard: null });
+  }
+}
+
+function preset(env: string): Record<string, unknown> {
+  const path = new URL(`../configs/${env.toLowerCase()}.yaml`, import.meta.url);
+  return parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+}
+
+async function learn(
+  env: string,
+  target: number | undefined,
+  changes: Record<string, unknown>,
+): Promise<void> {
+  const config = resolveConfig(preset(env), changes);
+  const returns: number[] = [];
+  let [largestKl, largestRaw, rows, seconds, backtracked] = [0, 0, 0, 0, 0];
+  for (const seed of seeds) {
+    const envs = await makeVectorEnv(env, { envCount: config.envs });
+    const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: config.steps });
+    const start = performance.now();
+    await trainer.start();
+    while (trainer.counters.envSteps < config.steps) {
+      const { row } = await trainer.iterate();
+      rows++;
+      largestKl = Math.max(largestKl, row['kl/step']);
+      largestRaw = Math.max(largestRaw, row['kl/step_raw']);
+      if (row['guard/backtracks'] > 0) backtracked++;
+    }
+    seconds += (performance.now() - start) / 1000;
+    const { model, params, observationNormaliser: normaliser } = trainer;
+    const { mean } = await evaluatePolicy({
+      env,
+      model,
+      params,
+      normaliser,
+      episodes: EPISODES,
+      seed: 10_000 + seed,
+    });
+    returns.push(mean);
+    trainer.dispose();
+    await envs.close();
+  }
+  report({
+    env,
+    steps: config.steps,
+    ...changes,
+    guard: config.guard,
+    returns: returns.map(r => round(r, 1)),
+    mean: round(returns.reduce((a, b) => a + b, 0) / returns.length, 1),
+    worst: round(Math.min(...returns), 1),
+    ...(target === undefined ? {} : { target, reached: returns.every(r => r >= target) }),
+    largest_kl_step: Number(largestKl.toPrecision(4)),
+    largest_kl_before_guard: Number(largestRaw.toPrecision(4)),
+    updates: rows,
+    updates_guarded: backtracked,
+    seconds_per_seed: round(seconds / seeds.length, 1),
+  });
+}

@@ -1,0 +1,29 @@
+/** Training: PPO, its config, whole runs, evaluation and export. */
+export { type ActorCritic, actorCritic } from './actor-critic.ts';
+export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.ts';
+export { policyGraph } from './export.ts';
+export {
+  createPpoTrainer,
+  type PpoSnapshot,
+  type PpoTrainer,
+  TrainError,
+  type TrainEvent,
+} from './ppo-trainer.ts';
+export {
+  openTrained,
+  type ResumeRunOptions,
+  resume,
+  type TrainHooks,
+  type TrainOptions,
+  type TrainProgress,
+  type TrainResult,
+  train,
+} from './train.ts';
+export {
+  ConfigError,
+  configJsonSchema,
+  describeConfig,
+  resolveConfig,
+  type TrainConfig,
+  type TrainSettings,
+} from './train-config.ts';
