@@ -4,6 +4,7 @@ import { makeVectorEnv, type OptionValues } from '../envs/index.ts';
 import { Rng } from '../random/index.ts';
 import type { ObservationNormaliser } from '../rollout/normalise.ts';
 import type { ActorCritic } from './actor-critic.ts';
+import { TrainError } from './ppo-trainer.ts';
 
 export interface EvaluateOptions {
   env: string;
@@ -23,6 +24,9 @@ export interface Evaluation {
   readonly mean: number;
   readonly std: number;
 }
+
+/** An environment may never end by itself and have no limit. */
+const MAX_STEPS = 2_000_000;
 
 /** Plays whole episodes; the first ones of each environment count, so that short episodes are not favoured. */
 export async function evaluatePolicy(options: EvaluateOptions): Promise<Evaluation> {
@@ -46,7 +50,12 @@ export async function evaluatePolicy(options: EvaluateOptions): Promise<Evaluati
   const lengths: number[] = [];
   try {
     await envs.reset({ seed });
-    while (left.some(n => n > 0)) {
+    for (let step = 0; left.some(n => n > 0); step++) {
+      if (step === MAX_STEPS) {
+        throw new TrainError(
+          `${options.env}: episodes have not ended after ${MAX_STEPS} steps: give the environment a maxEpisodeSteps`,
+        );
+      }
       if (normaliser) normaliser.apply(envs.observations, seen);
       else seen.set(envs.observations);
       const { policy } = program.run<{ policy: Float32Array }>({ params, observations: seen });

@@ -197,7 +197,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       const collectedAt = performance.now();
 
       // ---- learn
-      const progress = (counters.envSteps + samples / 2) / totalSteps;
+      // In the middle of this update's share of the run, which ends with a whole rollout: neither 0 nor 1.
+      const progress = (counters.envSteps + samples / 2) / (Math.ceil(totalSteps / samples) * samples);
       const knobs = knobsAt(config, counters, progress);
       fillOrder(order, samples, config.epochs, rngs.order);
       const { state: learnt, stats } = learn(programs, batch, state, order, knobs, reference);

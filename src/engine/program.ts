@@ -40,7 +40,7 @@ export interface Program {
    * Runs the program, blocking this thread. Feeds are read in place. Arrays in `into` receive the outputs of their
    * names and are returned; other outputs come in fresh arrays.
    */
-  run<O extends Arrays = Arrays>(feeds: Readonly<Arrays>, into?: Partial<O>): O;
+  run<O extends Arrays = Arrays>(feeds: Readonly<Arrays>, into?: Partial<NoInfer<O>>): O;
   /** Frees the native memory. The program cannot run afterwards. */
   dispose(): void;
 }

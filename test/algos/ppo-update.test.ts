@@ -234,6 +234,23 @@ describe('learn', () => {
   });
 });
 
+describe('beyond the guard', () => {
+  it('the policy waits and the value function goes on', async () => {
+    for (const shape of [shapes.gaussian, shapes.composite]) {
+      const task = taskOf(shape, { learningRate: 2e-2, guard: 0.01, epochs: 3 });
+      const course = courseOf(task);
+      const beyond = course.minibatches.filter(seen => seen.kl > 0.01).length;
+      expect(beyond).toBeGreaterThan(1);
+      expectCourse(task, await update(task), course);
+    }
+  });
+
+  it('does not wait without a guard', async () => {
+    const task = taskOf(shapes.gaussian, { learningRate: 2e-2, guard: null, epochs: 3 });
+    expectCourse(task, await update(task), courseOf(task));
+  });
+});
+
 describe('early stop', () => {
   const settings: Settings = { learningRate: 1e-2, epochs: 4 };
   const task = taskOf(shapes.gaussian, settings);

@@ -34,6 +34,8 @@ export interface ReferenceKnobs {
   clipRange: number;
   klCoef: number;
   klLimit: number;
+  /** Beyond it the policy waits while the value function goes on; Infinity never. */
+  guard: number;
   stepsDone: number;
 }
 
@@ -424,9 +426,7 @@ export function learnReference(
     { epsilon: config.adamEpsilon },
     { m: start.m, v: start.v, t: knobs.stepsDone },
   );
-  const rates = optimiser.params.map((_, i) =>
-    i >= criticAt && config.criticLearningRate !== null ? knobs.criticRate : knobs.actorRate,
-  );
+  const criticRate = config.criticLearningRate === null ? knobs.actorRate : knobs.criticRate;
   const minibatches: Minibatch[] = [];
   let [stopped, klSum] = [false, 0];
   for (let i = 0; i < order.length && !stopped; i++) {
@@ -438,9 +438,10 @@ export function learnReference(
       break;
     }
     const scale = config.gradientClip === null ? 1 : Math.min(1, config.gradientClip / seen.gradNorm);
+    const actorRate = seen.kl > knobs.guard ? 0 : knobs.actorRate;
     optimiser.step(
       seen.gradient.map(g => g * scale),
-      rates,
+      optimiser.params.map((_, k) => (k >= criticAt ? criticRate : actorRate)),
     );
     klSum += seen.kl;
     if ((i + 1) % minibatchesPerEpoch === 0) {
