@@ -2,7 +2,7 @@
  * A policy and a value function for one task: two networks over the same observations, and the distribution that fits
  * the actions. All parameters are one flat vector: the actor's group first, then the critic's.
  */
-import { clip, concat, expand, split, type Tensor } from '../engine/index.ts';
+import { add, clip, concat, expand, split, stopGradient, sub, type Tensor } from '../engine/index.ts';
 import type { Distribution } from '../kl/index.ts';
 import {
   type Activation,
@@ -68,7 +68,9 @@ export function actorCritic(options: ActorCriticOptions): ActorCritic {
     policy(params, obs) {
       const pieces = split(actor.forward(params, obs), outputs, 1);
       if (logStds === 0) return concat(pieces, 1);
-      const logStd = clip(params['actor.logStd'], options.logStdMin, options.logStdMax);
+      // Within its bounds by value; the derivative passes everywhere, or one step too far would leave it there for good.
+      const raw = params['actor.logStd'];
+      const logStd = add(raw, stopGradient(sub(clip(raw, options.logStdMin, options.logStdMax), raw)));
       const spreads = split(
         logStd,
         heads.map(head => head.logStds).filter(n => n > 0),

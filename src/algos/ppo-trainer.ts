@@ -63,6 +63,8 @@ export interface TrainerCounters {
   adaptiveFactor: number;
   recoveryFactor: number;
   recoveries: number;
+  /** Minibatches in a row, up to now, that were not finite. */
+  skippedInARow: number;
   bestReturn: number | null;
 }
 
@@ -92,6 +94,35 @@ export interface PpoTrainer {
   adjust(changes: Partial<PpoConfig>): void;
   dispose(): void;
 }
+
+/** Keys that are read anew for each update; the others are part of the compiled programs. */
+const adjustable: readonly (keyof PpoConfig)[] = [
+  'gamma',
+  'gaeLambda',
+  'learningRate',
+  'criticLearningRate',
+  'learningRateSchedule',
+  'learningRateEnd',
+  'warmupShare',
+  'clipRange',
+  'clipRangeSchedule',
+  'clipRangeEnd',
+  'targetKl',
+  'targetKlFactor',
+  'klCoef',
+  'klCoefTarget',
+  'klCoefHorizon',
+  'klCoefMax',
+  'adaptiveRate',
+  'adaptiveRateTarget',
+  'adaptiveRateMin',
+  'adaptiveRateMax',
+  'guard',
+  'referenceEvery',
+  'referenceDecay',
+  'recoveryFactor',
+  'recoveries',
+];
 
 /** Compiles everything for one task. */
 export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoTrainer> {
@@ -145,6 +176,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     adaptiveFactor: 1,
     recoveryFactor: 1,
     recoveries: 0,
+    skippedInARow: 0,
     bestReturn: null,
   };
   const actBuffers = {
@@ -209,23 +241,21 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       const before = state;
       const after = failed ? before : learnt;
       const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
+      holdLogStd(model, params, config);
       state = { ...after, params };
       const guardedAt = performance.now();
       counters.iteration++;
       counters.envSteps += samples;
-      counters.gradientSteps += stats.minibatches;
+      counters.gradientSteps += failed ? 0 : stats.taken;
+      counters.skippedInARow = failed ? 0 : stats.streak;
       if (failed) restoreRates(counters, config, knobs, events);
       else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
       if (stats.stopped === 'kl') {
         const last = stats.minibatches - 1;
+        const kl =
+          config.targetKlPer === 'epoch' ? meanOf(stats.kls.subarray(-minibatches)) : stats.kls[last];
         const epoch = Math.floor(last / minibatches);
-        events.push({
-          type: 'early-stop',
-          kl: stats.lastKl,
-          limit: knobs.klLimit,
-          epoch,
-          minibatch: last % minibatches,
-        });
+        events.push({ type: 'early-stop', kl, limit: knobs.klLimit, epoch, minibatch: last % minibatches });
       }
       if (seen.backtracks > 0) {
         const { klRaw: klBefore, kl: klAfter, backtracks, scale } = seen;
@@ -233,7 +263,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       }
       const refKl = stats.klRef;
       reference = nextReference(config, counters, reference, state.params, refKl, events);
-      control(config, counters, seen.kl, samples, events);
+      // What the update wanted, not what the guard left of it; a restored one says nothing.
+      if (!failed) control(config, counters, seen.klRaw, samples, events);
 
       const row = rowOf({
         rollout,
@@ -269,15 +300,30 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
 
     async restore(snapshot) {
       const { params, m, v } = snapshot.tensors;
-      for (const [name, tensor] of Object.entries({ params, m, v })) {
+      for (const [name, tensor] of Object.entries(snapshot.tensors)) {
         if (tensor.length !== model.layout.size) {
           throw new TrainError(
             `the checkpoint's ${name} has ${tensor.length} values, this network ${model.layout.size}: use the config it was trained with`,
           );
         }
       }
+      const needs: [string, boolean, boolean][] = [
+        ['reference', reference !== undefined, snapshot.tensors.reference !== undefined],
+        [
+          'observation normaliser',
+          observationNormaliser !== undefined,
+          snapshot.observationNormaliser !== null,
+        ],
+        ['reward normaliser', rewardNormaliser !== undefined, snapshot.rewardNormaliser !== null],
+      ];
+      for (const [name, wanted, there] of needs) {
+        if (wanted === there) continue;
+        throw new TrainError(
+          `the checkpoint has ${there ? 'a' : 'no'} ${name}, this config ${wanted ? 'one' : 'none'}: use the config it was trained with`,
+        );
+      }
       state = { params: params.slice(), m: m.slice(), v: v.slice() };
-      reference = snapshot.tensors.reference?.slice() ?? reference;
+      reference = snapshot.tensors.reference?.slice();
       Object.assign(counters, snapshot.counters);
       rngs = { act: Rng.fromState(snapshot.rng.act), order: Rng.fromState(snapshot.rng.order) };
       if (observationNormaliser && snapshot.observationNormaliser) {
@@ -289,7 +335,17 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     },
 
     adjust(changes) {
+      for (const key of Object.keys(changes) as (keyof PpoConfig)[]) {
+        const compiledIn =
+          !adjustable.includes(key) ||
+          (key === 'criticLearningRate' &&
+            (config.criticLearningRate === null) !== (changes.criticLearningRate === null)) ||
+          (key === 'klCoef' && config.klCoef === 0 && config.klCoefRule === 'fixed');
+        if (compiledIn)
+          throw new TrainError(`${key} cannot change in a run that is under way: start a new run with it`);
+      }
       config = { ...config, ...changes };
+      if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;
     },
 
     dispose() {
@@ -332,12 +388,12 @@ function refuseMismatch(
   params: Float32Array,
 ): void {
   const { stats } = measure(programs, batch, params, params, Number.POSITIVE_INFINITY);
-  const ratioError = Math.max(Math.abs(stats.ratioMean - 1), Math.abs(stats.ratioMax - 1));
+  const ratioError = Math.max(Math.abs(stats.ratioMin - 1), Math.abs(stats.ratioMax - 1));
   if (stats.klRaw < 1e-5 && ratioError < 1e-3) return;
   const cause =
     stats.klRaw >= 1e-5
-      ? 'the policy that scores has other parameters or another network than the one that sampled'
-      : 'the actions that are scored are not those that were sampled (clipped, rounded or reordered)';
+      ? 'the policy that scores has other parameters or another network, or another temperature, than the one that sampled'
+      : 'the actions that are scored are not those that were sampled (clipped, rounded or reordered), or were sampled at another temperature';
   throw new TrainError(
     `before the first step the ratio is off 1 by ${ratioError.toExponential(1)} and the KL is ${stats.klRaw.toExponential(1)}, which must be 0: ${cause}`,
   );
@@ -374,6 +430,7 @@ function knobsAt(config: PpoConfig, counters: TrainerCounters, progress: number)
     klLimit: config.targetKl === null ? Number.POSITIVE_INFINITY : config.targetKl * config.targetKlFactor,
     guard: config.guard ?? Number.POSITIVE_INFINITY,
     stepsDone: counters.gradientSteps,
+    streak: counters.skippedInARow,
   };
 }
 
@@ -390,7 +447,17 @@ function control(
       config.klCoefRule === 'adaptive'
         ? { kind: 'adaptive', target: config.klCoefTarget }
         : { kind: 'horizon', target: config.klCoefTarget, horizon: config.klCoefHorizon };
-    counters.klCoef = nextCoefficient(rule, counters.klCoef, kl, samples, { max: config.klCoefMax });
+    const from = counters.klCoef;
+    counters.klCoef = nextCoefficient(rule, from, kl, samples, { max: config.klCoefMax });
+    if (counters.klCoef !== from) {
+      events.push({
+        type: 'rate-change',
+        what: 'klCoef',
+        from,
+        to: counters.klCoef,
+        why: `kl/step_raw ${kl.toExponential(2)}`,
+      });
+    }
   }
   if (config.adaptiveRate) {
     const { adaptiveRateTarget: target, adaptiveRateMin: min, adaptiveRateMax: max, learningRate } = config;
@@ -403,7 +470,7 @@ function control(
         what: 'learningRate',
         from,
         to,
-        why: `kl/step ${kl.toExponential(2)}`,
+        why: `kl/step_raw ${kl.toExponential(2)}`,
       });
   }
 }
@@ -458,6 +525,14 @@ function nextReference(
   }
 }
 
+/** Puts log-stds that left their bounds back on them: the policy is the same, and they need not find the way back. */
+function holdLogStd(model: ActorCritic, params: Float32Array, { logStdMin, logStdMax }: PpoConfig): void {
+  const logStd = model.layout.views(params)['actor.logStd'];
+  logStd?.forEach((value, i) => {
+    logStd[i] = Math.min(logStdMax, Math.max(logStdMin, value));
+  });
+}
+
 // ---- the row ---------------------------------------------------------------------------------------------------------
 
 function rowOf(parts: {
@@ -500,8 +575,8 @@ function rowOf(parts: {
     'grad/norm': stats.gradNorm,
     'train/lr': knobs.actorRate,
     'train/clip_range': knobs.clipRange,
-    'train/epochs_run': stats.minibatches / minibatches,
-    'train/minibatches_run': stats.minibatches,
+    'train/epochs_run': stats.taken / minibatches,
+    'train/minibatches_run': stats.taken,
     'train/early_stop': stats.stopped === 'kl' ? 1 : 0,
     'train/skipped': stats.skipped,
     'guard/backtracks': seen.backtracks,
@@ -511,7 +586,7 @@ function rowOf(parts: {
   if (config.klCoef > 0 || config.klCoefRule !== 'fixed') row['kl/coef'] = knobs.klCoef;
   if (config.reference !== 'none') {
     row['kl/ref'] = stats.klRef;
-    row['kl/ref_coef'] = referenceCoefAt(config, counters.gradientSteps);
+    row['kl/ref_coef'] = referenceCoefAt(config, knobs.stepsDone);
   }
   const { maxEntropy } = model.distribution;
   if (Number.isFinite(maxEntropy)) row['policy/entropy_relative'] = seen.entropy / maxEntropy;
@@ -522,7 +597,10 @@ function rowOf(parts: {
   }
   const { episodeReturns, episodeLengths } = collected;
   if (episodeReturns.length > 0) {
-    const best = Math.max(...episodeReturns, counters.bestReturn ?? Number.NEGATIVE_INFINITY);
+    const best = episodeReturns.reduce(
+      (a, b) => Math.max(a, b),
+      counters.bestReturn ?? Number.NEGATIVE_INFINITY,
+    );
     counters.bestReturn = best;
     row['episode/return'] = moments(episodeReturns).mean;
     row['episode/return_best'] = best;
@@ -536,6 +614,11 @@ export function referenceCoefAt(config: PpoConfig, gradientSteps: number): numbe
   const { klRefCoefInitial, klRefCoefFinal, klRefDecaySteps } = config;
   const done = klRefDecaySteps === 0 ? 1 : Math.min(1, gradientSteps / klRefDecaySteps);
   return klRefCoefInitial + (klRefCoefFinal - klRefCoefInitial) * done;
+}
+
+function meanOf(values: Float32Array): number {
+  const finite = values.filter(Number.isFinite);
+  return finite.reduce((sum, value) => sum + value, 0) / finite.length;
 }
 
 function moments(values: ArrayLike<number>): { mean: number; std: number } {

@@ -80,6 +80,8 @@ export interface PpoKnobs {
   readonly guard: number;
   /** Gradient steps that the run has taken, for Adam's corrections and the schedules that count them. */
   readonly stepsDone: number;
+  /** Minibatches in a row that were not finite before this update. */
+  readonly streak?: number;
 }
 
 /** Means over the minibatches that ran. */
@@ -93,8 +95,14 @@ export interface LearnStats {
   klRef: number;
   /** Minibatches that were looked at, the one that ended the update included. */
   minibatches: number;
+  /** Those that were stepped along. */
+  taken: number;
+  /** Those in a row, at the end, that were not finite. */
+  streak: number;
   skipped: number;
-  /** The exact KL of the last minibatch, at the parameters that it saw. */
+  /** The exact KL of each minibatch that was looked at, at the parameters that it saw. */
+  kls: Float32Array;
+  /** The last of them. */
   lastKl: number;
   stopped: 'no' | 'kl' | 'non-finite';
 }
@@ -108,6 +116,7 @@ export interface MeasureStats {
   entropy: number;
   ratioMean: number;
   ratioMax: number;
+  ratioMin: number;
   backtracks: number;
   scale: number;
 }
@@ -121,6 +130,8 @@ export interface PpoState {
 export interface PpoPrograms {
   readonly learn: Program;
   readonly measure: Program;
+  /** Non-finite minibatches in a row that end an update. */
+  readonly skipLimit: number;
   dispose(): void;
 }
 
@@ -131,13 +142,16 @@ export async function compilePpo(
   sizes: PpoSizes,
   options: { device?: 'cpu' | 'webgpu' | 'cuda'; threads?: number } = {},
 ): Promise<PpoPrograms> {
+  // What is not finite is for the graph to leave out and count.
+  const unchecked = { ...options, checkFeeds: false };
   const [learn, measure] = await Promise.all([
-    compile(learnGraph(model, config, sizes), options),
-    compile(measureGraph(model, sizes.samples), options),
+    compile(learnGraph(model, config, sizes), unchecked),
+    compile(measureGraph(model, sizes.samples), unchecked),
   ]);
   return {
     learn,
     measure,
+    skipLimit: config.skipLimit,
     dispose() {
       learn.dispose();
       measure.dispose();
@@ -198,7 +212,14 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
 
   const result = loop({
     trips,
-    carry: { params, m, v, streak: g.constant(0), klSum: g.constant(0) },
+    carry: {
+      params,
+      m,
+      v,
+      taken: g.constant(0, [], 'int64'),
+      streak: scalar('streak'),
+      klSum: g.constant(0),
+    },
     body({ iteration, carry }) {
       const parts = split(gather(pieces, iteration), [...widths, 1], 1);
       const named = Object.fromEntries(Object.keys(columns).map((name, i) => [name, parts[i]]));
@@ -229,7 +250,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       // Neither NaN nor infinity is less than infinity; the loss is looked at as well, since a clip hides its NaN.
       const finite = less(add(norm, mul(loss, 0)), Number.POSITIVE_INFINITY);
       const { within, klSum } = withinLimit(config, {
-        kl,
+        kl: where(finite, kl, 0),
         klLimit,
         klSum: carry.klSum,
         iteration,
@@ -242,13 +263,14 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
         // Beyond the guard's bound the policy waits for the guard, and only the value function goes on learning: every
         // further step would be taken back, and from further away in a worse direction.
         learningRate: ratesWhile(guardBound && lessEqual(kl, guardBound)),
-        corrections: correctionsAt(corrections, iteration),
+        // By the steps that were taken: one that was left out is no step of Adam's.
+        corrections: correctionsAt(corrections, carry.taken),
         apply,
       });
       const streak = mul(add(carry.streak, 1), cast(not(finite), 'float32'));
       const goOn = and(or(within, not(finite)), less(streak, config.skipLimit));
       return {
-        carry: { ...next, streak, klSum },
+        carry: { ...next, taken: add(carry.taken, cast(apply, 'int64')), streak, klSum },
         scan: {
           policyLoss,
           valueLoss,
@@ -268,7 +290,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   g.output('newParams', result.carry.params);
   g.output('newM', result.carry.m);
   g.output('newV', result.carry.v);
-  g.output('streak', result.carry.streak);
+  g.output('newStreak', result.carry.streak);
   g.output('iterations', result.iterations);
   for (const [name, tensor] of Object.entries(result.scan as Record<string, Tensor>)) g.output(name, tensor);
   return g;
@@ -391,6 +413,7 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
   g.output('entropy', reduceMean(distribution.graph.entropy(policy)));
   g.output('ratioMean', reduceMean(ratio));
   g.output('ratioMax', reduceMax(ratio));
+  g.output('ratioMin', neg(reduceMax(neg(ratio))));
   return g;
 }
 
@@ -398,7 +421,7 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
 
 /** One update without the guard: all epochs, or as many as the KL allows. */
 export function learn(
-  { learn: program }: PpoPrograms,
+  { learn: program, skipLimit }: PpoPrograms,
   batch: PpoBatch,
   state: PpoState,
   order: BigInt64Array,
@@ -418,6 +441,7 @@ export function learn(
     ...state,
     reference,
     stepsDone: one(knobs.stepsDone),
+    streak: one(knobs.streak ?? 0),
     actorRate: one(knobs.actorRate),
     criticRate: one(knobs.criticRate),
     clipRange: one(knobs.clipRange),
@@ -434,9 +458,9 @@ export function learn(
     if (!out[name] || finite.length === 0) return Number.NaN;
     return finite.reduce((sum, i) => sum + out[name][i], 0) / finite.length;
   };
-  const lastKl = out.kl[looked - 1];
-  const ended = looked < out.kl.length || out.applied[looked - 1] === 0;
-  const nonFinite = out.finite[looked - 1] === 0 && ended && out.streak[0] > 0;
+  const taken = out.applied.subarray(0, looked).reduce((sum, applied) => sum + applied, 0);
+  const streak = out.newStreak[0];
+  const refused = out.finite[looked - 1] === 1 && (looked < out.kl.length || out.applied[looked - 1] === 0);
   return {
     state: { params: out.newParams, m: out.newM, v: out.newV },
     stats: {
@@ -448,9 +472,12 @@ export function learn(
       gradNorm: mean('gradNorm'),
       klRef: mean('klRef'),
       minibatches: looked,
+      taken,
+      streak,
       skipped: looked - finite.length,
-      lastKl,
-      stopped: !ended ? 'no' : nonFinite ? 'non-finite' : 'kl',
+      kls: out.kl.slice(0, looked),
+      lastKl: out.kl[looked - 1],
+      stopped: streak >= skipLimit ? 'non-finite' : refused ? 'kl' : 'no',
     },
   };
 }
@@ -482,6 +509,7 @@ export function measure(
       entropy: out.entropy[0],
       ratioMean: out.ratioMean[0],
       ratioMax: out.ratioMax[0],
+      ratioMin: out.ratioMin[0],
       backtracks: Number((out.backtracks as unknown as BigInt64Array)[0]),
       scale: out.scale[0],
     },

@@ -3,28 +3,35 @@
  *
  * After an update the exact KL(old ‖ new) over the whole rollout is measured. Above the bound, the policy's parameters
  * go back along the line to the old ones until it holds; at the worst they arrive there. Near the old parameters KL
- * grows with the square of the distance, so the root of bound/KL is a good guess, and a second look is rarely needed.
+ * grows with the square of the distance, so the root of bound/KL is a first guess. Where that went back too far, the
+ * interval between what holds and what does not is halved until at least half of the bound is used.
  */
 import {
   add,
+  and,
   clip,
   div,
+  equal,
+  greater,
   less,
   lessEqual,
   loop,
+  max,
   mul,
   not,
+  or,
   sqrt,
   sub,
   type Tensor,
   where,
 } from '../engine/index.ts';
 
-/** Steps back at most; each goes at least 30 % of the way, so that nothing is left after this many. */
+/** Looks at most; a step back goes at least 30 % of the way, so that nothing is left after this many. */
 export const MAX_BACKTRACKS = 40;
 
-/** The bound is held with this margin, so that it also holds for someone who sums in another order. */
+/** The bound is held with these margins, relative and absolute, so that it also holds for someone who sums in another order. */
 const MARGIN = 1e-4;
+const ROUNDING = 5e-8;
 
 export interface Guarded {
   /** What the update may keep. */
@@ -45,7 +52,7 @@ export function guard(
   bound: Tensor,
   meanKl: (params: Tensor) => Tensor,
 ): Guarded {
-  const limit = mul(bound, 1 - MARGIN);
+  const limit = max(sub(mul(bound, 1 - MARGIN), ROUNDING), 0);
   const klRaw = meanKl(newParams);
   const one = klRaw.node.graph.constant(1);
   const held = lessEqual(klRaw, limit);
@@ -54,23 +61,36 @@ export function guard(
   const step = sub(newParams, oldParams);
   const search = loop({
     trips: { count: where(held, none, all), atMost: MAX_BACKTRACKS },
-    carry: { params: newParams, kl: klRaw, scale: one },
+    // What is known to hold (at first the old parameters), and the smallest share that is known not to.
+    carry: { params: oldParams, kl: mul(klRaw, 0), scale: sub(one, 1), tooFar: one, klTooFar: klRaw },
     body({ carry }) {
+      const nothingHolds = equal(carry.scale, 0);
+      const guess = clip(mul(sqrt(div(limit, carry.klTooFar)), 0.95), 0.1, 0.7);
       // A KL that is not a number, or beyond any use of the guess, takes the largest step back.
-      const guess = clip(mul(sqrt(div(limit, carry.kl)), 0.95), 0.1, 0.7);
-      const scale = mul(carry.scale, where(less(carry.kl, 1e30), guess, 0.1));
-      const params = add(oldParams, mul(step, scale));
-      const kl = meanKl(params);
-      return { carry: { params, kl, scale }, goOn: not(lessEqual(kl, limit)) };
+      const back = mul(carry.tooFar, where(less(carry.klTooFar, 1e30), guess, 0.1));
+      const share = where(nothingHolds, back, mul(add(carry.scale, carry.tooFar), 0.5));
+      const candidate = add(oldParams, mul(step, share));
+      const kl = meanKl(candidate);
+      const holds = lessEqual(kl, limit);
+      const closeEnough = or(greater(kl, mul(limit, 0.5)), greater(share, mul(carry.tooFar, 0.9)));
+      return {
+        carry: {
+          params: where(holds, candidate, carry.params),
+          kl: where(holds, kl, carry.kl),
+          scale: where(holds, share, carry.scale),
+          tooFar: where(holds, carry.tooFar, share),
+          klTooFar: where(holds, carry.klTooFar, kl),
+        },
+        goOn: not(and(holds, closeEnough)),
+      };
     },
   });
-  const { params, kl, scale } = search.carry;
-  const holds = lessEqual(kl, limit);
+  const { carry, iterations } = search;
   return {
-    params: where(holds, params, oldParams),
-    kl: where(holds, kl, 0),
+    params: where(held, newParams, carry.params),
+    kl: where(held, klRaw, where(equal(carry.scale, 0), 0, carry.kl)),
     klRaw,
-    scale: where(holds, scale, 0),
-    backtracks: search.iterations,
+    scale: where(held, 1, carry.scale),
+    backtracks: iterations,
   };
 }

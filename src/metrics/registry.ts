@@ -122,7 +122,7 @@ export const metrics: readonly Metric[] = [
     doc: 'Sampled estimate of the step KL: mean of log old - log new over the actions taken. Unbiased but noisy.',
     healthy:
       'Scatters around kl/step and may be negative; that is the estimator, not a fault. Other trainers log it.',
-    kl: { ...klStep, estimator: 'k1', aggregation: 'minibatches' },
+    kl: { ...klStep, estimator: 'k1', aggregation: 'rollout' },
   },
   {
     id: 'kl/step_k3',
@@ -131,8 +131,8 @@ export const metrics: readonly Metric[] = [
     unit: 'nats',
     better: 'none',
     doc: 'Sampled estimate of the step KL: mean of ratio - 1 - log ratio. Unbiased and never negative. What Stable-Baselines3 and CleanRL call approx_kl.',
-    healthy: 'Near kl/step; below it here, because it averages over the update while kl/step is its end.',
-    kl: { ...klStep, estimator: 'k3', aggregation: 'minibatches' },
+    healthy: 'Near kl/step: the same rollout, estimated from the actions that were taken.',
+    kl: { ...klStep, estimator: 'k3', aggregation: 'rollout' },
   },
   {
     id: 'kl/ref',

@@ -20,11 +20,14 @@ export class RunningMoments {
     this.#m2 = new Float64Array(size);
   }
 
-  /** Takes in rows of `size` values. */
+  /** Takes in rows of `size` values; one with a value that is not finite would spoil the rest, and is passed over. */
   update(rows: Float32Array | Float64Array): void {
     const { size, mean } = this;
     const m2 = this.#m2;
+    if (rows.length % size !== 0)
+      throw new RangeError(`normaliser: ${rows.length} values are no whole rows of ${size}`);
     for (let offset = 0; offset < rows.length; offset += size) {
+      if (!isFiniteRow(rows, offset, size)) continue;
       this.count++;
       for (let i = 0; i < size; i++) {
         const delta = rows[offset + i] - mean[i];
@@ -53,6 +56,11 @@ export class RunningMoments {
   }
 }
 
+function isFiniteRow(rows: Float32Array | Float64Array, offset: number, size: number): boolean {
+  for (let i = 0; i < size; i++) if (!Number.isFinite(rows[offset + i])) return false;
+  return true;
+}
+
 const EPSILON = 1e-8;
 
 /** Observations to mean 0 and variance 1, held within ±clip. */
@@ -73,6 +81,11 @@ export class ObservationNormaliser {
   /** Normalises rows from `raw` into `out`. */
   apply(raw: Float32Array, out: Float32Array): void {
     const { size, mean } = this.moments;
+    if (raw.length % size !== 0 || raw.length !== out.length) {
+      throw new RangeError(
+        `normaliser: ${raw.length} values into ${out.length}: give whole rows of ${size} to both`,
+      );
+    }
     for (let i = 0; i < size; i++) {
       const scale = 1 / Math.sqrt(this.moments.variance(i) + EPSILON);
       for (let at = i; at < raw.length; at += size) {
@@ -103,12 +116,17 @@ export class RewardNormaliser {
   /** Takes in one reward of each environment and normalises them into `out`; `done` starts a new episode. */
   apply(rewards: Float32Array | Float64Array, done: Uint8Array, out: Float32Array): void {
     const returns = this.#returns;
+    if (rewards.length !== returns.length || out.length !== returns.length) {
+      throw new RangeError(
+        `reward normaliser: ${rewards.length} rewards into ${out.length}, but there are ${returns.length} environments`,
+      );
+    }
     for (let n = 0; n < returns.length; n++) returns[n] = returns[n] * this.#gamma + rewards[n];
     this.#moments.update(returns);
     const scale = 1 / Math.sqrt(this.#moments.variance(0) + EPSILON);
     for (let n = 0; n < returns.length; n++) {
       out[n] = Math.min(this.#clip, Math.max(-this.#clip, rewards[n] * scale));
-      if (done[n]) returns[n] = 0;
+      if (done[n] || !Number.isFinite(returns[n])) returns[n] = 0;
     }
   }
 

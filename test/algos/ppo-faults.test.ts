@@ -95,7 +95,7 @@ describe.each(['gaussian', 'composite'] as const)('%s', kind => {
   );
 
   // Open: the program refuses the feed (EngineError: feed 'returns' is NaN at index …) instead of leaving it out.
-  it.fails.each(['returns', 'advantages', 'observations', 'actions'] as const)(
+  it.each(['returns', 'advantages', 'observations', 'actions'] as const)(
     '%s NaN: left out and counted',
     async column => {
       const task = taskOf(shapes[kind], settings);
@@ -109,6 +109,13 @@ describe.each(['gaussian', 'composite'] as const)('%s', kind => {
 });
 
 describe('what is left out', () => {
+  // The std of one sample is 0 or NaN, depending on who computes it.
+  it('nothing, where a minibatch has a single sample', async () => {
+    const { learnt, state } = await update(taskOf(shapes.gaussian, { minibatchSize: 1 }, { samples: 8 }));
+    expect(learnt).toMatchObject({ skipped: 0, minibatches: 16 });
+    expect(state.params.every(Number.isFinite)).toBe(true);
+  });
+
   it('a streak is broken by a good minibatch', async () => {
     // Every other minibatch is bad: never three in a row.
     const task = taskOf(shapes.gaussian, { ...settings, skipLimit: 2, epochs: 1 });
@@ -128,7 +135,7 @@ describe('what is left out', () => {
 
   // Open: whatever came before, a last minibatch that is left out makes the whole update count as failed: the trainer
   // throws its parameters away and cuts the rate to a tenth for one bad sample.
-  it.fails('one at the end of an update is not several in a row', async () => {
+  it('one at the end of an update is not several in a row', async () => {
     const task = taskOf(shapes.gaussian, { ...settings, skipLimit: 5 });
     const last = task.order.at(-1)!;
     const returns = task.batch.returns.slice();
@@ -139,7 +146,7 @@ describe('what is left out', () => {
 
   // Open: the KL of a minibatch that is left out goes into the epoch's sum, which stays NaN (0 · NaN) for the rest of the
   // update: one bad minibatch switches the early stop off.
-  it.fails('does not switch the early stop per epoch off', async () => {
+  it('does not switch the early stop per epoch off', async () => {
     const of = async (poisoned: boolean): Promise<number> => {
       const task = taskOf(shapes.gaussian, {
         learningRate: 1e-2,
@@ -165,7 +172,7 @@ describe('what is left out', () => {
 
   // Open: the count of Adam's steps (and of the schedules) goes on over minibatches that were left out or refused by the
   // early stop: the first step that counts then has the bias correction of a later one, and is shorter.
-  it.fails("does not count as a step of Adam's", async () => {
+  it("does not count as a step of Adam's", async () => {
     const task = taskOf(shapes.gaussian, { epochs: 1, gradientClip: null });
     const good = task.order[1];
     const returns = task.batch.returns.slice();
@@ -233,6 +240,25 @@ describe('restoring', () => {
     expect(sameBits(v, healthy.v)).toBe(true);
   });
 
+  it('takes back what the same update had learnt before it failed', async () => {
+    const env = faultyEnv({ reward: (steps, index) => (steps === 9 && index === 2 ? inf : steps % 3) });
+    let found = false;
+    for (let seed = 1; seed < 10 && !found; seed++) {
+      const trainer = await trainerOf({ skipLimit: 1 }, { env, seed });
+      const before = (await trainer.snapshot()).tensors;
+      const { row, events } = await trainer.iterate();
+      expect(events.map(e => e.type)).toEqual(['restored']);
+      // Some minibatches came before the one that holds the bad sample.
+      if (row['train/minibatches_run'] < 3) continue;
+      found = true;
+      const { params, m, v } = (await trainer.snapshot()).tensors;
+      expect(sameBits(params, before.params)).toBe(true);
+      expect(sameBits(m, before.m)).toBe(true);
+      expect(sameBits(v, before.v)).toBe(true);
+    }
+    expect(found).toBe(true);
+  });
+
   it('goes on, slower, when the fault has passed', async () => {
     const env = faultyEnv({ reward: steps => (steps <= 32 ? inf : steps % 3) });
     const trainer = await trainerOf({ learningRate: 1e-3 }, { env });
@@ -268,7 +294,7 @@ describe('restoring', () => {
   });
 
   // Open: one in one minibatch is enough, because the last minibatch of an update was left out (see above).
-  it.fails('several in a row are as many as skipLimit, over updates as well', async () => {
+  it('several in a row are as many as skipLimit, over updates as well', async () => {
     const env = faultyEnv({ reward: () => inf });
     const { results } = await trained(
       { epochs: 1, minibatchSize: 128, skipLimit: 3 },
@@ -278,7 +304,7 @@ describe('restoring', () => {
   });
 
   // Open: EngineError: feed 'oldLogProbs' …, or 'advantages' …, is NaN at index 0.
-  it.fails('a reward that is not a number is a fault like any other', async () => {
+  it('a reward that is not a number is a fault like any other', async () => {
     const { results } = await trained({}, { env: faultyEnv({ reward: () => nan }) });
     expect(results[0].events.map(e => e.type)).toEqual(['restored']);
   });
@@ -306,7 +332,7 @@ describe('restoring', () => {
   });
 
   // Open: RunningMoments of an infinite reward are NaN from then on, and the trainer never recovers.
-  it.fails('one infinite reward does not end a run with normalised rewards', async () => {
+  it('one infinite reward does not end a run with normalised rewards', async () => {
     const env = faultyEnv({ reward: steps => (steps === 5 ? inf : steps % 3) });
     const trainer = await trainerOf({ normaliseRewards: true }, { env });
     const results = await iterations(trainer, 4);
@@ -372,7 +398,7 @@ describe('identity before the first step', () => {
 
   // Open: says "clipped, rounded or reordered" for log-probabilities of another temperature, and "other parameters or
   // another network" where those were stored too: neither leads to the temperature.
-  it.fails.each([false, true])(
+  it.each([false, true])(
     'names the temperature among the causes (its parameters stored: %s)',
     async stored => {
       const one = gaussian(1);
@@ -442,7 +468,7 @@ describe('identity before the first step', () => {
 
   // Open: only the largest ratio and the mean are looked at; a ratio of nearly 0 in one sample of 2048 moves the mean by
   // less than the tolerance.
-  it.fails('refuses a single sample whose ratio is nearly 0', async () => {
+  it('refuses a single sample whose ratio is nearly 0', async () => {
     const message = await refusal(
       envOf.cartPole,
       ({ logProbs }) => {

@@ -106,13 +106,13 @@ describe('RunningMoments', () => {
   });
 
   // Open: rows that are not whole read past the end, and NaN stays for good.
-  it.fails('refuse rows that are not whole', () => {
+  it('refuse rows that are not whole', () => {
     const moments = new RunningMoments(2);
     expect(() => moments.update(Float32Array.of(1, 2, 3))).toThrow(/3 .*2/);
   });
 
   // Open: one such value makes every later observation NaN, and is saved with the checkpoint.
-  it.fails('are not poisoned for good by one value that is not finite', () => {
+  it('are not poisoned for good by one value that is not finite', () => {
     const moments = new RunningMoments(1);
     try {
       moments.update(Float32Array.of(1, Number.POSITIVE_INFINITY, 3));
@@ -184,7 +184,7 @@ describe('ObservationNormaliser', () => {
   });
 
   // Open: writes as much as there is room for, and leaves the rest of `out` as it was.
-  it.fails('refuses arrays of different or wrong lengths', () => {
+  it('refuses arrays of different or wrong lengths', () => {
     const normaliser = new ObservationNormaliser(2);
     expect(() => normaliser.apply(new Float32Array(4), new Float32Array(2))).toThrow(RangeError);
   });
@@ -290,7 +290,7 @@ describe('RewardNormaliser', () => {
   });
 
   // Open: reads past the end; NaN stays for good.
-  it.fails('refuses rewards of another number of environments', () => {
+  it('refuses rewards of another number of environments', () => {
     const normaliser = new RewardNormaliser(2, gamma);
     expect(() => normaliser.apply(Float64Array.of(1), Uint8Array.of(0), new Float32Array(2))).toThrow(
       RangeError,
@@ -298,7 +298,7 @@ describe('RewardNormaliser', () => {
   });
 
   // Open: the return becomes infinite, its variance NaN, and every reward from then on NaN.
-  it.fails('is not poisoned for good by one reward that is not finite', () => {
+  it('is not poisoned for good by one reward that is not finite', () => {
     const normaliser = new RewardNormaliser(1, gamma);
     const out = new Float32Array(1);
     for (const reward of [1, -1, Number.POSITIVE_INFINITY, 1, -1]) {

@@ -20,7 +20,7 @@ export function nextCoefficient(
   samples: number,
   { min = COEFFICIENT_MIN, max = COEFFICIENT_MAX }: { min?: number; max?: number } = {},
 ): number {
-  if (!Number.isFinite(kl)) return coefficient;
+  if (Number.isNaN(kl)) return coefficient;
   const held = (value: number): number => Math.min(max, Math.max(min, value));
   switch (rule.kind) {
     case 'fixed':
@@ -31,7 +31,8 @@ export function nextCoefficient(
       return coefficient;
     case 'horizon': {
       const error = Math.min(0.2, Math.max(-0.2, kl / rule.target - 1));
-      return held(coefficient * (1 + (error * samples) / rule.horizon));
+      // A rollout longer than the horizon corrects once, not several times over.
+      return held(coefficient * (1 + error * Math.min(1, samples / rule.horizon)));
     }
     default:
       return rule satisfies never;

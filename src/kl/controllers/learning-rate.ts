@@ -10,8 +10,7 @@ export interface AdaptiveRate {
 /** The factor on the learning rate after an update with this KL: beyond twice the target down, below half of it up. */
 export function nextRate(rule: AdaptiveRate, rate: number, kl: number): number {
   const { target, min, max, factor = 1.5 } = rule;
-  if (!Number.isFinite(kl)) return Math.max(min, rate / factor);
-  if (kl > 2 * target) return Math.max(min, rate / factor);
-  if (kl < target / 2) return Math.min(max, rate * factor);
-  return rate;
+  const held = (value: number): number => Math.min(max, Math.max(min, value));
+  if (!Number.isFinite(kl) || kl > 2 * target) return held(rate / factor);
+  return held(kl < target / 2 ? rate * factor : rate);
 }
