@@ -229,7 +229,7 @@ describe('restore', () => {
     await expect(two.restore(await cart.snapshot())).rejects.toThrow(/4 environments, this vector has 2/);
   });
 
-  // Open: of the tensors only params, m and v are looked at.
+  // A fault that was here: of the tensors only params, m and v are looked at.
   it('refuses a reference of another network', async () => {
     const trainer = await trainerOf({ reference: 'frozen' });
     const saved = await trainer.snapshot();
@@ -237,7 +237,7 @@ describe('restore', () => {
     await expect(trainer.restore(broken)).rejects.toThrow(TrainError);
   });
 
-  // Open: without a word the reference is then the fresh trainer's own random policy.
+  // A fault that was here: without a word the reference is then the fresh trainer's own random policy.
   it('refuses a snapshot without the reference that the config asks for', async () => {
     const plain = await trainerOf();
     const pulled = await trainerOf({ reference: 'frozen' }, { seed: 5 });
@@ -247,7 +247,7 @@ describe('restore', () => {
     expect(outcome instanceof TrainError || sameBits(reference!, saved.tensors.params)).toBe(true);
   });
 
-  // Open: a policy is nothing without its normaliser, and goes on with a fresh one, or none.
+  // A fault that was here: a policy is nothing without its normaliser, and goes on with a fresh one, or none.
   it.each([
     ['normaliseObservations', true],
     ['normaliseObservations', false],

@@ -134,8 +134,8 @@ describe('the guard in the trainer', () => {
 });
 
 describe('a rate 30 times too high', () => {
-  // Open: KL grows faster than the square of the distance in a network, so one step back by the root goes too far:
-  // a tenth of the bound is left at times, a third of it in the median of CartPole at .3.
+  // A fault that was here: KL grows faster than the square of the distance in a network, so one step back by the root
+  // goes too far: a tenth of the bound is left at times, a third of it in the median of CartPole at .3.
   it('the guard keeps more than 30 % of the bound', async () => {
     const shares: number[] = [];
     for (const seed of [1, 2, 3]) {
@@ -162,14 +162,16 @@ describe('early stop', () => {
     expect(rows[0]['train/epochs_run']).toBeLessThan(5);
   });
 
-  // Open: counts the minibatch that was looked at and not taken (and skipped ones); the registry says "that took effect".
+  // A fault that was here: counts the minibatch that was looked at and not taken (and skipped ones); the registry
+  // says "that took effect".
   it('train/minibatches_run are the gradient steps that took effect', async () => {
     const { rows, results } = await trained({ targetKl: 1e-3, learningRate: 1e-2, epochs: 5 });
     const [event] = results[0].events.filter(e => e.type === 'early-stop');
     expect(rows[0]['train/minibatches_run']).toBe(4 * Number(event.epoch) + Number(event.minibatch));
   });
 
-  // Open: the event has the KL of the last minibatch, which may be below the limit; what passed it is the epoch's mean.
+  // A fault that was here: the event has the KL of the last minibatch, which may be below the limit; what passed it
+  // is the epoch's mean.
   it('per epoch: the event has a KL that is beyond the limit', async () => {
     const { results } = await trained(
       {
@@ -191,8 +193,9 @@ describe('early stop', () => {
 });
 
 describe('controllers', () => {
-  // Open: they see the KL after the guard. It is never above the bound, so that a rate whose updates want 100 times the
-  // bound counts as fine for every target above half of it; and 0, where all was taken back, counts as "hardly moves".
+  // A fault that was here: they see the KL after the guard. It is never above the bound, so that a rate whose updates
+  // want 100 times the bound counts as fine for every target above half of it; and 0, where all was taken back,
+  // counts as "hardly moves".
   it('act on what the update did, not on what the guard left of it', async () => {
     const { rows } = await trained(
       { adaptiveRate: true, adaptiveRateTarget: 0.03, adaptiveRateMax: 10, learningRate: 1, epochs: 5 },
@@ -202,7 +205,8 @@ describe('controllers', () => {
     expect(rows[1]['train/lr']).toBeLessThan(rows[0]['train/lr']);
   });
 
-  // Open: an update that was restored has KL 0, so the adaptive rate goes up by half and klCoef is halved.
+  // A fault that was here: an update that was restored has KL 0, so the adaptive rate goes up by half and klCoef is
+  // halved.
   it('do not take a restored update for one that hardly moved', async () => {
     const { trainer } = await trained(
       { adaptiveRate: true, klCoef: 1, klCoefRule: 'adaptive' },
@@ -213,7 +217,7 @@ describe('controllers', () => {
     expect(trainer.counters.klCoef).toBeGreaterThanOrEqual(1);
   });
 
-  // Open: only the learning rate's changes become events; the schema has the event for both.
+  // A fault that was here: only the learning rate's changes become events; the schema has the event for both.
   it('report a change of klCoef as an event', async () => {
     const { results } = await trained({ klCoef: 1, klCoefRule: 'adaptive', klCoefTarget: 10 });
     expect(results[0].events).toMatchObject([{ type: 'rate-change', what: 'klCoef', from: 1, to: 0.5 }]);
@@ -231,7 +235,8 @@ describe('controllers', () => {
     expect(event.why).toMatch(/kl\/step/);
   });
 
-  // Open: the row has the weight of the next update; kl/coef has that of this one, and so have the other knobs.
+  // A fault that was here: the row has the weight of the next update; kl/coef has that of this one, and so have the
+  // other knobs.
   it('kl/ref_coef is the weight that this update had', async () => {
     const { rows } = await trained({
       reference: 'frozen',
@@ -256,7 +261,7 @@ describe('adjust', () => {
     expect(events.map(e => e.type)).toContain('early-stop');
   });
 
-  // Open: the weight in use is the controller's own copy.
+  // A fault that was here: the weight in use is the controller's own copy.
   it('changes klCoef', async () => {
     const trainer = await trainerOf({ klCoef: 0.1 });
     await trainer.iterate();
@@ -264,10 +269,16 @@ describe('adjust', () => {
     expect((await trainer.iterate()).row['kl/coef']).toBe(0.9);
   });
 
-  // Open: accepted without a word, and without effect: it is compiled into the program (STYLE 9).
+  // A fault that was here: accepted without a word, and without effect: it is compiled into the program (STYLE 9).
   it('refuses what it cannot change', async () => {
     const trainer = await trainerOf();
     expect(() => trainer.adjust({ entropyCoef: 0.5 })).toThrow(/entropyCoef/);
+  });
+
+  // Open: no schema is asked; a rate of -1 climbs the loss, and NaN is skipped until the run ends.
+  it.fails('refuses values that no config may have', async () => {
+    const trainer = await trainerOf();
+    for (const learningRate of [-1, 0, Number.NaN]) expect(() => trainer.adjust({ learningRate })).toThrow();
   });
 
   it('leaves the config that it was made with alone', async () => {

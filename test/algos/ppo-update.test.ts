@@ -404,7 +404,7 @@ describe('measure', () => {
     expect(sameBits(part(task, params, 'critic'), part(task, after, 'critic'))).toBe(true);
   });
 
-  // Open: NaN in `after` is refused as a feed (EngineError) before the guard can take it back.
+  // A fault that was here: NaN in `after` is refused as a feed (EngineError) before the guard can take it back.
   it('so does one that is not a number', async () => {
     const task = taskOf(shapes.composite);
     const programs = await programsOf(task);

@@ -116,7 +116,8 @@ describe('rows', () => {
     expect(128 / (c + u + g) / s).toBeCloseTo(1, 6);
   });
 
-  // Open: Math.max(...returns) of more than some 120,000 episodes: RangeError, Maximum call stack size exceeded.
+  // A fault that was here: Math.max(...returns) of more than some 120,000 episodes: RangeError, Maximum call stack
+  // size exceeded.
   it('have room for as many episodes as a rollout can have', async () => {
     const { rows } = await trained(
       { stepsPerRollout: 2048, minibatchSize: 131_072, epochs: 1, hidden: [2] },
@@ -125,8 +126,9 @@ describe('rows', () => {
     expect(rows[0]['episode/count']).toBe(131_072);
   });
 
-  // Open: the registry says that k1 and k3 average over the minibatches of the update ("below it here, because it averages
-  // over the update"); the row has them over the whole rollout after it, which is the better choice.
+  // A fault that was here: the registry says that k1 and k3 average over the minibatches of the update ("below it
+  // here, because it averages over the update"); the row has them over the whole rollout after it, which is the
+  // better choice.
   it('k1 and k3 are what the registry says', () => {
     for (const id of ['kl/step_k1', 'kl/step_k3']) expect(requireMetric(id).kl?.aggregation).toBe('rollout');
   });

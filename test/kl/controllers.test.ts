@@ -84,14 +84,15 @@ describe('nextCoefficient', () => {
     expect(coefficient).toBe(COEFFICIENT_MAX);
   });
 
-  // Open: an infinite KL is as far above the target as there is, and leaves the weight as it was.
+  // A fault that was here: an infinite KL is as far above the target as there is, and leaves the weight as it was.
   it('raises the weight after an infinite KL', () => {
     expect(
       nextCoefficient({ kind: 'adaptive', target: 0.01 }, 1, Number.POSITIVE_INFINITY, samples),
     ).toBeGreaterThan(1);
   });
 
-  // Open: with n of more than 5 horizons one update with a small KL takes the weight to its minimum, 1e-6.
+  // A fault that was here: with n of more than 5 horizons one update with a small KL takes the weight to its minimum,
+  // 1e-6.
   it('horizon: a rollout longer than the horizon does not wipe the weight out', () => {
     const rule: CoefficientRule = { kind: 'horizon', target: 0.1, horizon: 10_000 };
     expect(nextCoefficient(rule, 1, 0, 65_536)).toBeGreaterThanOrEqual(0.5);
@@ -127,7 +128,7 @@ describe('nextRate', () => {
     );
   });
 
-  // Open: a start outside stays there while the KL is within its band.
+  // A fault that was here: a start outside stays there while the KL is within its band.
   it('brings a start outside of its bounds inside', () => {
     expect(nextRate(rule, 0.1, 0.01)).toBe(rule.max);
     expect(nextRate(rule, 1e-7, 0.01)).toBe(rule.min);

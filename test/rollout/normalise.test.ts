@@ -105,13 +105,13 @@ describe('RunningMoments', () => {
     expect(moments.state()).toEqual(before);
   });
 
-  // Open: rows that are not whole read past the end, and NaN stays for good.
+  // A fault that was here: rows that are not whole read past the end, and NaN stays for good.
   it('refuse rows that are not whole', () => {
     const moments = new RunningMoments(2);
     expect(() => moments.update(Float32Array.of(1, 2, 3))).toThrow(/3 .*2/);
   });
 
-  // Open: one such value makes every later observation NaN, and is saved with the checkpoint.
+  // A fault that was here: one such value makes every later observation NaN, and is saved with the checkpoint.
   it('are not poisoned for good by one value that is not finite', () => {
     const moments = new RunningMoments(1);
     try {
@@ -183,7 +183,7 @@ describe('ObservationNormaliser', () => {
     });
   });
 
-  // Open: writes as much as there is room for, and leaves the rest of `out` as it was.
+  // A fault that was here: writes as much as there is room for, and leaves the rest of `out` as it was.
   it('refuses arrays of different or wrong lengths', () => {
     const normaliser = new ObservationNormaliser(2);
     expect(() => normaliser.apply(new Float32Array(4), new Float32Array(2))).toThrow(RangeError);
@@ -289,7 +289,7 @@ describe('RewardNormaliser', () => {
     );
   });
 
-  // Open: reads past the end; NaN stays for good.
+  // A fault that was here: reads past the end; NaN stays for good.
   it('refuses rewards of another number of environments', () => {
     const normaliser = new RewardNormaliser(2, gamma);
     expect(() => normaliser.apply(Float64Array.of(1), Uint8Array.of(0), new Float32Array(2))).toThrow(
@@ -297,7 +297,7 @@ describe('RewardNormaliser', () => {
     );
   });
 
-  // Open: the return becomes infinite, its variance NaN, and every reward from then on NaN.
+  // A fault that was here: the return becomes infinite, its variance NaN, and every reward from then on NaN.
   it('is not poisoned for good by one reward that is not finite', () => {
     const normaliser = new RewardNormaliser(1, gamma);
     const out = new Float32Array(1);

@@ -143,8 +143,9 @@ function policyOf(
   for (const part of shape.parts) {
     params.push(...outputs.slice(at, at + outputsOf(part)));
     at += outputsOf(part);
-    for (let i = 0; i < logStdsOf(part); i++)
-      params.push(tape.clamp(flat[logStd++], config.logStdMin, config.logStdMax));
+    // Held by value alone: a derivative that ends at the bounds would keep it there for good.
+    const held = (x: number): number => Math.min(config.logStdMax, Math.max(config.logStdMin, x));
+    for (let i = 0; i < logStdsOf(part); i++) params.push(tape.map(flat[logStd++], held, () => 1));
   }
   return params;
 }
