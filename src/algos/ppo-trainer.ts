@@ -22,7 +22,7 @@ import {
 import { type ActorCritic, actorCritic } from './actor-critic.ts';
 import { distributionOf, headsFor } from './policy-heads.ts';
 import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
-import type { PpoConfig } from './ppo-config.ts';
+import { type PpoConfig, ppoSchema } from './ppo-config.ts';
 import { scheduleFactor } from './schedule.ts';
 
 /** Training cannot go on; the message says why and what to change. */
@@ -343,6 +343,9 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
           (key === 'klCoef' && config.klCoef === 0 && config.klCoefRule === 'fixed');
         if (compiledIn)
           throw new TrainError(`${key} cannot change in a run that is under way: start a new run with it`);
+        const checked = ppoSchema.shape[key].safeParse(changes[key]);
+        if (!checked.success)
+          throw new TrainError(`${key} is ${changes[key]}: ${checked.error.issues[0].message}`);
       }
       config = { ...config, ...changes };
       if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;

@@ -137,6 +137,19 @@ function contradictions(config: TrainConfig): string[] {
       `adaptiveRateMin ${config.adaptiveRateMin} is above adaptiveRateMax ${config.adaptiveRateMax}: swap them`,
     );
   }
+  if (config.logStdInitial < config.logStdMin || config.logStdInitial > config.logStdMax) {
+    found.push(
+      `logStdInitial ${config.logStdInitial} is outside of ${config.logStdMin} to ${config.logStdMax}: start inside`,
+    );
+  }
+  if (config.minibatchSize === 1 && config.normaliseAdvantages) {
+    found.push(
+      'minibatchSize 1 leaves nothing of a normalised advantage: use at least 2, or normaliseAdvantages false',
+    );
+  }
+  if (config.klCoefRule !== 'fixed' && config.klCoef === 0) {
+    found.push(`klCoefRule ${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
+  }
   const samples = config.envs * config.stepsPerRollout;
   if (samples % config.minibatchSize !== 0) {
     const divisors = Array.from({ length: samples }, (_, i) => i + 1).filter(n => samples % n === 0);

@@ -70,6 +70,20 @@ describe('rows', () => {
     expect(rows.map(r => r['train/step'])).toEqual([128, 256, 384]);
   });
 
+  it('gradient steps are counted where they were taken: not if stopped, left out or restored', async () => {
+    for (const [settings, env] of [
+      [{ targetKl: 1e-3, learningRate: 1e-2 }, () => cartPole()],
+      [{}, faultyEnv({ reward: (s, i) => (s % 32 === 9 && i === 2 ? inf : s % 3) })],
+    ] as [Partial<PpoConfig>, (index: number) => Env][]) {
+      const { trainer, rows } = await trained(settings, { env, iterations: 3 });
+      const taken = rows.reduce((sum, row) => sum + row['train/minibatches_run'], 0);
+      expect(taken).toBeLessThan(36);
+      expect(trainer.counters.gradientSteps).toBe(taken);
+    }
+    const { trainer } = await trained({}, { env: faultyEnv({ reward: () => inf }) });
+    expect(trainer.counters.gradientSteps).toBe(0);
+  });
+
   it('have what does not apply not at all', async () => {
     const [{ row }] = (await trained({ stepsPerRollout: 4, minibatchSize: 4 }, { env: () => pendulum() }))
       .results;
