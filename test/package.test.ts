@@ -1,0 +1,76 @@
+/** What users install: the packed package in an empty project. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const work = mkdtempSync(join(tmpdir(), 'keel-package-'));
+const app = join(work, 'app');
+
+function run(cwd: string, command: string, ...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  expect(status, `${command} ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
+  return stdout;
+}
+
+beforeAll(() => {
+  // A copy of its own, so that a build here meets no other.
+  run(
+    root,
+    'cp',
+    '-r',
+    'src',
+    'configs',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'README.md',
+    'CHANGELOG.md',
+    'LICENSE',
+    work,
+  );
+  run(work, 'ln', '-s', join(root, 'node_modules'), 'node_modules');
+  run(work, process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
+  run(work, 'npm', 'pack', '--ignore-scripts');
+  run(work, 'mkdir', 'app');
+  writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }');
+  const packed = readdirSync(work).find(name => name.endsWith('.tgz'))!;
+  // onnxruntime-node's script would fetch CUDA's binaries; the others are in the package.
+  run(app, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', join(work, packed));
+}, 300_000);
+
+afterAll(() => {
+  rmSync(work, { recursive: true, force: true });
+});
+
+test('npx keel train trains, with the preset that is in the package', () => {
+  const out = run(app, 'npx', 'keel', 'train', 'cartpole', '--steps', '2048');
+  expect(out).toMatch(/Finished: 2,048 steps/);
+  const [id] = readdirSync(join(app, 'runs'));
+  expect(readdirSync(join(app, 'runs', id))).toContain('policy.onnx');
+  expect(run(app, 'npx', 'keel', 'config', 'cartpole')).toMatch(/gaeLambda: 0\.8/);
+});
+
+test('import { train } works, with types', () => {
+  const source = `import { type TrainResult, train } from 'keel';
+import { Graph } from 'keel/engine';
+import { gaussian } from 'keel/kl';
+declare const console: { log(...values: unknown[]): void };
+const result: TrainResult = await train({ env: 'cartpole', config: { steps: 1024, envs: 4, stepsPerRollout: 128 } });
+console.log(result.status, new Graph().nodes.length, gaussian(2).paramSize);
+`;
+  writeFileSync(join(app, 'use.ts'), source);
+  writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const flags = ['--ignoreConfig', '--strict', '--module', 'nodenext', '--target', 'es2022', '--skipLibCheck'];
+  run(app, process.execPath, tsc, ...flags, 'use.ts');
+  expect(run(app, process.execPath, 'use.js').trim()).toBe('finished 0 4');
+  const refused = spawnSync(process.execPath, [tsc, ...flags, '--noEmit', 'wrong.ts'], {
+    cwd: app,
+    encoding: 'utf8',
+  });
+  expect(refused.stdout).toContain("Type 'number' is not assignable to type 'string'");
+});
