@@ -111,6 +111,13 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
       ...(options.from === undefined ? {} : { from: options.from }),
       ...(options.discardLater === undefined ? {} : { discardLater: options.discardLater }),
       check: (saved_, point) => {
+        const done = point?.index.step ?? 0;
+        const wanted = options.config?.steps;
+        if (wanted !== undefined && wanted < done) {
+          throw new TrainError(
+            `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`,
+          );
+        }
         rescale = checkEnvironment(
           saved_,
           point?.index.environment,
