@@ -65,7 +65,15 @@ console.log(result.status, new Graph().nodes.length, gaussian(2).paramSize);
   writeFileSync(join(app, 'use.ts'), source);
   writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const flags = ['--ignoreConfig', '--strict', '--module', 'nodenext', '--target', 'es2022', '--skipLibCheck'];
+  const flags = [
+    '--ignoreConfig',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--skipLibCheck',
+  ];
   run(app, process.execPath, tsc, ...flags, 'use.ts');
   expect(run(app, process.execPath, 'use.js').trim()).toBe('finished 0 4');
   const refused = spawnSync(process.execPath, [tsc, ...flags, '--noEmit', 'wrong.ts'], {
