@@ -1,0 +1,86 @@
+/**
+ * What the doctor says: the contract of `keel doctor --json`, of the library and of the page. Runs in a browser:
+ * nothing here may import a Node module.
+ */
+
+/** How a run is doing; the exit codes of `keel doctor` are 0, 1 and 2 in this order. */
+export const verdicts = ['healthy', 'watch', 'sick'] as const;
+export type Verdict = (typeof verdicts)[number];
+
+/** `info` never changes the verdict; `warning` makes it watch; `critical` makes it sick. */
+export const severities = ['info', 'warning', 'critical'] as const;
+export type Severity = (typeof severities)[number];
+
+/** What is behind a finding: the thing to change. Stable codes; new ones may be added. */
+export const rootCauses = [
+  'learning-rate-too-high',
+  'learning-rate-too-low',
+  'too-many-epochs',
+  'clip-range-too-large',
+  'target-kl-too-tight',
+  'reward-scale-too-large',
+  'reward-scale-changed',
+  'no-reward-signal',
+  'critic-not-learning',
+  'entropy-bonus-too-large',
+  'entropy-collapse',
+  'non-finite',
+  'sampler-mismatch',
+  'kl-estimator-broken',
+  'reference-too-weak',
+  'reference-too-strong',
+  'degenerate-groups',
+  'malformed-outputs',
+] as const;
+export type RootCause = (typeof rootCauses)[number];
+
+/** One stretch of one series that a finding cites, so that a report can mark it. */
+export interface Mark {
+  /** The registry's name: `kl/step`. */
+  readonly metric: string;
+  /** The name in the user's own log: `train/approx_kl`. */
+  readonly theirs: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** One thing that a rule saw. */
+export interface Finding {
+  /** The rule's stable code: `kl-spikes`. `keel doctor --explain <code>` prints its page. */
+  readonly code: string;
+  readonly severity: Severity;
+  /** One line in plain words, with the numbers that matter. */
+  readonly title: string;
+  /** The steps over which it was seen, on the run's own axis. */
+  readonly from: number;
+  readonly to: number;
+  /** Sentences with numbers and steps. */
+  readonly evidence: readonly string[];
+  readonly cause: RootCause | null;
+  /** Between 0 and 1: how sure the rule is of the cause, given that what it saw is there. */
+  readonly confidence: number;
+  /** What to type, in the words of the run's own trainer. */
+  readonly fix: readonly string[];
+  /** What to look at next, and what it should do. */
+  readonly watch?: string;
+  readonly marks: readonly Mark[];
+}
+
+/** What is said about one run. */
+export interface Diagnosis {
+  readonly path: string;
+  /** `stable-baselines3`, `cleanrl`, `trl-grpo` …, or `unknown`. */
+  readonly trainer: string;
+  /** The largest step of the run, on its own axis. */
+  readonly steps: number;
+  readonly verdict: Verdict;
+  /** null when healthy, or when what was seen has no single cause. */
+  readonly rootCause: RootCause | null;
+  readonly confidence: number;
+  /** One sentence: what happened, cause before consequence. */
+  readonly summary: string;
+  /** The root cause's finding first, then its consequences, then the rest. */
+  readonly findings: readonly Finding[];
+  /** What the reader should know of the log itself: restarts, dropped lines, names that no one understood. */
+  readonly notes: readonly string[];
+}
