@@ -36,6 +36,8 @@ export interface ActorCritic {
   readonly layout: Parameters;
   readonly distribution: Distribution;
   readonly observationSize: number;
+  /** Name of the critic's last layer, which is linear: its parameters are `<name>.weight` and `<name>.bias`. */
+  readonly valueHead: string;
   /** The policy's distribution parameters (rows, paramSize) for observations (rows, observationSize). */
   policy(params: Record<string, Tensor>, obs: Tensor): Tensor;
   /** (rows, 1) */
@@ -65,6 +67,7 @@ export function actorCritic(options: ActorCriticOptions): ActorCritic {
     layout,
     distribution,
     observationSize,
+    valueHead: `critic.${hidden.length}`,
     policy(params, obs) {
       const pieces = split(actor.forward(params, obs), outputs, 1);
       if (logStds === 0) return concat(pieces, 1);

@@ -116,6 +116,14 @@ export const ppoSchema = z.strictObject({
     .describe(
       'Hard bound on the mean exact KL of an update over its whole rollout; null switches the guard off.',
     ),
+  guardRetries: z
+    .number()
+    .int()
+    .min(0)
+    .default(3)
+    .describe(
+      'Times that an update beyond the bound is done again at a lower learning rate before the guard steps back.',
+    ),
 
   reference: z
     .enum(['none', 'frozen', 'refreshed', 'averaged'])

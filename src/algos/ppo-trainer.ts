@@ -7,6 +7,7 @@
 import { compile, Graph } from '../engine/index.ts';
 import type { VectorEnv, VectorState } from '../envs/index.ts';
 import { type CoefficientRule, nextCoefficient } from '../kl/controllers/coefficient.ts';
+import { regainedFactor, slowerFactor } from '../kl/controllers/guarded-rate.ts';
 import { nextRate } from '../kl/controllers/learning-rate.ts';
 import { Rng, type RngState } from '../random/index.ts';
 import { createRollout, type Rollout } from '../rollout/buffer.ts';
@@ -59,8 +60,9 @@ export interface TrainerCounters {
   envSteps: number;
   gradientSteps: number;
   klCoef: number;
-  /** Factors on the learning rates: the adaptive rule's, and what restores have cut. */
+  /** Factors on the learning rates: the adaptive rule's, what the guard has cut, and what restores have. */
   adaptiveFactor: number;
+  guardedFactor: number;
   recoveryFactor: number;
   recoveries: number;
   /** Minibatches in a row, up to now, that were not finite. */
@@ -118,6 +120,7 @@ const adjustable: readonly (keyof PpoConfig)[] = [
   'adaptiveRateMin',
   'adaptiveRateMax',
   'guard',
+  'guardRetries',
   'referenceEvery',
   'referenceDecay',
   'recoveryFactor',
@@ -174,6 +177,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     gradientSteps: 0,
     klCoef: config.klCoef,
     adaptiveFactor: 1,
+    guardedFactor: 1,
     recoveryFactor: 1,
     recoveries: 0,
     skippedInARow: 0,
@@ -231,16 +235,37 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       // ---- learn
       // In the middle of this update's share of the run, which ends with a whole rollout: neither 0 nor 1.
       const progress = (counters.envSteps + samples / 2) / (Math.ceil(totalSteps / samples) * samples);
-      const knobs = knobsAt(config, counters, progress);
       fillOrder(order, samples, config.epochs, rngs.order);
-      const { state: learnt, stats } = learn(programs, batch, state, order, knobs, reference);
-      const failed = stats.stopped === 'non-finite';
-      const learntAt = performance.now();
-
-      // ---- guard, or restore
       const before = state;
-      const after = failed ? before : learnt;
-      const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
+      let guardSeconds = 0;
+      const attempt = () => {
+        const knobs = knobsAt(config, counters, progress);
+        const { state: learnt, stats } = learn(programs, batch, before, order, knobs, reference);
+        const learntAt = performance.now();
+        const failed = stats.stopped === 'non-finite';
+        const after = failed ? before : learnt;
+        const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
+        guardSeconds += (performance.now() - learntAt) / 1000;
+        return { knobs, stats, failed, after, params, seen };
+      };
+      let done = attempt();
+      const klRaw = done.seen.klRaw;
+      let retries = 0;
+      // ---- too far: again, slower
+      while (
+        !done.failed &&
+        config.guard !== null &&
+        !(done.seen.klRaw <= config.guard) &&
+        retries < config.guardRetries
+      ) {
+        slowDown(counters, config, done.knobs, done.stats.kls, order.length / config.minibatchSize, events);
+        retries++;
+        done = attempt();
+      }
+      const { knobs, stats, failed, after, params, seen } = done;
+      if (!failed && retries === 0) counters.guardedFactor = regainedFactor(counters.guardedFactor);
+
+      // ---- what stands: the update as the guard left it, or, of one that failed, nothing
       holdLogStd(model, params, config);
       state = { ...after, params };
       const guardedAt = performance.now();
@@ -253,13 +278,21 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       if (stats.stopped === 'kl') {
         const last = stats.minibatches - 1;
         const kl =
-          config.targetKlPer === 'epoch' ? meanOf(stats.kls.subarray(-minibatches)) : stats.kls[last];
+          config.targetKlPer === 'epoch' ? epochKl(stats.kls.subarray(-minibatches)) : stats.kls[last];
         const epoch = Math.floor(last / minibatches);
         events.push({ type: 'early-stop', kl, limit: knobs.klLimit, epoch, minibatch: last % minibatches });
       }
-      if (seen.backtracks > 0) {
-        const { klRaw: klBefore, kl: klAfter, backtracks, scale } = seen;
-        events.push({ type: 'guard', klBefore, klAfter, bound: knobs.guard, backtracks, scale });
+      if (seen.backtracks > 0 || retries > 0) {
+        const { kl: klAfter, backtracks, scale } = seen;
+        events.push({
+          type: 'guard',
+          klBefore: klRaw,
+          klAfter,
+          bound: knobs.guard,
+          retries,
+          backtracks,
+          scale,
+        });
       }
       const refKl = stats.klRef;
       reference = nextReference(config, counters, reference, state.params, refKl, events);
@@ -271,6 +304,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         collected,
         stats,
         seen,
+        klRaw,
+        retries,
         knobs,
         config,
         counters,
@@ -280,8 +315,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       });
       const elapsed = (guardedAt - started) / 1000;
       row['time/collect_s'] = (collectedAt - started) / 1000;
-      row['time/update_s'] = (learntAt - collectedAt) / 1000;
-      row['time/guard_s'] = (guardedAt - learntAt) / 1000;
+      row['time/update_s'] = (guardedAt - collectedAt) / 1000 - guardSeconds;
+      row['time/guard_s'] = guardSeconds;
       row['time/steps_per_second'] = samples / elapsed;
       return { row, events };
     },
@@ -348,6 +383,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
           throw new TrainError(`${key} is ${changes[key]}: ${checked.error.issues[0].message}`);
       }
       config = { ...config, ...changes };
+      if (changes.gamma !== undefined && rewardNormaliser) rewardNormaliser.gamma = changes.gamma;
       if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;
     },
 
@@ -417,6 +453,7 @@ function knobsAt(config: PpoConfig, counters: TrainerCounters, progress: number)
   const rate =
     counters.recoveryFactor *
     counters.adaptiveFactor *
+    counters.guardedFactor *
     scheduleFactor(
       { schedule: config.learningRateSchedule, end: config.learningRateEnd, warmup: config.warmupShare },
       progress,
@@ -476,6 +513,27 @@ function control(
         why: `kl/step_raw ${kl.toExponential(2)}`,
       });
   }
+}
+
+/** After an update that left the bound: the rates for another attempt. */
+function slowDown(
+  counters: TrainerCounters,
+  config: PpoConfig,
+  knobs: PpoKnobs,
+  kls: Float32Array,
+  minibatches: number,
+  events: TrainEvent[],
+): void {
+  const within = kls.findIndex(kl => !(kl <= knobs.guard));
+  const from = counters.guardedFactor;
+  counters.guardedFactor = slowerFactor(from, within < 0 ? 1 : within / minibatches);
+  events.push({
+    type: 'rate-change',
+    what: 'learningRate',
+    from: knobs.actorRate,
+    to: (knobs.actorRate * counters.guardedFactor) / from,
+    why: `the update left the guard's bound of ${config.guard}`,
+  });
 }
 
 /** After minibatches that were not finite: lower rates, or the end. */
@@ -543,6 +601,8 @@ function rowOf(parts: {
   collected: CollectStats;
   stats: ReturnType<typeof learn>['stats'];
   seen: ReturnType<typeof measure>['stats'];
+  klRaw: number;
+  retries: number;
   knobs: PpoKnobs;
   config: PpoConfig;
   counters: TrainerCounters;
@@ -550,7 +610,8 @@ function rowOf(parts: {
   model: ActorCritic;
   params: Float32Array;
 }): Record<string, number> {
-  const { rollout, collected, stats, seen, knobs, config, counters, minibatches, model, params } = parts;
+  const { rollout, collected, stats, seen, klRaw, retries, knobs, config, counters, minibatches } = parts;
+  const { model, params } = parts;
   const { mean: advMean, std: advStd } = moments(rollout.advantages);
   const { mean: returnMean } = moments(rollout.returns);
   const { mean: valueMean } = moments(rollout.values);
@@ -558,7 +619,7 @@ function rowOf(parts: {
     'train/iteration': counters.iteration,
     'train/step': counters.envSteps,
     'kl/step': seen.kl,
-    'kl/step_raw': seen.klRaw,
+    'kl/step_raw': klRaw,
     'kl/step_k1': seen.k1,
     'kl/step_k3': seen.k3,
     'loss/policy': stats.policyLoss,
@@ -582,6 +643,7 @@ function rowOf(parts: {
     'train/minibatches_run': stats.taken,
     'train/early_stop': stats.stopped === 'kl' ? 1 : 0,
     'train/skipped': stats.skipped,
+    'guard/retries': retries,
     'guard/backtracks': seen.backtracks,
     'guard/scale': seen.scale,
   };
@@ -619,9 +681,9 @@ export function referenceCoefAt(config: PpoConfig, gradientSteps: number): numbe
   return klRefCoefInitial + (klRefCoefFinal - klRefCoefInitial) * done;
 }
 
-function meanOf(values: Float32Array): number {
-  const finite = values.filter(Number.isFinite);
-  return finite.reduce((sum, value) => sum + value, 0) / finite.length;
+/** The mean that the update stopped on: a minibatch that was skipped moved nothing and counts as 0. */
+function epochKl(kls: Float32Array): number {
+  return kls.reduce((sum, kl) => sum + (Number.isFinite(kl) ? kl : 0), 0) / kls.length;
 }
 
 function moments(values: ArrayLike<number>): { mean: number; std: number } {

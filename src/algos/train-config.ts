@@ -1,6 +1,6 @@
 /** The whole config of a training run: PPO's keys and those of the run, on one level. */
 import { z } from 'zod';
-import { nearest } from '../engine/index.ts';
+import { nearest } from '../text/nearest.ts';
 import { type PpoConfig, ppoSchema } from './ppo-config.ts';
 
 const count = z.number().int().min(1);
@@ -68,6 +68,7 @@ const inert: readonly {
   { keys: ['entropyWarmupCoef'], without: c => c.entropyWarmupSteps === 0, add: 'entropyWarmupSteps' },
   { keys: ['entropyWarmupSteps'], without: c => c.entropyWarmupCoef === 0, add: 'entropyWarmupCoef' },
   { keys: ['entropyMinCoef'], without: c => c.entropyMin === null, add: 'entropyMin' },
+  { keys: ['guardRetries'], without: c => c.guard === null, add: 'guard' },
   { keys: ['targetKlFactor', 'targetKlPer'], without: c => c.targetKl === null, add: 'targetKl' },
   {
     keys: ['klCoefTarget', 'klCoefMax'],

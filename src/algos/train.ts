@@ -10,16 +10,14 @@ import {
   openRun,
   type RunEvent,
   RunWriter,
+  readRows,
+  recentReturn,
+  scoreEpisodes,
 } from '../runs/index.ts';
 import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
 import { policyGraph } from './export.ts';
-import {
-  createPpoTrainer,
-  type PpoSnapshot,
-  type PpoTrainer,
-  TrainError,
-  type TrainEvent,
-} from './ppo-trainer.ts';
+import { createPpoTrainer, type PpoTrainer, TrainError, type TrainEvent } from './ppo-trainer.ts';
+import { rescaled } from './rescale.ts';
 import { resolveConfig, type TrainConfig, type TrainSettings, trainSchema } from './train-config.ts';
 
 /** Written into every manifest. */
@@ -131,7 +129,9 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
   return runSession(session, writer, config, options, async () => {
     if (!checkpoint) return session.trainer.start();
     const snapshot = snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state);
-    await session.trainer.restore(rescale === 1 ? snapshot : rescaled(snapshot, session.trainer, rescale));
+    await session.trainer.restore(
+      rescale === 1 ? snapshot : rescaled(snapshot, session.trainer.model, rescale),
+    );
   });
 }
 
@@ -204,12 +204,15 @@ async function runSession(
   const { trainer } = session;
   let lastRow: Record<string, number> | undefined;
   let savedAt = -1;
+  // What `best` looks at: nothing from before the regular checkpoint before this one, which had another policy.
+  const scoredRows = Math.min(config.checkpointEvery, scoreEpisodes);
+  let recent: Readonly<Record<string, number>>[] = [];
   const startedAt = performance.now();
   const save = async (): Promise<void> => {
     const { iteration, envSteps } = trainer.counters;
     if (iteration === savedAt) return;
     const snapshot = await trainer.snapshot();
-    const score = lastRow?.['episode/return'];
+    const score = recentReturn(recent);
     const { isBest } = await writer.checkpoint({
       step: envSteps,
       iteration,
@@ -227,6 +230,7 @@ async function runSession(
     await begin();
     // What was restored is on the disk already.
     savedAt = trainer.counters.iteration;
+    recent = readRows(writer.dir).items.slice(-scoredRows);
     const progress = (step: number): TrainProgress => ({
       id: writer.id,
       dir: writer.dir,
@@ -250,6 +254,7 @@ async function runSession(
       }
       writer.row(row);
       lastRow = row;
+      recent = [...recent, row].slice(-scoredRows);
       hooks.onRow?.(row, progress(step));
       if (iteration % config.checkpointEvery === 0) await save();
       logSeconds = (performance.now() - logged) / 1000;
@@ -321,20 +326,6 @@ function checkEnvironment(
     );
   }
   return factor;
-}
-
-/** The same policy with a value function of another scale: its last layer is linear. */
-function rescaled(snapshot: PpoSnapshot, trainer: PpoTrainer, factor: number): PpoSnapshot {
-  const { layout } = trainer.model;
-  const params = snapshot.tensors.params.slice();
-  const last = `critic.${trainer.config.hidden.length}`;
-  const views = layout.views(params);
-  for (const name of [`${last}.weight`, `${last}.bias`]) {
-    views[name].forEach((value, i) => {
-      views[name][i] = value * factor;
-    });
-  }
-  return { ...snapshot, tensors: { ...snapshot.tensors, params } };
 }
 
 function messageOf(event: TrainEvent): string {

@@ -6,9 +6,10 @@
  * minibatches of that update, weighted by their samples. A metric that does not apply (no episode ended, no reference
  * policy) is absent from the row: absent is not NaN.
  */
+
+import { nearest } from '../text/nearest.ts';
 import { fail, show } from './errors.ts';
 import { type KlBand, type KlBandName, klBand, klBands } from './kl-bands.ts';
-import { nearest } from './nearest.ts';
 
 export { type KlBand, type KlBandName, klBand, klBands };
 
@@ -64,6 +65,8 @@ export const metricGroups: readonly MetricGroup[] = [
   { id: 'grad', title: 'Gradients' },
   { id: 'train', title: 'Training' },
   { id: 'guard', title: 'KL guard' },
+  { id: 'completion', title: 'Completions' },
+  { id: 'sampler', title: 'Sampler and scorer' },
   { id: 'env', title: 'Environment' },
   { id: 'time', title: 'Time' },
 ];
@@ -108,7 +111,7 @@ export const metrics: readonly Metric[] = [
     title: 'KL of the update before the guard',
     unit: 'nats',
     better: 'none',
-    doc: 'The same exact KL as the optimiser left it, before the guard stepped back. Equal to kl/step where the guard did not act.',
+    doc: 'The same exact KL as the first attempt at this update left it, before the guard did anything. Equal to kl/step where the guard did not act.',
     healthy: 'Equal to kl/step. Far above it: the guard is doing the work of a lower learning rate.',
     kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
     band: klBands,
@@ -222,6 +225,14 @@ export const metrics: readonly Metric[] = [
     better: 'none',
     doc: 'Episodes that ended in this iteration. With few of them the mean return is noisy.',
   },
+  {
+    id: 'episode/success',
+    group: 'episode',
+    title: 'Success rate',
+    unit: '1',
+    better: 'higher',
+    doc: 'Share of the episodes that reached their goal, where the environment says which did.',
+  },
   // ------------------------------------------------------------------------------------------------ evaluation
   {
     id: 'eval/return',
@@ -254,6 +265,14 @@ export const metrics: readonly Metric[] = [
     unit: 'episodes',
     better: 'none',
     doc: 'How many episodes the evaluation played.',
+  },
+  {
+    id: 'eval/success',
+    group: 'eval',
+    title: 'Evaluation success rate',
+    unit: '1',
+    better: 'higher',
+    doc: 'Share of the evaluation episodes that reached their goal.',
   },
   // ------------------------------------------------------------------------------------------------ value
   {
@@ -364,6 +383,24 @@ export const metrics: readonly Metric[] = [
     healthy:
       '.02 to .2. Above .3 is too aggressive: lower the learning rate or run fewer epochs. 0 with a KL near 0 is a frozen policy.',
   },
+  {
+    id: 'policy/clip_fraction_low',
+    group: 'policy',
+    title: 'Clip fraction, low side',
+    unit: '1',
+    better: 'none',
+    doc: 'Share of samples whose ratio fell below the clip range: actions made less likely, as far as allowed.',
+    healthy: 'Below .2. 0 in every row with one update per batch is expected: the ratio is 1 then.',
+  },
+  {
+    id: 'policy/clip_fraction_high',
+    group: 'policy',
+    title: 'Clip fraction, high side',
+    unit: '1',
+    better: 'none',
+    doc: 'Share of samples whose ratio rose above the clip range: actions made more likely, as far as allowed.',
+    healthy: 'Below .2. 0 in every row with one update per batch is expected: the ratio is 1 then.',
+  },
   // ------------------------------------------------------------------------------------------------ advantages
   {
     id: 'adv/mean',
@@ -384,6 +421,24 @@ export const metrics: readonly Metric[] = [
     healthy:
       'Of the order of 1 with normalised rewards. Near 0: there is no signal. Hundreds: rewards out of scale.',
   },
+  {
+    id: 'adv/max',
+    group: 'adv',
+    title: 'Largest advantage',
+    unit: '1',
+    better: 'none',
+    doc: 'The largest advantage of the rollout.',
+    healthy: 'Within 10. Thousands: a group or a batch without spread was divided by it.',
+  },
+  {
+    id: 'adv/min',
+    group: 'adv',
+    title: 'Smallest advantage',
+    unit: '1',
+    better: 'none',
+    doc: 'The smallest advantage of the rollout.',
+    healthy: 'Within -10. Below minus thousands: a group or a batch without spread was divided by it.',
+  },
   // ------------------------------------------------------------------------------------------------ rewards
   {
     id: 'reward/mean',
@@ -403,6 +458,33 @@ export const metrics: readonly Metric[] = [
     better: 'none',
     doc: 'Standard deviation of the rewards of the rollout, as the environment gave them.',
     healthy: 'Not 0, unless every step truly earns the same.',
+  },
+  {
+    id: 'reward/group_std',
+    group: 'reward',
+    title: 'Spread within groups',
+    unit: 'reward',
+    better: 'none',
+    doc: 'Standard deviation of the rewards of the completions of one prompt, mean over the prompts.',
+    healthy: 'Not 0: what is learnt comes from the differences within a group.',
+  },
+  {
+    id: 'reward/zero_std_groups',
+    group: 'reward',
+    title: 'Groups without spread',
+    unit: '1',
+    better: 'lower',
+    doc: 'Share of the prompts whose completions all got the same reward, so that nothing is learnt from them.',
+    healthy: 'Below .5. Near 1: the task is too hard, too easy, or its reward is broken.',
+  },
+  {
+    id: 'reward/penalised',
+    group: 'reward',
+    title: 'Reward with penalties',
+    unit: 'reward',
+    better: 'none',
+    doc: 'Mean reward of a completion after the KL penalty was taken off: what is maximised, not what the task gave.',
+    healthy: 'Follows reward/mean. Rising while reward/mean falls: the penalty is what is being optimised.',
   },
   {
     id: 'reward/part/<name>',
@@ -433,6 +515,14 @@ export const metrics: readonly Metric[] = [
     healthy:
       'Steady, around the clipping limit or below. Exploding announces NaN; 0 means nothing is learnt.',
   },
+  {
+    id: 'grad/norm_critic',
+    group: 'grad',
+    title: 'Gradient norm of the critic',
+    unit: '1',
+    better: 'none',
+    doc: 'Length of the gradient of the value function alone, where it has its own optimiser, before it is clipped.',
+  },
   // ------------------------------------------------------------------------------------------------ training
   {
     id: 'train/lr',
@@ -460,12 +550,20 @@ export const metrics: readonly Metric[] = [
     doc: 'How far from 1 a ratio may be before its gradient is cut.',
   },
   {
+    id: 'train/entropy_coef',
+    group: 'train',
+    title: 'Entropy coefficient',
+    unit: '1',
+    better: 'none',
+    doc: 'Weight of the entropy bonus in the loss.',
+  },
+  {
     id: 'train/epochs_run',
     group: 'train',
     title: 'Epochs run',
     unit: 'epochs',
     better: 'none',
-    doc: 'Passes over the rollout that the update began before it ended or stopped early.',
+    doc: 'Passes over the rollout that the update took steps along before it ended or stopped early; a part of one counts as that part.',
     healthy:
       'As configured, or a little less. 1 in every row: the target KL is too tight for this learning rate.',
   },
@@ -498,6 +596,15 @@ export const metrics: readonly Metric[] = [
   },
   // ------------------------------------------------------------------------------------------------ guard
   {
+    id: 'guard/retries',
+    group: 'guard',
+    title: 'Attempts again',
+    unit: '1',
+    better: 'lower',
+    doc: 'How often the update left the bound and was done again from where it began, at a lower learning rate.',
+    healthy: '0. Now and then is no harm; in most rows: the learning rate is too high.',
+  },
+  {
     id: 'guard/backtracks',
     group: 'guard',
     title: 'Guard backtracks',
@@ -514,6 +621,119 @@ export const metrics: readonly Metric[] = [
     better: 'none',
     doc: 'The share of the update that the guard let stand: 1 is all of it.',
     healthy: '1.',
+  },
+  // ------------------------------------------------------------------------------------------------ completions
+  {
+    id: 'completion/length',
+    group: 'completion',
+    title: 'Completion length',
+    unit: 'tokens',
+    better: 'none',
+    doc: 'Tokens of a completion: mean over the batch.',
+    healthy: 'Changes slowly. A jump to the limit or to almost nothing comes with a collapse of the reward.',
+  },
+  {
+    id: 'completion/length_min',
+    group: 'completion',
+    title: 'Shortest completion',
+    unit: 'tokens',
+    better: 'none',
+    doc: 'Tokens of the shortest completion of the batch.',
+  },
+  {
+    id: 'completion/length_max',
+    group: 'completion',
+    title: 'Longest completion',
+    unit: 'tokens',
+    better: 'none',
+    doc: 'Tokens of the longest completion of the batch.',
+  },
+  {
+    id: 'completion/truncated',
+    group: 'completion',
+    title: 'Truncated completions',
+    unit: '1',
+    better: 'lower',
+    doc: 'Share of the completions that were cut at the maximal length before they ended.',
+    healthy: 'Near 0. Rising: the policy rambles, or the limit is too short for the task.',
+  },
+  {
+    id: 'completion/parse_rate',
+    group: 'completion',
+    title: 'Well-formed completions',
+    unit: '1',
+    better: 'higher',
+    doc: 'Share of the completions whose answer could be read.',
+    healthy: 'Rises to 1 early and stays. Falling: the policy leaves the format, often after a KL spike.',
+  },
+  {
+    id: 'completion/prompt_length',
+    group: 'completion',
+    title: 'Prompt length',
+    unit: 'tokens',
+    better: 'none',
+    doc: 'Tokens of a prompt: mean over the batch.',
+  },
+  // ------------------------------------------------------------------------------------------------ sampler
+  {
+    id: 'sampler/logp_diff',
+    group: 'sampler',
+    title: 'Log-probability difference',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'Mean absolute difference of the log-probability of a token between the program that sampled it and the one that scores it, at the same weights.',
+    healthy:
+      'Below .01 with equal precision, some hundredths with a quantised sampler. Growing: the two programs drift apart.',
+  },
+  {
+    id: 'sampler/logp_diff_max',
+    group: 'sampler',
+    title: 'Largest log-probability difference',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'The largest absolute difference of the log-probability of a token between sampler and scorer.',
+  },
+  {
+    id: 'sampler/prob_diff',
+    group: 'sampler',
+    title: 'Probability difference',
+    unit: '1',
+    better: 'lower',
+    doc: 'Mean absolute difference of the probability of a token between the program that sampled it and the one that scores it.',
+    healthy: 'Below .01. Growing, most of all with long completions, announces a collapse.',
+  },
+  {
+    id: 'sampler/prob_diff_max',
+    group: 'sampler',
+    title: 'Largest probability difference',
+    unit: '1',
+    better: 'lower',
+    doc: 'The largest absolute difference of the probability of a token between sampler and scorer.',
+  },
+  {
+    id: 'sampler/ratio_mean',
+    group: 'sampler',
+    title: 'Mean sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'Mean of the probability of a token in the scorer / in the sampler, at the same weights.',
+    healthy: '1 to two decimals.',
+  },
+  {
+    id: 'sampler/ratio_min',
+    group: 'sampler',
+    title: 'Smallest sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'The smallest such ratio in the batch.',
+  },
+  {
+    id: 'sampler/ratio_max',
+    group: 'sampler',
+    title: 'Largest sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'The largest such ratio in the batch.',
   },
   // ------------------------------------------------------------------------------------------------ environment
   {

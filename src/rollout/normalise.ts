@@ -104,12 +104,13 @@ export interface RewardNormaliserState {
 export class RewardNormaliser {
   readonly #moments = new RunningMoments(1);
   readonly #returns: Float64Array;
-  readonly #gamma: number;
+  /** The discount of the returns whose spread is measured; may change in mid-run. */
+  gamma: number;
   readonly #clip: number;
 
   constructor(envs: number, gamma: number, clip = 10) {
     this.#returns = new Float64Array(envs);
-    this.#gamma = gamma;
+    this.gamma = gamma;
     this.#clip = clip;
   }
 
@@ -121,7 +122,7 @@ export class RewardNormaliser {
         `reward normaliser: ${rewards.length} rewards into ${out.length}, but there are ${returns.length} environments`,
       );
     }
-    for (let n = 0; n < returns.length; n++) returns[n] = returns[n] * this.#gamma + rewards[n];
+    for (let n = 0; n < returns.length; n++) returns[n] = returns[n] * this.gamma + rewards[n];
     this.#moments.update(returns);
     const scale = 1 / Math.sqrt(this.#moments.variance(0) + EPSILON);
     for (let n = 0; n < returns.length; n++) {

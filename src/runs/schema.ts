@@ -104,11 +104,12 @@ const eventKinds = {
   guard: {
     scope: 'training',
     title: 'Guard',
-    doc: 'The update left the KL bound and was stepped back.',
+    doc: 'The update left the KL bound and was done again at a lower rate, or stepped back.',
     fields: z.object({
       klBefore: number,
       klAfter: number,
       bound: number,
+      retries: z.optional(count),
       backtracks: count,
       scale: number,
     }),

@@ -540,6 +540,15 @@ const cases: Record<keyof PpoConfig, Case> = {
     expect(await after(kl * 4)).toBeCloseTo(1.5e-3, 9);
   },
 
+  async guardRetries() {
+    const wild = { learningRate: 0.3, guard: 0.01, gradientClip: null };
+    for (const guardRetries of [0, 2]) {
+      const { rows } = await trained({ ...wild, guardRetries });
+      expect(rows[0]['guard/retries']).toBe(guardRetries);
+      expect(rows[0]['kl/step']).toBeLessThanOrEqual(0.01);
+    }
+  },
+
   async adaptiveRateMin() {
     const of = (adaptiveRateMin: number) =>
       column(
@@ -564,7 +573,7 @@ const cases: Record<keyof PpoConfig, Case> = {
 
   async guard() {
     const of = (guard: number | null) =>
-      trained({ guard, learningRate: 0.5 }, { iterations: 2, ...toPendulum });
+      trained({ guard, guardRetries: 0, learningRate: 0.5 }, { iterations: 2, ...toPendulum });
     const [off, usual, tight] = [await of(null), await of(0.05), await of(0.01)];
     expect(off.rows[0]['kl/step']).toBeGreaterThan(0.05);
     expect(off.rows[0]['guard/scale']).toBe(1);

@@ -88,8 +88,9 @@ describe.each(tasks)('%s', (_, env, shape) => {
         expect(exact.kl).toBeLessThanOrEqual(0.05);
         expect(row['kl/step']).toBeLessThanOrEqual(row['kl/step_raw']);
         const acted = events.filter(e => e.type === 'guard');
-        expect(acted.length).toBe(row['guard/scale'] < 1 ? 1 : 0);
-        if (row['guard/scale'] < 1) {
+        const within = row['guard/scale'] === 1 && row['guard/retries'] === 0;
+        expect(acted.length).toBe(within ? 0 : 1);
+        if (!within) {
           guarded++;
           expect(exact.kl).toBeGreaterThan(0);
           expect(row['kl/step_raw']).toBeGreaterThan(0.05 * 0.999);
@@ -97,6 +98,7 @@ describe.each(tasks)('%s', (_, env, shape) => {
             klBefore: row['kl/step_raw'],
             klAfter: row['kl/step'],
             bound: 0.05,
+            retries: row['guard/retries'],
             backtracks: row['guard/backtracks'],
             scale: row['guard/scale'],
           });
@@ -124,7 +126,12 @@ describe('the guard in the trainer', () => {
   it('keeps what the critic has learnt', async () => {
     // Clipping would tie the critic to the policy through the norm of their gradient.
     const critic = async (guard: number | null): Promise<number[]> => {
-      const { trainer, rows } = await trained({ guard, learningRate: 0.3, gradientClip: null });
+      const { trainer, rows } = await trained({
+        guard,
+        guardRetries: 0,
+        learningRate: 0.3,
+        gradientClip: null,
+      });
       expect(rows[0]['guard/scale'] < 1).toBe(guard !== null);
       const { offset, size } = trainer.model.layout.groups[1];
       return Array.from(trainer.params.subarray(offset, offset + size));
@@ -134,13 +141,46 @@ describe('the guard in the trainer', () => {
 });
 
 describe('a rate 30 times too high', () => {
+  it('is cut until updates fit, and an update that did not fit is done again from where it began', async () => {
+    const wild = { learningRate: 0.3, epochs: 4, guard: 0.02 };
+    const { rows, results } = await trained(wild, { iterations: 8 });
+    expect(rows[0]['guard/retries']).toBeGreaterThan(0);
+    const changes = results[0].events.filter(e => e.type === 'rate-change');
+    expect(changes.length).toBe(rows[0]['guard/retries']);
+    expect(changes[0]).toMatchObject({ what: 'learningRate', from: 0.3 });
+    expect(changes.at(-1)!.to).toBeCloseTo(rows[0]['train/lr'], 12);
+    for (const change of changes)
+      expect(Number(change.to) / Number(change.from)).toBeLessThanOrEqual(0.5 + 1e-9);
+    // The same as a run that had the lower rate from the beginning.
+    const { rows: slow } = await trained({ ...wild, learningRate: rows[0]['train/lr'] }, { iterations: 1 });
+    expect(slow[0]['guard/retries']).toBe(0);
+    for (const name of ['kl/step', 'loss/policy', 'loss/value', 'policy/entropy', 'grad/norm']) {
+      expect(rows[0][name]).toBeCloseTo(slow[0][name], 5);
+    }
+    // What was cut stays cut, but for the little that calm updates win back.
+    const rates = rows.map(row => row['train/lr']);
+    for (let i = 1; i < rows.length; i++) expect(rates[i] / rates[i - 1]).toBeLessThan(1.006);
+    const calm = rows.findIndex(
+      (row, i) => i > 0 && rows[i - 1]['guard/retries'] === 0 && row['guard/retries'] === 0,
+    );
+    expect(calm).toBeGreaterThan(0);
+    expect(rates[calm] / rates[calm - 1]).toBeCloseTo(1.005, 6);
+  });
+
   // A fault that was here: KL grows faster than the square of the distance in a network, so one step back by the root
   // goes too far: a tenth of the bound is left at times, a third of it in the median of CartPole at .3.
   it('the guard keeps more than 30 % of the bound', async () => {
     const shares: number[] = [];
     for (const seed of [1, 2, 3]) {
       const { rows } = await trained(
-        { learningRate: 0.03, hidden: [64, 64], stepsPerRollout: 128, minibatchSize: 64, epochs: 10 },
+        {
+          learningRate: 0.03,
+          guardRetries: 0,
+          hidden: [64, 64],
+          stepsPerRollout: 128,
+          minibatchSize: 64,
+          epochs: 10,
+        },
         { seed, iterations: 6, env: () => pendulum() },
       );
       for (const row of rows) if (row['guard/scale'] < 1) shares.push(row['kl/step'] / 0.05);
@@ -198,7 +238,14 @@ describe('controllers', () => {
   // counts as "hardly moves".
   it('act on what the update did, not on what the guard left of it', async () => {
     const { rows } = await trained(
-      { adaptiveRate: true, adaptiveRateTarget: 0.03, adaptiveRateMax: 10, learningRate: 1, epochs: 5 },
+      {
+        adaptiveRate: true,
+        adaptiveRateTarget: 0.03,
+        adaptiveRateMax: 10,
+        learningRate: 1,
+        epochs: 5,
+        guardRetries: 0,
+      },
       { iterations: 2, env: () => pendulum() },
     );
     expect(rows[0]['kl/step_raw']).toBeGreaterThan(0.3);
@@ -253,7 +300,7 @@ describe('adjust', () => {
   it('changes rate, clip range, target and bound from the next update on', async () => {
     const trainer = await trainerOf({ learningRate: 1e-4, guard: null });
     await trainer.iterate();
-    trainer.adjust({ learningRate: 1e-2, clipRange: 0.1, guard: 1e-4, targetKl: 1e-6 });
+    trainer.adjust({ learningRate: 1e-2, clipRange: 0.1, guard: 1e-4, guardRetries: 0, targetKl: 1e-6 });
     const { row, events } = await trainer.iterate();
     expect(row['train/lr']).toBe(1e-2);
     expect(row['train/clip_range']).toBe(0.1);
