@@ -1,10 +1,10 @@
 /**
- * An environment of one's own: a thermostat that should hold 20 degrees. It can be trained from the command line, too:
- * `keel train ./examples/own-environment.ts`.
+ * An environment of one's own: a thermostat that should hold 20 degrees. `keel train ./examples/own-environment.ts`
+ * trains it, train-own-environment.ts does so from code. Outside of this repository the import is from 'keel'.
  */
-import { box, defineEnv, simulation, train } from '../src/index.ts';
+import { box, defineEnv, simulation } from '../src/index.ts';
 
-const thermostat = defineEnv({
+export default defineEnv({
   id: 'Thermostat-v0',
   description: 'Heat or cool a room against the weather; 1 a step for holding 20 degrees.',
   maxEpisodeSteps: 100,
@@ -20,15 +20,3 @@ const thermostat = defineEnv({
       },
     }),
 });
-
-export default thermostat;
-
-// Run by itself, it trains; imported by `keel train`, it only says what it is.
-if (process.argv[1]?.endsWith('own-environment.ts')) {
-  const steps = Number(process.argv[2] ?? 60_000);
-  const { registerEnv } = await import('../src/index.ts');
-  registerEnv(thermostat);
-  const config = { steps, envs: 8, stepsPerRollout: 128, minibatchSize: 128, learningRate: 1e-3 };
-  const { dir, lastRow } = await train({ env: 'Thermostat-v0', config, root: process.argv[3] ?? 'runs' });
-  console.log(`return ${lastRow?.['episode/return']?.toFixed(1)} of 100; the run is ${dir}`);
-}

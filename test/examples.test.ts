@@ -32,7 +32,7 @@ test('fit-a-line finds the line', () => {
   expect(runExample('fit-a-line.ts')).toContain('y = 2.000 x + 1.000');
 });
 
-test.each(['train-cartpole.ts', 'own-environment.ts'])('%s trains and says where the run is', name => {
+test.each(['train-cartpole.ts', 'train-own-environment.ts'])('%s trains and says where the run is', name => {
   const runs = mkdtempSync(join(tmpdir(), 'keel-example-'));
   try {
     const out = runExample(name, '4096', runs);

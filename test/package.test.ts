@@ -1,6 +1,6 @@
 /** What users install: the packed package in an empty project. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,12 +46,40 @@ afterAll(() => {
   rmSync(work, { recursive: true, force: true });
 });
 
+const flags = ['--ignoreConfig', '--strict', '--module', 'nodenext', '--target', 'es2022', '--skipLibCheck'];
+
 test('npx keel train trains, with the preset that is in the package', () => {
   const out = run(app, 'npx', 'keel', 'train', 'cartpole', '--steps', '2048');
   expect(out).toMatch(/Finished: 2,048 steps/);
   const [id] = readdirSync(join(app, 'runs'));
   expect(readdirSync(join(app, 'runs', id))).toContain('policy.onnx');
   expect(run(app, 'npx', 'keel', 'config', 'cartpole')).toMatch(/gaeLambda: 0\.8/);
+});
+
+test('the environment of the documentation trains from its file, without "type": "module", in worker threads', () => {
+  const docs = readFileSync(join(root, 'docs/ppo.md'), 'utf8');
+  const [, source] = /## Your own environment\n```ts\n([\s\S]*?)```/.exec(docs)!;
+  const project = join(app, 'common');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "type": "commonjs" }');
+  writeFileSync(join(project, 'my-env.ts'), `${source}await Promise.resolve(import.meta.url);\n`);
+  const keel = join(app, 'node_modules/.bin/keel');
+  const tiny = ['--steps', '512', '--set', 'stepsPerRollout=64', '--envs', '4', '--set', 'workers=2'];
+  expect(run(project, keel, 'train', './my-env.ts', ...tiny)).toMatch(/Finished: 512 steps/);
+  expect(run(project, keel, 'check-env', './my-env.ts')).toMatch(/^Thermostat-v0: passed/);
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  run(
+    project,
+    process.execPath,
+    tsc,
+    ...flags,
+    '--noEmit',
+    '--module',
+    'esnext',
+    '--moduleResolution',
+    'bundler',
+    'my-env.ts',
+  );
 });
 
 test('import { train } works, with types', () => {
@@ -65,15 +93,6 @@ console.log(result.status, new Graph().nodes.length, gaussian(2).paramSize);
   writeFileSync(join(app, 'use.ts'), source);
   writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const flags = [
-    '--ignoreConfig',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-    '--skipLibCheck',
-  ];
   run(app, process.execPath, tsc, ...flags, 'use.ts');
   expect(run(app, process.execPath, 'use.js').trim()).toBe('finished 0 4');
   const refused = spawnSync(process.execPath, [tsc, ...flags, '--noEmit', 'wrong.ts'], {

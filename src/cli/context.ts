@@ -2,14 +2,18 @@
 import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { defaultRoot } from '../runs/index.ts';
-import { type Paint, painter, wantsColour } from './terminal.ts';
+import { type Paint, painter, wantsColour, wrap } from './terminal.ts';
 
 export interface Context {
   readonly paint: Paint;
   readonly colour: boolean;
   readonly isTerminal: boolean;
-  /** A line to stdout. */
-  print(line?: string): void;
+  /** How wide lines may be: the terminal's, and 80 where there is none. */
+  readonly columns: number;
+  /** A line to stdout for people: a longer one is broken at spaces, and goes on after `hang` of them. */
+  print(line?: string, hang?: number): void;
+  /** Text to stdout for programs, as it is. */
+  raw(text: string): void;
   /** A line to stderr. */
   note(line: string): void;
 }
@@ -18,13 +22,19 @@ export interface Context {
 export function contextOf(command: Command): Context {
   const { color } = command.optsWithGlobals<{ color: boolean }>();
   const colour = wantsColour(process.stdout, color !== false);
+  const columns = process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : 80;
+  const raw = (text: string): void => {
+    process.stdout.write(`${text}\n`);
+  };
   return {
     paint: painter(colour),
     colour,
     isTerminal: process.stdout.isTTY === true,
-    print: (line = '') => {
-      process.stdout.write(`${line}\n`);
+    columns,
+    print: (line = '', hang) => {
+      for (const part of wrap(line, columns, hang ?? 2 + /^ */.exec(line)![0].length)) raw(part);
     },
+    raw,
     note: line => {
       process.stderr.write(`${line}\n`);
     },

@@ -1,7 +1,8 @@
 /** What a user sees when something cannot be done: one line for each problem, and an exit code. */
 import { CommanderError } from 'commander';
+import { fileError } from '../metrics/files.ts';
 
-/** The command line itself is wrong: exit code 2. */
+/** What was asked for is wrong, and nothing was tried: exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError';
 }
@@ -28,14 +29,43 @@ const expected = new Set([
   'SafetensorsError',
 ]);
 
+/** What was asked for cannot be, whatever the machine: a value out of range, a name of nothing. Exit code 2, too. */
+const wrongUse = new Set([
+  'env-unknown',
+  'file-invalid',
+  'file-not-found',
+  'option-invalid',
+  'option-unknown',
+  'vector-invalid',
+  'ambiguous',
+  'no-checkpoint',
+  'no-such-run',
+  'not-a-run',
+  'unsafe',
+  'would-discard',
+]);
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** An error of a file that nobody has put into words: what the system says, or the remedy if it is one we know. */
+function fromSystem(error: NodeJS.ErrnoException): string {
+  const known = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE'].includes(error.code ?? '');
+  return known ? fileError(error, error.syscall ?? 'use', error.path ?? 'a file').message : error.message;
+}
+
+function isWrongUse({ name, code }: { name: string; code?: unknown }): boolean {
+  if (name === 'UsageError' || name === 'ConfigError') return true;
+  return ['EnvError', 'RunError'].includes(name) && typeof code === 'string' && wrongUse.has(code);
+}
+
 /** Prints what went wrong and gives the exit code. Where it was thrown is shown with KEEL_DEBUG=1 alone. */
 export function reportError(error: unknown, write: (text: string) => void): number {
   if (error instanceof ExitWith) return error.exitCode;
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  const { name, message, stack } =
-    error instanceof Error ? error : { name: 'Error', message: String(error), stack: undefined };
+  const { name, stack } = error instanceof Error ? error : { name: 'Error', stack: undefined };
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
+  const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
   const lines = message.split('\n').filter(line => line.trim() !== '');
   if (expected.has(name) || system) {
     for (const line of lines) write(`keel: ${line.trim()}\n`);
@@ -47,5 +77,5 @@ export function reportError(error: unknown, write: (text: string) => void): numb
     const { cause } = error as Error;
     if (cause instanceof Error) write(`caused by ${cause.stack}\n`);
   }
-  return name === 'UsageError' ? 2 : 1;
+  return isWrongUse({ name, code: (error as { code?: unknown } | null)?.code }) ? 2 : 1;
 }

@@ -3,6 +3,7 @@
 import { Command } from 'commander';
 import { addCheckEnv } from './commands/check-env.ts';
 import { addConfig } from './commands/config.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addEnvs } from './commands/envs.ts';
 import { addEval } from './commands/eval.ts';
 import { addExport } from './commands/export.ts';
@@ -40,8 +41,10 @@ Examples:
   $ keel resume                  go on with the newest run
   $ keel eval last               how good it is
   $ keel preflight ./my-env.ts   try every part on a tiny batch
+  $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C.`,
+Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
+that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`,
     );
   for (const add of [
     addTrain,
@@ -49,6 +52,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 130 stopped by Ctrl-C.`,
     addEval,
     addExport,
     addRuns,
+    addDoctor,
     addEnvs,
     addCheckEnv,
     addPreflight,

@@ -1,5 +1,5 @@
 /** Options that several commands share. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { whichCheckpoint, wholeNumber } from './settings.ts';
 
 /** Lets commander say which option the value belongs to. */
@@ -38,5 +38,13 @@ export function settingOptions(command: Command): Command {
     .addOption(countOption('--envs <n>', 'environments side by side'))
     .option('--device <name>', 'cpu, webgpu or cuda');
 }
+
+/** A run as an argument, in one wording. */
+export const runArgument = (name: string): Argument =>
+  new Argument(name, 'its id, the beginning or the last four characters of it, its directory, or last');
+
+/** Whose policy to take, the same for all commands that take one. */
+export const policyCheckpointOption = (): Option =>
+  checkpointOption('--checkpoint <which>', 'best, last or a step (default: best, else last)');
 
 export const runDirOption = (): Option => new Option('--run-dir <root>', 'directory of runs').default('runs');

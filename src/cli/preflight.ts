@@ -11,8 +11,8 @@ import { openTrained, resume, type TrainResult, train } from '../algos/train.ts'
 import { resolveConfig, type TrainConfig } from '../algos/train-config.ts';
 import { compile, Graph } from '../engine/index.ts';
 import { checkEnv, makeEnv, makeVectorEnv, type OptionValues, type VectorEnv } from '../envs/index.ts';
-import { checkpointDir, loadCheckpoint, readTrajectory } from '../runs/index.ts';
-import { number } from './terminal.ts';
+import { checkpointDir, listCheckpoints, loadCheckpoint, readTrajectory } from '../runs/index.ts';
+import { grouped, number } from './terminal.ts';
 
 export interface PartReport {
   readonly part: string;
@@ -50,6 +50,8 @@ export const preflightParts = [
 export type Part = (typeof preflightParts)[number];
 
 const ITERATIONS = 3;
+/** A learning rate that no weight in single precision notices. */
+const NO_RATE = 1e-30;
 
 /** Few environments, steps and epochs; all that decides what is computed stays. */
 export function tinyConfig(config: TrainConfig): TrainConfig {
@@ -99,7 +101,11 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
       if (error) throw new Error(`${error.message} (keel check-env says more)`);
       const warnings = findings.filter(({ level }) => level === 'warning').map(({ message }) => message);
       return {
-        detail: `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`,
+        detail:
+          `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`.replaceAll(
+            'Infinity',
+            '∞',
+          ),
         warnings,
       };
     },
@@ -119,34 +125,45 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
       });
       return { detail: `${trainer.model.layout.size} parameters on ${config.device}` };
     },
-    // The next four are one iteration of the trainer, told apart by its own clock and by its errors.
+    // These two are an iteration of the trainer whose steps are too small to change a weight, so that what it measures
+    // after them is whether the program that scores agrees with the one that sampled. By itself it only refuses.
     async collect() {
+      trainer!.adjust({
+        learningRate: NO_RATE,
+        ...(config.criticLearningRate ? { criticLearningRate: NO_RATE } : {}),
+      });
       await trainer!.start();
-      const { row, events } = await trainer!.iterate();
-      first = { row, events };
-      const { samplesPerIteration: samples } = trainer!;
+      scored = (await trainer!.iterate()).row;
       return {
-        detail: `${samples} steps, mean reward ${number(row['reward/mean'])}`,
-        seconds: row['time/collect_s']!,
+        detail: `${trainer!.samplesPerIteration} steps, mean reward ${number(scored['reward/mean'])}, ${number(trainer!.samplesPerIteration / scored['time/collect_s']!)} steps/s`,
+        seconds: scored['time/collect_s']!,
       };
     },
     async score() {
-      return { detail: 'before the first step ratio 1 and KL 0, to float precision', seconds: 0 };
+      const [ratio, kl] = [scored!['policy/ratio_mean']!, scored!['kl/step']!];
+      return {
+        detail: `before the first step the ratio is off 1 by ${number(Math.abs(ratio - 1))} and the KL is ${number(kl)}`,
+        seconds: scored!['time/guard_s']!,
+      };
     },
+    // And these two are the next one, with the run's own rates.
     async update() {
-      const { row } = first!;
+      const { learningRate, criticLearningRate } = config;
+      trainer!.adjust({ learningRate, criticLearningRate });
+      const { row } = await trainer!.iterate();
+      updated = row;
       for (const name of ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'])
         if (!Number.isFinite(row[name]))
           throw new Error(`${name} is ${row[name]} after one update: ${SCALE_REMEDY}`);
       if (row['train/skipped']! > 0)
         throw new Error(`${row['train/skipped']} minibatches were not finite: ${SCALE_REMEDY}`);
       return {
-        detail: `${row['train/minibatches_run']} minibatches, gradient norm ${number(row['grad/norm'])}`,
+        detail: `${row['train/minibatches_run']} minibatches; loss of the policy ${number(row['loss/policy'])}, of the value ${number(row['loss/value'])}; gradient norm ${number(row['grad/norm'])}`,
         seconds: row['time/update_s']!,
       };
     },
     async guard() {
-      const { row } = first!;
+      const row = updated!;
       const { guard } = config;
       if (guard !== null && row['kl/step']! > guard)
         throw new Error(
@@ -161,11 +178,18 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
       trainer!.dispose();
       [envs, trainer] = [undefined, undefined];
       whole = await train(settings);
-      return { detail: `${ITERATIONS} updates logged, checkpoint ${whole.step}` };
+      const { files } = listCheckpoints(whole.dir).find(({ isLast }) => isLast)!.index!;
+      const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
+      return {
+        detail: `${ITERATIONS} updates logged; checkpoint ${whole.step}: ${grouped(bytes)} bytes in ${Object.keys(files).length} files`,
+      };
     },
     async load() {
       const checkpoint = loadCheckpoint(whole!.dir, 'last');
-      return { detail: `${[...checkpoint!.files.keys(), 'state.json'].join(', ')}, checksums agree` };
+      const sizes = Object.entries(checkpoint!.index.files).map(
+        ([name, { bytes }]) => `${name} ${grouped(bytes)} bytes`,
+      );
+      return { detail: `${sizes.join(', ')}; checksums agree` };
     },
     async resume() {
       const controller = new AbortController();
@@ -186,7 +210,8 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
       return { detail: await runExported(whole!.dir) };
     },
   };
-  let first: { row: Record<string, number>; events: unknown[] } | undefined;
+  let scored: Record<string, number> | undefined;
+  let updated: Record<string, number> | undefined;
 
   try {
     let failed = false;

@@ -1,6 +1,7 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
 import type { TrainHooks, TrainProgress } from '../algos/train.ts';
 import { klBand } from '../metrics/index.ts';
+import { readRows } from '../runs/index.ts';
 import type { Context } from './context.ts';
 import { duration, fit, grouped, number, short, toJson, toneColours } from './terminal.ts';
 
@@ -24,96 +25,127 @@ const EVENT_MS = 3000;
 
 export function reporterFor(context: Context, json: boolean): Reporter {
   if (json) return jsonReporter(context);
-  return context.isTerminal && process.env.TERM !== 'dumb' ? liveReporter(context) : plainReporter(context);
+  const live = context.isTerminal && process.env.TERM !== 'dumb';
+  return textReporter(context, live ? liveScreen(context) : plainScreen(context));
 }
 
-function jsonReporter({ print }: Context): Reporter {
+function jsonReporter({ raw }: Context): Reporter {
   return {
     start: ({ id, dir, step, totalSteps, config }) =>
-      print(toJson({ kind: 'start', id, dir, step, totalSteps, config })),
-    row: row => print(toJson({ kind: 'row', ...row })),
-    event: event => print(toJson({ kind: 'event', ...event })),
+      raw(toJson({ kind: 'start', id, dir, step, totalSteps, config })),
+    row: row => raw(toJson({ kind: 'row', ...row })),
+    event: event => raw(toJson({ kind: 'event', ...event })),
     close() {},
   };
 }
 
-function plainReporter(context: Context): Reporter {
-  const meter = speedometer();
-  const events = calmly(line => context.print(line));
-  let shownAt = Number.NEGATIVE_INFINITY;
-  let pending: string | undefined;
+/** Where the text of rows and events goes. */
+interface Screen {
+  /** Between two rows that are shown. */
+  readonly everyMs: number;
+  row(line: string): void;
+  event(line: string): void;
+  close(): void;
+}
+
+function plainScreen({ print }: Context): Screen {
+  return { everyMs: PLAIN_MS, row: line => print(line), event: line => print(line, 13), close() {} };
+}
+
+/** The newest row in one line that is drawn again and again, events above it. */
+function liveScreen({ columns }: Context): Screen {
+  const { stdout } = process;
+  let line = '';
+  // As wide as the window is now, which may have changed.
+  const put = (text: string, end = ''): void => {
+    stdout.write(`\r\u001b[K${fit(text, (stdout.columns || columns) - 1)}${end}`);
+  };
   return {
-    start: progress => meter.start(progress.step),
-    row(row, progress) {
-      meter.row(row, progress.step);
-      pending = summary(row, progress, meter, context);
-      const now = performance.now();
-      if (now - shownAt < PLAIN_MS) return;
-      shownAt = now;
-      context.print(pending);
-      pending = undefined;
+    everyMs: LIVE_MS,
+    row(text) {
+      line = text;
+      put(line);
     },
-    event: event => events.show(event.type, eventLine(event, context)),
+    event(text) {
+      put(text, '\n');
+      if (line !== '') put(line);
+    },
     close() {
-      events.close();
-      if (pending !== undefined) context.print(pending);
-      pending = undefined;
+      if (line !== '') stdout.write('\n');
+      line = '';
     },
   };
 }
 
-function liveReporter(context: Context): Reporter {
-  const { stdout } = process;
+/** Rows now and then, and events after the row of their iteration, so that steps go up from line to line. */
+function textReporter(context: Context, screen: Screen): Reporter {
   const meter = speedometer();
-  let line = '';
-  let drawnAt = Number.NEGATIVE_INFINITY;
-  const draw = (): void => {
-    stdout.write(`\r\u001b[K${fit(line, (stdout.columns || 80) - 1)}`);
+  const events = calmly(screen.event);
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let pending: { step: number; line: string } | undefined;
+  let lastStep = 0;
+  /** Of the iteration whose row is still to come. */
+  const early: TrainEvent[] = [];
+  const showRow = (): void => {
+    if (pending === undefined) return;
+    screen.row(pending.line);
+    pending = undefined;
+    shownAt = performance.now();
   };
-  const above = (text: string): void => {
-    stdout.write(`\r\u001b[K${fit(text, (stdout.columns || 80) - 1)}\n`);
-    if (line !== '') draw();
-  };
-  const events = calmly(above);
+  const tell = (event: TrainEvent): void =>
+    events.show(event.type, event.step, eventLine(event, context), showRow);
   return {
-    start: progress => meter.start(progress.step),
+    start(progress) {
+      lastStep = progress.step;
+      meter.start(progress);
+    },
     row(row, progress) {
       meter.row(row, progress.step);
-      line = summary(row, progress, meter, context);
-      const now = performance.now();
-      if (now - drawnAt < LIVE_MS) return;
-      drawnAt = now;
-      draw();
+      lastStep = progress.step;
+      pending = { step: progress.step, line: summary(row, progress, meter, context) };
+      if (performance.now() - shownAt >= screen.everyMs) showRow();
+      for (const event of early.splice(0)) tell(event);
     },
-    event: event => events.show(event.type, eventLine(event, context)),
+    event(event) {
+      if (event.step > lastStep) early.push(event);
+      else tell(event);
+    },
     close() {
-      events.close();
-      if (line === '') return;
-      draw();
-      stdout.write('\n');
-      line = '';
+      // Without a row, if the run failed in their iteration.
+      for (const event of early.splice(0)) tell(event);
+      events.close(pending?.step ?? lastStep, showRow);
+      screen.close();
     },
   };
 }
 
 /** Lets the first line of a kind through, then one in a while with the count of those it stands for. */
 function calmly(show: (line: string) => void) {
-  const kinds = new Map<string, { at: number; held: number; line: string }>();
+  const kinds = new Map<string, { at: number; held: number; since: number; step: number; line: string }>();
+  const withCount = (line: string, others: number, since: number): string =>
+    others === 0 ? line : `${line} (${others} more since step ${grouped(since)})`;
   return {
-    show(kind: string, line: string): void {
+    /** `first` is called before a line is shown. */
+    show(kind: string, step: number, line: string, first: () => void): void {
       const now = performance.now();
       const before = kinds.get(kind);
       if (before !== undefined && now - before.at < EVENT_MS) {
-        kinds.set(kind, { ...before, held: before.held + 1, line });
+        const since = before.held === 0 ? step : before.since;
+        kinds.set(kind, { ...before, held: before.held + 1, since, step, line });
         return;
       }
-      show(before?.held ? `${line} (and ${before.held} before it)` : line);
-      kinds.set(kind, { at: now, held: 0, line });
+      first();
+      show(withCount(line, before?.held ?? 0, before?.since ?? step));
+      kinds.set(kind, { at: now, held: 0, since: step, step, line });
     },
-    close(): void {
-      for (const { held, line } of kinds.values()) {
-        if (held > 0) show(held > 1 ? `${line} (and ${held - 1} before it)` : line);
+    /** Those held back, in the order of their steps, with what `row` shows among them where it belongs. */
+    close(rowStep: number, row: () => void): void {
+      const held = [...kinds.values()].filter(kind => kind.held > 0).sort((a, b) => a.step - b.step);
+      for (const { held: count, line, since, step } of held) {
+        if (step >= rowStep) row();
+        show(withCount(line, count - 1, since));
       }
+      row();
       kinds.clear();
     },
   };
@@ -129,8 +161,10 @@ function speedometer() {
   let [seconds, steps] = [0, 0];
   let episodeReturn: number | undefined;
   return {
-    start(from: number): void {
+    start({ step: from, dir }: TrainProgress): void {
       [at, step] = [performance.now(), from];
+      // A run that goes on has had returns already; until an episode ends, the last of them stands.
+      if (from > 0) episodeReturn = lastReturn(dir);
     },
     row(row: Row, now: number): void {
       const time = performance.now();
@@ -147,6 +181,9 @@ function speedometer() {
     },
   };
 }
+
+const lastReturn = (dir: string): number | undefined =>
+  readRows(dir).items.findLast(row => row['episode/return'] !== undefined)?.['episode/return'];
 
 /** One line of at most 79 columns. */
 export function summary(
@@ -180,5 +217,7 @@ function eventLine(event: TrainEvent, { paint }: Context): string {
     event.type
   ];
   const name = event.type.replaceAll('-', ' ');
-  return `  ${paint(grouped(event.step).padStart(9), 'dim')}  ${colour ? paint(name, colour) : name}: ${event.message}`;
+  // "saved checkpoint 2048" needs no name before it.
+  const what = event.type === 'checkpoint' ? '' : `${colour ? paint(name, colour) : name}: `;
+  return `  ${paint(grouped(event.step).padStart(9), 'dim')}  ${what}${event.message}`;
 }

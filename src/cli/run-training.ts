@@ -4,7 +4,7 @@ import { listCheckpoints } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { ExitWith } from './errors.ts';
 import { reporterFor } from './progress.ts';
-import { duration, grouped, number, toJson } from './terminal.ts';
+import { duration, grouped, number, toJson, widthOf } from './terminal.ts';
 
 /** The code of a program that a signal ended, by convention. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -40,6 +40,8 @@ export async function runTraining(
       signal: controller.signal,
       onStart(progress) {
         if (!json) context.print(title(progress));
+        const more = overshoot(progress);
+        if (more !== undefined) (json ? context.note : context.print)(more);
         reporter.start(progress);
       },
       onRow: (row, progress) => reporter.row(row, progress),
@@ -53,20 +55,39 @@ export async function runTraining(
   if (json) {
     const { id, dir, status, step } = result;
     const bestCheckpoint = best ? { step: best.step, return: best.score } : null;
-    context.print(toJson({ kind: 'end', id, dir, status, step, best: bestCheckpoint }));
+    context.raw(toJson({ kind: 'end', id, dir, status, step, best: bestCheckpoint }));
   } else {
     farewell(context, result, best, (performance.now() - startedAt) / 1000);
   }
   if (stoppedBy !== undefined) throw new ExitWith(exitCodes[stoppedBy]);
 }
 
+/** Rollouts are whole, so a run may do more steps than were asked for; said where it is more than a tenth. */
+export function overshoot({ config, step }: Pick<TrainProgress, 'config' | 'step'>): string | undefined {
+  const { envs, stepsPerRollout, minibatchSize, steps } = config;
+  const rollout = envs * stepsPerRollout;
+  const total = step + Math.ceil(Math.max(0, steps - step) / rollout) * rollout;
+  if (total - steps <= (steps - step) / 10) return undefined;
+  const fitting = Math.floor((steps - step) / envs);
+  const remedy =
+    fitting > 0 && (fitting * envs) % minibatchSize === 0
+      ? `--set stepsPerRollout=${fitting} does just those`
+      : 'for fewer, set a smaller stepsPerRollout, envs or minibatchSize';
+  return `note: it will do ${grouped(total)} steps, not ${grouped(steps)}, because one rollout is ${grouped(rollout)} (envs ${envs} x stepsPerRollout ${stepsPerRollout}): ${remedy}`;
+}
+
 function farewell(
-  { print, paint }: Context,
+  { print, raw, paint, columns }: Context,
   result: TrainResult,
   best: { step: number; score: number | null } | undefined,
   seconds: number,
 ): void {
   const run = referenceTo(result);
+  // In one line, because it is there to be copied; a long id is named by its end.
+  const advise = (what: string, command: string, flags = ''): void => {
+    const line = (name: string): string => `  ${label(what)}keel ${command} ${name}${flags}`;
+    raw(widthOf(line(run)) > columns && run === result.id ? line(run.slice(-4)) : line(run));
+  };
   const label = (text: string): string => paint(text.padEnd(9), 'dim');
   const steps = `${grouped(result.step)} steps, ${duration(seconds)}`;
   print();
@@ -74,9 +95,9 @@ function farewell(
     `${result.status === 'finished' ? paint('Finished', 'green') : paint('Stopped', 'yellow')}: ${steps}`,
   );
   if (best?.score !== undefined && best.score !== null)
-    print(`  ${label('best')}return ${number(best.score)}, checkpoint ${best.step}`);
+    print(`  ${label('best')}checkpoint ${best.step}, mean return ${number(best.score)}`);
   print(`  ${label('run')}${shownDir(result.dir)}`);
-  if (result.status === 'stopped') print(`  ${label('resume')}keel resume ${run}`);
-  if (result.step > 0) print(`  ${label('evaluate')}keel eval ${run}`);
-  if (result.status === 'finished') print(`  ${label('go on')}keel resume ${run} --steps ${2 * result.step}`);
+  if (result.status === 'stopped') advise('resume', 'resume');
+  if (result.step > 0) advise('evaluate', 'eval');
+  if (result.status === 'finished') advise('go on', 'resume', ` --steps ${2 * result.step}`);
 }

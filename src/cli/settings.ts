@@ -5,6 +5,7 @@ import { LineCounter, parse, parseDocument } from 'yaml';
 import { ConfigError, resolveConfig, type TrainConfig, type TrainSettings } from '../algos/train-config.ts';
 import { isEnvFile, type OptionValues } from '../envs/index.ts';
 import { UsageError } from './errors.ts';
+import { explainSettings } from './explain-settings.ts';
 import { packageRoot } from './package.ts';
 
 export type Settings = Record<string, unknown>;
@@ -161,6 +162,7 @@ export function checkedConfig(
   { settings, sources }: Pick<Wanted, 'settings' | 'sources'>,
 ): TrainConfig {
   try {
+    explainSettings(settings);
     return resolveConfig(preset, settings);
   } catch (error) {
     throw located(error, sources);

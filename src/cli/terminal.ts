@@ -54,6 +54,27 @@ export function fit(text: string, columns: number): string {
   return `${out}…`;
 }
 
+/**
+ * A text as lines of at most so many columns, broken at spaces; lines after the first begin with `hang` spaces. A word
+ * that is longer than a line (a path) stays whole, because people copy it.
+ */
+export function wrap(text: string, columns: number, hang = 0): string[] {
+  if (widthOf(text) <= columns) return [text];
+  const indent = ' '.repeat(hang);
+  const [lead = ''] = /^ */.exec(text)!;
+  const lines: string[] = [];
+  let line = lead;
+  for (const word of text.slice(lead.length).split(/(?<= )/)) {
+    if (line.trim() !== '' && widthOf(line) + widthOf(word.trimEnd()) > columns) {
+      lines.push(line.trimEnd());
+      // One that would be too wide there begins further to the left.
+      line = indent.slice(0, Math.max(0, columns - widthOf(word.trimEnd())));
+    }
+    line += word;
+  }
+  return [...lines, line.trimEnd()];
+}
+
 /** Rows with columns that line up. `right` are the numbers of those aligned at their right. */
 export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string[] {
   const widths: number[] = [];

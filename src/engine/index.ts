@@ -4,7 +4,6 @@ export { EngineError } from './errors.ts';
 export { evaluate, type Feeds } from './evaluate.ts';
 export { grad } from './grad.ts';
 export { type Dense, Graph, type Operand, type Tensor, type TensorType } from './graph.ts';
-export { nearest } from './nearest.ts';
 export { type OnnxModel, toOnnx } from './onnx/serialise.ts';
 export {
   add,

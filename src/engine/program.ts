@@ -1,8 +1,9 @@
 /** Compiling a graph to ONNX Runtime, and running it. */
+
+import { nearest } from '../text/nearest.ts';
 import { type DType, dtypes, type TypedArray } from './dtype.ts';
 import { EngineError, fail } from './errors.ts';
 import type { Graph, InputAttrs, Tensor } from './graph.ts';
-import { nearest } from './nearest.ts';
 import { toOnnx } from './onnx/serialise.ts';
 import { type OrtSession, type OrtTensor, openSession } from './onnx/session.ts';
 import { type Shape, showShape, sizeOf } from './shape.ts';

@@ -4,14 +4,15 @@
  * The file exports a definition as its default (`export default defineEnv({ … })`), or calls `registerEnv` for several.
  * JavaScript (`.js`, `.mjs`, `.cjs`) is imported as it is. TypeScript (`.ts`, `.mts`, `.cts`, `.tsx`) goes through tsx,
  * which removes the types without checking them (run `tsc --noEmit` for that), finds imports with and without their
- * extension, and reads `paths` of the nearest tsconfig.json. Nothing is compiled to disk. tsx is imported only here, only
- * when a TypeScript file is asked for.
+ * extension, and reads `paths` of the nearest tsconfig.json; it is an ES module whatever package.json says, see
+ * load-typescript.ts. Nothing is compiled to disk.
  */
 import { stat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { definitionProblem, type EnvDefinition } from './definition.ts';
-import { EnvError, fail, messageOf, show } from './errors.ts';
+import { EnvError, fail, show } from './errors.ts';
+import { importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
 
 const JAVASCRIPT = ['.js', '.mjs', '.cjs'];
@@ -82,7 +83,7 @@ async function loadOnce(file: string): Promise<LoadedFile> {
       exported = (await importFile(file, extension)).default;
     } catch (error) {
       if (error instanceof EnvError) throw error;
-      throw new EnvError('file-threw', `${file} failed to load: ${messageOf(error)}`, { cause: error });
+      throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
     }
     const definition = unwrapped(exported);
     if (definition === undefined) return;
@@ -103,21 +104,12 @@ async function loadOnce(file: string): Promise<LoadedFile> {
 
 async function importFile(file: string, extension: string): Promise<{ readonly default?: unknown }> {
   const url = pathToFileURL(file).href;
-  if (JAVASCRIPT.includes(extension)) return import(/* @vite-ignore */ url);
-  let tsx: typeof import('tsx/esm/api');
-  try {
-    tsx = await import('tsx/esm/api');
-  } catch (error) {
-    throw new EnvError(
-      'file-invalid',
-      `${file}: TypeScript is loaded by the package tsx, which is missing: npm install tsx, or compile the file to .js`,
-      { cause: error },
-    );
-  }
-  return tsx.tsImport(url, import.meta.url);
+  const native =
+    JAVASCRIPT.includes(extension) && !(extension === '.js' && (await isMistakenForCommonJs(file)));
+  return native ? import(/* @vite-ignore */ url) : importThroughTsx(url);
 }
 
-/** The default export. CommonJS puts it one level deeper: a .ts file in a project without "type": "module" is that. */
+/** The default export. CommonJS puts it one level deeper. */
 function unwrapped(exported: unknown): unknown {
   const module = exported as { __esModule?: unknown; default?: unknown } | null | undefined;
   return module?.__esModule === true ? module.default : exported;

@@ -1,5 +1,5 @@
+import { didYouMean } from '../text/nearest.ts';
 import { fail, show } from './errors.ts';
-import { didYouMean } from './nearest.ts';
 
 export type OptionValue = number | boolean | string;
 export type OptionValues = Readonly<Record<string, OptionValue>>;

@@ -1,4 +1,6 @@
 /** Environments by id. */
+
+import { didYouMean } from '../text/nearest.ts';
 import { builtIn } from './built-in.ts';
 import {
   type AnyMakeOptions,
@@ -9,7 +11,6 @@ import {
   type MadeEnv,
 } from './definition.ts';
 import { fail, show } from './errors.ts';
-import { didYouMean } from './nearest.ts';
 import type { OptionSchemas, OptionValues } from './options.ts';
 
 /** What lists show of an environment. */

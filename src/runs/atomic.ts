@@ -1,6 +1,6 @@
 /** Files and directories that appear whole or not at all. */
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, rmSync, type Stats, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { RunError } from '../metrics/errors.ts';
 import {
   attempt,
@@ -13,6 +13,52 @@ import {
 } from '../metrics/files.ts';
 
 export { syncDirectory, temporaryBeside, writeFileAtomic } from '../metrics/files.ts';
+
+/**
+ * Makes a directory and those above it that are missing. One by one, because Node's own `recursive` tries for ever where
+ * a parent exists but takes no directories, such as /proc or a link to nowhere.
+ */
+export function makeDirectories(path: string): void {
+  const absolute = resolve(path);
+  const missing: string[] = [];
+  let at = absolute;
+  attempt('create', absolute, () => {
+    let found = statOf(at);
+    while (found === undefined && dirname(at) !== at) {
+      missing.unshift(at);
+      at = dirname(at);
+      found = statOf(at);
+    }
+    if (found !== undefined && !found.isDirectory()) throw systemError('ENOTDIR', at);
+  });
+  for (const next of missing) {
+    try {
+      mkdirSync(next);
+    } catch (error) {
+      const code = codeOf(error);
+      // Another process may have made it meanwhile.
+      if (code === 'EEXIST' && statOf(next)?.isDirectory()) continue;
+      if (code !== 'ENOENT') throw fileError(error, 'create', absolute);
+      throw new RunError(
+        `cannot create ${absolute}: ${dirname(next)} takes no new directories: choose another run directory (ENOENT)`,
+        { code, cause: error },
+      );
+    }
+  }
+}
+
+/** What is at a path; undefined if there is nothing, or a file where a directory should be. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return undefined;
+    throw error;
+  }
+}
+
+const systemError = (code: string, path: string): NodeJS.ErrnoException =>
+  Object.assign(new Error(`${code}: ${path}`), { code });
 
 /** Where a directory waits while another takes its name; {@link cleanLeftovers} brings it back if none did. */
 const asidePrefix = `${temporaryPrefix}aside-`;

@@ -7,11 +7,18 @@
  * when a kill came between.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fail, RunError, show } from '../metrics/errors.ts';
 import { attempt, readAt, writeNewFile } from '../metrics/files.ts';
-import { codeOf, readNames, removeDirectory, writeDirectoryAtomic, writeFileAtomic } from './atomic.ts';
+import {
+  codeOf,
+  makeDirectories,
+  readNames,
+  removeDirectory,
+  writeDirectoryAtomic,
+  writeFileAtomic,
+} from './atomic.ts';
 import { encodeJson, parseJson, readBounded } from './json.ts';
 import { checkpointDir, runPaths } from './layout.ts';
 import { type CheckpointIndex, type EnvironmentSpec, parseCheckpointIndex, schemaVersion } from './schema.ts';
@@ -88,7 +95,7 @@ export async function saveCheckpoint(
   }
   const state = encodeJson(input.state, 'state'); // before anything is written
   const { checkpoints } = runPaths(runDir);
-  attempt('create', checkpoints, () => mkdirSync(checkpoints, { recursive: true }));
+  makeDirectories(checkpoints);
   const dir = checkpointDir(runDir, step);
   await writeDirectoryAtomic(dir, async temporary => {
     const saved: Record<string, { bytes: number; sha256: string }> = {};
@@ -268,7 +275,8 @@ export function loadCheckpoint(
   try {
     return readCheckpoint(runDir, step);
   } catch (error) {
-    if (!(error instanceof RunError) || codeOf(error) === 'newer-schema') throw error;
+    if (!(error instanceof RunError) || ['newer-schema', 'no-checkpoint'].includes(codeOf(error)))
+      throw error;
     throw new RunError(`${error.message}; ${advice(runDir, step)}`, { code: 'damaged', cause: error });
   }
 }
@@ -325,10 +333,9 @@ function readIndex(runDir: string, step: number): CheckpointIndex {
   const path = join(dir, indexName);
   if (sizeOf(path) === undefined) {
     const steps = stepsOf(runDir);
+    if (steps.includes(step)) fail(`${dir} is not whole: it has no ${indexName}`, 'invalid');
     fail(
-      steps.includes(step)
-        ? `${dir} is not whole: it has no ${indexName}`
-        : `there is no checkpoint ${step} in ${runDir}: there are ${steps.join(', ') || 'none'}`,
+      `there is no checkpoint ${step} in ${runDir}: there are ${steps.join(', ') || 'none'}`,
       'no-checkpoint',
     );
   }

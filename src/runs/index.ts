@@ -44,6 +44,7 @@ export {
   type StoredEvent,
   schemaVersion,
 } from './schema.ts';
+export { recentReturn, scoreEpisodes } from './score.ts';
 export {
   createRun,
   deleteRun,

@@ -3,8 +3,8 @@ import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync } from
 import { basename, dirname, join, resolve } from 'node:path';
 import { fail, RunError, show } from '../metrics/errors.ts';
 import { attempt, syncDirectory } from '../metrics/files.ts';
-import { nearest } from '../metrics/nearest.ts';
-import { codeOf, readNames, removeDirectory } from './atomic.ts';
+import { nearest } from '../text/nearest.ts';
+import { codeOf, makeDirectories, readNames, removeDirectory } from './atomic.ts';
 import { defaultRoot, isRunId, newRunId, requireRunId } from './layout.ts';
 import { acquireLock, type Lock, lockHolder } from './lock.ts';
 import { looksLikeRun, newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
@@ -45,7 +45,7 @@ export function createLockedRun(spec: RunSpec, place: Place, now: Date): { run: 
   const root = resolve(place.root ?? defaultRoot);
   if (place.id !== undefined) requireRunId(place.id);
   newManifest('new', spec, now); // refuses a wrong spec before anything is made
-  attempt('create', root, () => mkdirSync(root, { recursive: true }));
+  makeDirectories(root);
   return place.id === undefined ? fillNewDirectory(spec, root, now) : fill(join(root, place.id), spec, now);
 }
 

@@ -42,12 +42,20 @@ describe('settings', () => {
     [
       'a wrong type',
       ['-c', file('learningRate: fast\n')],
-      [/^keel: .*c\.yaml: learningRate is "fast": .*number/],
+      [/^keel: .*c\.yaml: learningRate is "fast", not a number: the default is 0\.0003$/],
     ],
     [
       'two problems',
       ['--set', 'gama=1', '--set', 'epochs=no'],
-      [/^keel: --set gama is not a config key: did you mean gamma\?$/, /^keel: --set epochs is "no"/],
+      [
+        /^keel: --set gama is not a config key: did you mean gamma\?$/,
+        /^keel: --set epochs is "no", not a number: the default is 10$/,
+      ],
+    ],
+    [
+      "another trainer's name",
+      ['--set', 'lr=3'],
+      [/^keel: --set lr is not a config key: did you mean learningRate\?$/],
     ],
     [
       'an inert key',
@@ -65,22 +73,26 @@ describe('settings', () => {
       ['-c', '/nowhere/c.yaml'],
       [/^keel: \/nowhere\/c\.yaml cannot be read: there is no such file: check the path/],
     ],
-    ['a device that does not exist', ['--device', 'gpu'], [/^keel: --device is "gpu": .*"cpu"/]],
+    [
+      'a device that does not exist',
+      ['--device', 'gpu'],
+      [/^keel: --device is "gpu", not one of cpu, webgpu, cuda: the default is "cpu"$/],
+    ],
   ])('%s', async (_, flags, lines) => {
     const dir = join(scratch(), 'runs');
-    await refuses(['train', 'cartpole', ...flags, '--run-dir', dir], 1, ...lines);
+    await refuses(['train', 'cartpole', ...flags, '--run-dir', dir], 2, ...lines);
     expect(existsSync(dir)).toBe(false);
   });
 });
 
 describe('environments', () => {
   test.concurrent('an unknown one, with the nearest', () =>
-    refuses(['train', 'cartpoel'], 1, /^keel: environment "cartpoel" is unknown: did you mean CartPole/));
+    refuses(['train', 'cartpoel'], 2, /^keel: environment "cartpoel" is unknown: did you mean CartPole/));
 
   test.concurrent('an option that it does not have', () =>
     refuses(
       ['train', 'pendulum', '--set', 'envOptions.gravitas=9', ...tiny(scratch())],
-      1,
+      2,
       /^keel: .*gravitas.*gravity/,
     ));
 
@@ -99,7 +111,7 @@ describe('environments', () => {
   });
 
   test.concurrent('a file that is not there', () =>
-    refuses(['train', './nothing-here.ts'], 1, /^keel: .*nothing-here\.ts: there is no such file/));
+    refuses(['train', './nothing-here.ts'], 2, /^keel: .*nothing-here\.ts: there is no such file/));
 });
 
 describe('runs', () => {
@@ -116,10 +128,56 @@ describe('runs', () => {
     );
   });
 
+  // Node's own way to make directories never comes back from there.
+  test
+    .skipIf(!existsSync('/proc/self'))
+    .concurrent('a directory where there can be none', () =>
+      refuses(
+        ['train', 'cartpole', ...tiny('/proc/x')],
+        1,
+        /^keel: cannot create \/proc\/x: .*choose another run directory.* \(\w+\)$/,
+      ),
+    );
+
+  test.concurrent('no such checkpoint', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    for (const command of ['eval', 'export'])
+      await refuses(
+        [command, 'last', '--checkpoint', '77', '--run-dir', dir],
+        2,
+        /^keel: there is no checkpoint 77 in .*: there are 64, 128$/,
+      );
+  });
+
+  test.concurrent('a run of another version', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const path = join(theRun(dir), 'manifest.json');
+    const manifest = JSON.parse(readFileSync(path, 'utf8'));
+    manifest.config.turboMode = true;
+    writeFileSync(path, JSON.stringify(manifest));
+    await refuses(
+      ['eval', 'last', '--run-dir', dir],
+      1,
+      /^keel: cartpole-.* was written by another version of Keel \(0\.1\.0\): turboMode is not a config key; use that version, or train again$/,
+    );
+  });
+
+  test.concurrent('a policy that cannot be written', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    await refuses(
+      ['export', 'last', '-o', '/nowhere/p.onnx', '--run-dir', dir],
+      1,
+      /^keel: cannot write \/nowhere\/p\.onnx: it does not exist: check the path \(ENOENT\)$/,
+    );
+  });
+
   test.concurrent('no such run', () =>
     refuses(
       ['eval', 'nothing', '--run-dir', scratch()],
-      1,
+      2,
       /^keel: there is no run "nothing" in .*: `keel runs` lists/,
     ));
 
@@ -172,12 +230,12 @@ describe('runs', () => {
     await keel(['train', 'cartpole', ...tiny(dir)]);
     await refuses(
       ['resume', '--steps', '256', '--set', 'hidden=[4]', '--run-dir', dir],
-      1,
+      2,
       /^keel: hidden is \[8\] in this run and cannot become \[4\] on resuming: start a new run$/,
     );
     await refuses(
       ['resume', '--steps', '256', '--set', 'lerningRate=1', '--run-dir', dir],
-      1,
+      2,
       /^keel: --set lerningRate is not a config key: did you mean learningRate\?$/,
     );
   });

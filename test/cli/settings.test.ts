@@ -1,9 +1,17 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { describeConfig, resolveConfig } from '../../src/algos/train-config.ts';
+import {
+  ConfigError,
+  describeConfig,
+  resolveConfig,
+  type TrainSettings,
+} from '../../src/algos/train-config.ts';
 import { fileSchema } from '../../src/cli/commands/config.ts';
+import { explainSettings, meantKey, otherNames } from '../../src/cli/explain-settings.ts';
 import { summary } from '../../src/cli/progress.ts';
+import { overshoot } from '../../src/cli/run-training.ts';
 import {
   absoluteEnv,
   checkedConfig,
@@ -14,9 +22,22 @@ import {
   whichCheckpoint,
   wholeNumber,
 } from '../../src/cli/settings.ts';
-import { duration, fit, grouped, number, painter, short, table, widthOf } from '../../src/cli/terminal.ts';
+import {
+  duration,
+  fit,
+  grouped,
+  number,
+  painter,
+  short,
+  table,
+  widthOf,
+  wrap,
+} from '../../src/cli/terminal.ts';
 import { listEnvs } from '../../src/envs/index.ts';
 import { root, scratch } from './support/keel.ts';
+
+/** What colours are made of. */
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
 describe('settings', () => {
   test('--set values are YAML', () => {
@@ -77,8 +98,88 @@ describe('settings', () => {
     expect(lines).toHaveLength(4);
     expect(lines).toContain(`${file}: epoch is not a config key: did you mean epochs?`);
     expect(lines).toContain('--set gama is not a config key: did you mean gamma?');
-    expect(lines.find(line => line.startsWith(`${file}: learningRate is "fast": `))).toBeDefined();
-    expect(lines.find(line => line.startsWith('--envs is 0: '))).toBeDefined();
+    expect(lines).toContain(`${file}: learningRate is "fast", not a number: the default is 0.0003`);
+    expect(lines).toContain('--envs is 0, below its least value 1: the default is 8');
+  });
+
+  test.each<[string, unknown, string]>([
+    ['gamma', 1.5, 'gamma is 1.5, above its largest value 1: the default is 0.99'],
+    ['learningRate', 0, 'learningRate is 0, not above 0: the default is 0.0003'],
+    ['epochs', 1.5, 'epochs is 1.5, not a whole number: the default is 10'],
+    ['epochs', null, 'epochs is null, not a number: the default is 10'],
+    ['targetKl', 'x', 'targetKl is "x", not a number or null: the default is null'],
+    ['csv', 'maybe', 'csv is "maybe", not true or false: the default is true'],
+    ['device', 'gpu', 'device is "gpu", not one of cpu, webgpu, cuda: the default is "cpu"'],
+    ['hidden', 64, 'hidden is 64, not a list such as [64, 64]: the default is [64,64]'],
+    ['hidden', [64, 0], 'hidden.1 is 0, below its least value 1: the default of hidden is [64,64]'],
+    ['seed', Number.NaN, 'seed is NaN, not a number: the default is 0'],
+    [
+      'hidden',
+      'x'.repeat(500),
+      `hidden is "${'x'.repeat(56)}..., not a list such as [64, 64]: the default is [64,64]`,
+    ],
+  ])('%s %j says what is expected', (key, value, message) => {
+    expect(() => explainSettings({ [key]: value })).toThrow(new ConfigError(message));
+  });
+
+  test('what other trainers call a key suggests ours, and so does another way to write it', () => {
+    const known = {
+      lr: 'learningRate',
+      n_steps: 'stepsPerRollout',
+      n_epochs: 'epochs',
+      batch_size: 'minibatchSize',
+      ent_coef: 'entropyCoef',
+      vf_coef: 'valueCoef',
+      clip_range: 'clipRange',
+      clip_coef: 'clipRange',
+      gae_lambda: 'gaeLambda',
+      max_grad_norm: 'gradientClip',
+      target_kl: 'targetKl',
+      num_envs: 'envs',
+      total_timesteps: 'steps',
+      'total-timesteps': 'steps',
+      net_arch: 'hidden',
+      normalize_advantage: 'normaliseAdvantages',
+      update_epochs: 'epochs',
+    };
+    expect(Object.fromEntries(Object.keys(known).map(word => [word, meantKey(word)]))).toEqual(known);
+    for (const { key } of describeConfig()) {
+      const snake = key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+      for (const word of [snake, snake.replaceAll('_', '-'), snake.toUpperCase()])
+        expect(meantKey(word)).toBe(key);
+    }
+    expect(meantKey('zzzzzz')).toBeUndefined();
+    expect(meantKey('constructor')).toBeUndefined();
+    expect(() => explainSettings({ lr: 3 })).toThrow('lr is not a config key: did you mean learningRate?');
+    expect(() => explainSettings({ zzzzzz: 3 })).toThrow(
+      'zzzzzz is not a config key: keel config lists them',
+    );
+  });
+
+  test('every key that another name leads to exists', () => {
+    const keys = describeConfig().map(({ key }) => key);
+    for (const name of Object.keys(otherNames)) {
+      expect(name).toMatch(/^[a-z]+$/);
+      expect(keys).toContain(meantKey(name));
+    }
+  });
+
+  test('a rollout that is more than the steps is said before it runs', () => {
+    const plan = (settings: TrainSettings, step = 0) =>
+      overshoot({ config: resolveConfig({}, settings), step });
+    expect(plan({ steps: 4096 })).toBe(
+      'note: it will do 16,384 steps, not 4,096, because one rollout is 16,384 (envs 8 x stepsPerRollout 2048): --set stepsPerRollout=512 does just those',
+    );
+    expect(plan({ steps: 100, stepsPerRollout: 32 })).toMatch(
+      /^note: it will do 256 steps, not 100, .*: for fewer, set a smaller stepsPerRollout, envs or minibatchSize$/,
+    );
+    // What it advises is true.
+    expect(plan({ steps: 4096, stepsPerRollout: 512 })).toBeUndefined();
+    expect(plan({ steps: 1_000_000 })).toBeUndefined();
+    // Of a run that goes on, only what is left counts.
+    expect(plan({ steps: 20_000 }, 16_384)).toMatch(/^note: it will do 32,768 steps, not 20,000/);
+    expect(plan({ steps: 32_768 }, 16_384)).toBeUndefined();
+    expect(plan({ steps: 16_384 }, 16_384)).toBeUndefined();
   });
 
   test('numbers and checkpoints of flags', () => {
@@ -173,6 +274,31 @@ describe('terminal', () => {
     expect(lines.map(widthOf)).toEqual([8, 8]);
     expect(fit('abcdef', 4)).toBe('abc…');
     expect(widthOf(fit(paint('abcdef', 'red'), 4))).toBe(4);
+  });
+
+  test('lines are broken at spaces, with colours and long words whole', () => {
+    expect(wrap('one two three four', 9)).toEqual(['one two', 'three', 'four']);
+    expect(wrap('  one two three', 9, 4)).toEqual(['  one two', '    three']);
+    expect(wrap('a /a/very/long/path b', 6)).toEqual(['a', '/a/very/long/path', 'b']);
+    expect(wrap('short', 80, 4)).toEqual(['short']);
+    const paint = painter(true);
+    fc.assert(
+      fc.property(
+        fc.array(fc.stringMatching(/^[a-z]{1,9}$/), { minLength: 1 }),
+        fc.integer({ min: 12, max: 60 }),
+        (words, columns) => {
+          const lines = wrap(
+            words.map((word, i) => (i % 3 ? word : paint(word, 'red'))).join(' '),
+            columns,
+            2,
+          );
+          for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+          // Nothing is lost.
+          const bare = lines.join(' ').replaceAll(escapes, '').split(/ +/).filter(Boolean);
+          expect(bare).toEqual(words);
+        },
+      ),
+    );
   });
 
   test('the live line fits 80 columns in every case', () => {

@@ -33,7 +33,6 @@ import {
   max,
   min,
   mul,
-  nearest,
   neg,
   not,
   or,
@@ -406,14 +405,5 @@ describe('helpers', () => {
   it('showShape, sizeOf', () => {
     expect([showShape([]), showShape([3]), showShape([2, 3])]).toEqual(['()', '(3)', '(2, 3)']);
     expect([sizeOf([]), sizeOf([3]), sizeOf([2, 3]), sizeOf([0, 5])]).toEqual([1, 3, 6, 0]);
-  });
-
-  it('nearest finds what was meant, and nothing where nothing is close', () => {
-    const names = ['observation', 'action', 'advantage'];
-    expect(nearest('observatoin', names)).toBe('observation');
-    expect(nearest('Action', names)).toBe('action');
-    expect(nearest('advantages', names)).toBe('advantage');
-    expect(nearest('reward', names)).toBeUndefined();
-    expect(nearest('x', [])).toBeUndefined();
   });
 });

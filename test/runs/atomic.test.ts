@@ -1,8 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   cleanLeftovers,
+  makeDirectories,
   removeDirectory,
   writeDirectoryAtomic,
   writeFileAtomic,
@@ -100,5 +103,43 @@ describe('leftovers of a kill', () => {
     cleanLeftovers(dir);
     expect(readFileSync(join(dir, '100', 'file'), 'utf8')).toBe('old');
     expect(readdirSync(dir)).toEqual(['100']);
+  });
+});
+
+describe('directories', () => {
+  it('are made with those above them, and may be there already', () => {
+    const path = join(dir, 'a', 'b', 'c');
+    for (let times = 0; times < 2; times++) makeDirectories(path);
+    expect(readdirSync(join(dir, 'a', 'b'))).toEqual(['c']);
+    symlinkSync(join(dir, 'a'), join(dir, 'link'));
+    makeDirectories(join(dir, 'link', 'b', 'd'));
+    expect(readdirSync(join(dir, 'a', 'b'))).toEqual(['c', 'd']);
+  });
+
+  it('are refused below a file, and below a link to nowhere', () => {
+    writeFileSync(join(dir, 'file'), '');
+    expect(() => makeDirectories(join(dir, 'file', 'x'))).toThrow(
+      /^cannot create .*file\/x: part of the path is a file, not a directory: check the path \(ENOTDIR\)$/,
+    );
+    expect(() => makeDirectories(join(dir, 'file'))).toThrow(/is a file/);
+    symlinkSync(join(dir, 'gone'), join(dir, 'broken'));
+    for (const path of ['broken', 'broken/x'])
+      expect(() => makeDirectories(join(dir, path))).toThrow(/^cannot create .*broken.*: it exists already/);
+  });
+
+  // In a process of its own: Node's way would never come back, and no time limit of ours would end it.
+  it.skipIf(!existsSync('/proc/self'))('are refused where there can be none', () => {
+    const atomic = fileURLToPath(new URL('../../src/runs/atomic.ts', import.meta.url));
+    const code = `import { makeDirectories } from ${JSON.stringify(atomic)};
+try { makeDirectories('/proc/x/y'); } catch (error) { console.log(error.name, error.message); }`;
+    const { stdout, signal } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '-e', code],
+      { encoding: 'utf8', timeout: 20_000 },
+    );
+    expect(signal).toBeNull();
+    expect(stdout).toMatch(
+      /^RunError cannot create \/proc\/x\/y: (\/proc takes no new directories: choose another run directory|permission denied: .*) \(\w+\)\n$/,
+    );
   });
 });

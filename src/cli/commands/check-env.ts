@@ -27,14 +27,15 @@ export function addCheckEnv(program: Command): void {
     .addHelpText(
       'after',
       `
-Here --set is for the environment's own options. Exits 1 if there are errors; warnings pass.
+Here --set is for the environment's own options. Exits 1 if there are errors;
+warnings pass.
 
 Examples:
   $ keel check-env cartpole
   $ keel check-env ./my-env.ts --set goal=2 --json`,
     )
     .action(async (reference: string, flags: CheckFlags, command: Command) => {
-      const { print, colour } = contextOf(command);
+      const { print, raw, colour } = contextOf(command);
       const { id } = await resolveEnv(reference);
       const options = parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1];
       const { seed, steps } = flags;
@@ -42,7 +43,12 @@ Examples:
         ...(seed === undefined ? {} : { seed }),
         ...(steps === undefined ? {} : { steps }),
       });
-      print(flags.json ? toJson(report, 2) : formatCheckReport(report, { colour }));
+      if (flags.json) raw(toJson(report, 2));
+      else {
+        // What a line says begins after its level and code.
+        const hang = 13 + Math.max(0, ...report.findings.map(({ code }) => code.length));
+        for (const line of formatCheckReport(report, { colour }).split('\n')) print(line, hang);
+      }
       if (!report.passed) throw new ExitWith(1);
     });
 }

@@ -10,7 +10,7 @@ import {
 import { type Context, contextOf } from '../context.ts';
 import { settingOptions } from '../options.ts';
 import { checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
-import { toJson } from '../terminal.ts';
+import { toJson, wrap } from '../terminal.ts';
 
 type ConfigFlags = SettingFlags & { readonly schema?: boolean; readonly json?: boolean };
 
@@ -23,8 +23,9 @@ export function addConfig(program: Command): void {
     .addHelpText(
       'after',
       `
-What it prints is a config file: keel config cartpole > my.yaml; keel train -c my.yaml
-For an editor's help, put this line on top of a YAML file (or "$schema" in a JSON file):
+What it prints is a config file:
+  keel config cartpole > my.yaml; keel train -c my.yaml
+For an editor's help, put this line on top of it (or "$schema" in a JSON file):
   # yaml-language-server: $schema=./node_modules/keel/configs/schema.json
 
 Examples:
@@ -34,7 +35,7 @@ Examples:
     )
     .action(async (argument: string | undefined, flags: ConfigFlags, command: Command) => {
       const context = contextOf(command);
-      if (flags.schema) return context.print(toJson(fileSchema(), 2));
+      if (flags.schema) return context.raw(toJson(fileSchema(), 2));
       const wanted = gatherSettings(argument, flags);
       let id: string | undefined;
       if (wanted.env !== undefined) {
@@ -45,24 +46,25 @@ Examples:
       const config = checkedConfig(preset, wanted);
       const { envOptions } = wanted;
       if (flags.json)
-        return context.print(toJson({ ...(id ? { env: wanted.env, envOptions } : {}), ...config }, 2));
-      if (wanted.env !== undefined) context.print(stringify({ env: wanted.env }).trimEnd());
-      if (Object.keys(envOptions).length > 0) context.print(stringify({ envOptions }).trimEnd());
+        return context.raw(toJson({ ...(id ? { env: wanted.env, envOptions } : {}), ...config }, 2));
+      if (wanted.env !== undefined) context.raw(stringify({ env: wanted.env }).trimEnd());
+      if (Object.keys(envOptions).length > 0) context.raw(stringify({ envOptions }).trimEnd());
       print(context, config);
     });
 }
 
-function print({ print, paint }: Context, config: TrainConfig): void {
+function print({ raw, paint, columns }: Context, config: TrainConfig): void {
   const inert = inertKeys(config);
   for (const { key, fallback, doc } of describeConfig()) {
     const value = config[key as keyof TrainConfig];
     const changed = JSON.stringify(value) !== JSON.stringify(fallback);
     const note = changed ? ` Default ${JSON.stringify(fallback)}.` : '';
-    print(paint(`# ${doc}${note}`, 'dim'));
+    // Each line of a comment is one by itself: this is a file, too.
+    for (const line of wrap(`${doc}${note}`, columns - 2)) raw(paint(`# ${line}`, 'dim'));
     const line = `${key}: ${Array.isArray(value) ? JSON.stringify(value) : stringify(value).trimEnd()}`;
     // As a file it would be refused with settings that do nothing.
-    if (inert.has(key)) print(paint(`# ${line}  (no effect as things are)`, 'dim'));
-    else print(changed ? paint(line, 'bold') : line);
+    if (inert.has(key)) raw(paint(`# ${line}  (no effect as things are)`, 'dim'));
+    else raw(changed ? paint(line, 'bold') : line);
   }
 }
 

@@ -18,22 +18,26 @@ Examples:
   $ keel envs --json | jq -r '.[].id'`,
     )
     .action((flags: { json?: boolean }, command: Command) => {
-      const { print, paint } = contextOf(command);
+      const { print, raw, paint } = contextOf(command);
       const envs = listEnvs().map(info => {
         const env = makeEnv(info.id);
         const spaces = { observations: env.observationSpace.describe(), actions: env.actionSpace.describe() };
         env.close?.();
         return { ...info, ...spaces };
       });
-      if (flags.json) return print(toJson(envs, 2));
+      if (flags.json) return raw(toJson(envs, 2));
       const shown = (space: string): string => space.replaceAll('Infinity', '∞');
       for (const { id, description, observations, actions, maxEpisodeSteps, rewardThreshold } of envs) {
         const limit = maxEpisodeSteps === null ? 'no step limit' : `at most ${maxEpisodeSteps} steps`;
         const solved = rewardThreshold === null ? '' : `, solved at ${rewardThreshold}`;
         print(`${paint(id, 'bold')}  ${description}`);
-        print(
-          paint(`  observations ${shown(observations)}, actions ${shown(actions)}, ${limit}${solved}`, 'dim'),
-        );
+        const facts = {
+          observations: shown(observations),
+          actions: shown(actions),
+          episodes: limit + solved,
+        };
+        for (const [name, text] of Object.entries(facts))
+          print(`  ${paint(name.padEnd(13), 'dim')}${text}`, 15);
       }
     });
 }

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import { listCheckpoints, resolveRun } from '../../runs/index.ts';
+import { resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { checkpointOption, countOption, runDirOption } from '../options.ts';
-import { grouped, number, toJson } from '../terminal.ts';
-import { openCheckpoint } from '../trained.ts';
+import { countOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
+import { number, toJson } from '../terminal.ts';
+import { checkpointHelp, chooseCheckpoint, openCheckpoint, type WhichCheckpoint } from '../trained.ts';
 
 interface EvalFlags {
   readonly episodes: number;
   readonly sampled?: boolean;
-  readonly checkpoint?: 'last' | 'best' | number;
+  readonly checkpoint?: WhichCheckpoint;
   readonly seed: number;
   readonly runDir: string;
   readonly json?: boolean;
@@ -19,28 +19,29 @@ export function addEval(program: Command): void {
   program
     .command('eval')
     .description('play episodes with a trained policy: mean ± std of their returns')
-    .argument('<run>', 'its id, the beginning or the last four characters of it, its directory, or last')
+    .addArgument(runArgument('<run>'))
     .addOption(countOption('-n, --episodes <n>', 'episodes to play').default(100))
     .option('--sampled', 'draw actions as in training, instead of taking the most likely')
-    .addOption(checkpointOption('--checkpoint <which>', 'best, last or a step (default: best, else last)'))
+    .addOption(policyCheckpointOption())
     .addOption(countOption('--seed <n>', 'of the episodes').default(10_000))
     .addOption(runDirOption())
     .option('--json', 'the result as JSON, with every return')
     .addHelpText(
       'after',
       `
+${checkpointHelp}
+
 Examples:
   $ keel eval last
-  $ keel eval cartpole-20260115 --episodes 20 --sampled --checkpoint last --json`,
+  $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`,
     )
     .action(async (reference: string, flags: EvalFlags, command: Command) => {
-      const { print, paint } = contextOf(command);
+      const { print, raw, paint } = contextOf(command);
       if (flags.episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
       const run = resolveRun(reference, [flags.runDir]);
-      const which =
-        flags.checkpoint ?? (listCheckpoints(run.dir).some(({ isBest }) => isBest) ? 'best' : 'last');
+      const { step: chosen, why } = chooseCheckpoint(run, flags.checkpoint);
       const { evaluatePolicy } = await import('../../algos/evaluate.ts');
-      const trained = await openCheckpoint(run, which);
+      const trained = await openCheckpoint(run, chosen);
       try {
         const { trainer } = trained;
         const { returns, lengths, mean, std } = await evaluatePolicy({
@@ -58,7 +59,7 @@ Examples:
         const [min, median, max] = [sorted[0]!, sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!];
         const meanLength = lengths.reduce((a, b) => a + b, 0) / lengths.length;
         if (flags.json) {
-          print(
+          raw(
             toJson({
               run: run.id,
               environment: run.manifest.environment.id,
@@ -78,8 +79,7 @@ Examples:
           );
           return;
         }
-        const kind = typeof which === 'number' ? '' : `the ${which} `;
-        print(`${run.id}: ${kind}checkpoint, step ${grouped(step)}`);
+        print(`${run.id}: ${why}`);
         print(
           `  return ${paint(`${number(mean)} ± ${number(std)}`, 'bold')} over ${returns.length} episodes (min ${number(min)}, median ${number(median)}, max ${number(max)})`,
         );

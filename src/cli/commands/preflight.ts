@@ -8,7 +8,9 @@ import { toJson } from '../terminal.ts';
 
 export function addPreflight(program: Command): void {
   settingOptions(program.command('preflight'))
-    .description('one tiny batch through every part, in seconds: environment, update, guard, resume, export')
+    .description(
+      'one tiny batch through every part, in seconds, with what was measured: environment, update, guard, resume, export',
+    )
     .argument('[env]', 'an id or a file')
     .option('--json', 'the report as JSON')
     .addHelpText(
@@ -22,7 +24,7 @@ Examples:
     )
     .action(
       async (argument: string | undefined, flags: SettingFlags & { json?: boolean }, command: Command) => {
-        const { print, note, paint } = contextOf(command);
+        const { print, raw, note, paint } = contextOf(command);
         const wanted = gatherSettings(argument, flags);
         if (wanted.env === undefined)
           throw new UsageError('preflight needs an environment, such as keel preflight cartpole');
@@ -40,8 +42,9 @@ Examples:
           const time = status === 'not reached' ? '' : `${seconds.toFixed(2).padStart(6)} s`;
           print(
             `  ${mark} ${part.padEnd(8)} ${time.padEnd(8)}  ${status === 'not reached' ? paint(status, 'dim') : detail}`,
+            23,
           );
-          for (const warning of warnings) print(`    ${paint('warning', 'yellow')}  ${warning}`);
+          for (const warning of warnings) print(`    ${paint('warning', 'yellow')}  ${warning}`, 13);
         };
         const reports = await preflight({
           env: wanted.env,
@@ -53,7 +56,7 @@ Examples:
         const failed = reports.find(({ status }) => status === 'failed');
         const seconds = (performance.now() - started) / 1000;
         if (flags.json)
-          print(toJson({ environment: id, passed: failed === undefined, seconds, parts: reports }, 2));
+          raw(toJson({ environment: id, passed: failed === undefined, seconds, parts: reports }, 2));
         else if (failed === undefined)
           print(
             `${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s: keel train ${argument ?? wanted.env}`,

@@ -3,7 +3,8 @@ import type { TrainSettings } from '../../algos/train-config.ts';
 import { openRun, RunError, resolveRun } from '../../runs/index.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { checkpointOption, countOption, runDirOption, setOption } from '../options.ts';
+import { explainSettings } from '../explain-settings.ts';
+import { checkpointOption, countOption, runArgument, runDirOption, setOption } from '../options.ts';
 import { located, parseSets } from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
@@ -20,11 +21,7 @@ export function addResume(program: Command): void {
   program
     .command('resume')
     .description('go on with a run that was stopped or killed, to the same bits, or with a finished one')
-    .argument(
-      '[run]',
-      'its id, the beginning or the last four characters of it, its directory, or last',
-      'last',
-    )
+    .addArgument(runArgument('[run]').default('last'))
     .addOption(countOption('--steps <n>', 'steps of the whole run, those done included'))
     .addOption(setOption())
     .addOption(checkpointOption('--from <checkpoint>', 'last, best or a step').default('last'))
@@ -36,8 +33,8 @@ export function addResume(program: Command): void {
       'after',
       `
 Examples:
-  $ keel resume                                      the newest run
-  $ keel resume cartpole-20260115 --steps 200k       a finished run, with more steps
+  $ keel resume                                  the newest run
+  $ keel resume cartpole-20260115 --steps 200k   a finished run, with more steps
   $ keel resume k3f9 --from best --discard-later --set learningRate=1e-4
   $ keel resume k3f9 --set rewardScale=0.1 --rescale-critic`,
     )
@@ -53,6 +50,11 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
   if ('env' in changes || 'envOptions' in changes)
     throw new UsageError('the environment of a run cannot change: start a new one with keel train');
   const sources = new Map(Object.keys(changes).map(key => [key, '--set ']));
+  try {
+    explainSettings(changes);
+  } catch (error) {
+    throw located(error, sources);
+  }
   if (flags.steps !== undefined) changes.steps = flags.steps;
   const total = Number(changes.steps ?? run.manifest.config.steps);
   if (run.status === 'finished' && (flags.from ?? 'last') === 'last' && run.manifest.step >= total) {
@@ -64,13 +66,16 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
     import('../../algos/train.ts'),
     import('../run-training.ts'),
   ]);
+  let started = false;
   try {
     await runTraining(
       context,
       {
         json: flags.json === true,
-        title: ({ step, totalSteps }) =>
-          `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`,
+        title: ({ step, totalSteps }) => {
+          started = true;
+          return `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`;
+        },
       },
       hooks =>
         resume(dir, {
@@ -83,7 +88,16 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
     );
   } catch (error) {
     if (error instanceof RunError && error.code === 'would-discard')
-      throw new RunError(error.message.replace('(discardLater)', '(--discard-later)'), { cause: error });
+      throw new RunError(error.message.replace('(discardLater)', '(--discard-later)'), {
+        code: error.code,
+        cause: error,
+      });
+    // Refused because of what was set, before anything was done.
+    const refused = Object.keys(changes).some(key =>
+      new RegExp(`\\b${key}\\b`).test((error as Error).message),
+    );
+    if (!started && refused && (error as Error).name === 'TrainError')
+      throw new UsageError((error as Error).message, { cause: error });
     throw located(error, sources);
   }
 }

@@ -16,7 +16,17 @@ import {
 import { type Context, contextOf, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { runDirOption } from '../options.ts';
-import { type Colour, grouped, number, short, table, toJson, toneColours } from '../terminal.ts';
+import {
+  type Colour,
+  fit,
+  grouped,
+  number,
+  short,
+  table,
+  toJson,
+  toneColours,
+  widthOf,
+} from '../terminal.ts';
 
 interface RunsFlags {
   readonly runDir: string;
@@ -31,7 +41,8 @@ export function addRuns(program: Command): void {
     .addHelpText(
       'after',
       `
-A run is named by its id, the beginning or the last four characters of it, its directory, or last.
+A run is named by its id, the beginning or the last four characters of it, its
+directory, or last.
 
 Examples:
   $ keel runs
@@ -44,7 +55,11 @@ Examples:
       .command(spec, { isDefault })
       .description(description)
       .addOption(runDirOption())
-      .option('--json', 'as JSON');
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        () => `\nExamples:\n${examples[spec.split(' ')[0]!]!.map(line => `  $ keel ${line}`).join('\n')}`,
+      );
   add('list', 'all runs, newest first (also: keel runs)', true).action((flags: RunsFlags, command: Command) =>
     list(contextOf(command), flags),
   );
@@ -60,6 +75,18 @@ Examples:
     .action((references: string[], flags: RunsFlags, command: Command) =>
       remove(contextOf(command), references, flags),
     );
+}
+
+const examples: Readonly<Record<string, readonly string[]>> = {
+  list: ['runs', "runs list --json | jq '.runs[0].best'"],
+  show: ['runs show last', 'runs show k3f9 --json'],
+  compare: ['runs compare k3f9 m2xw'],
+  delete: ['runs delete k3f9 m2xw --yes'],
+};
+
+/** An id with its beginning and its end. */
+function shortened(id: string, columns: number): string {
+  return id.length <= columns ? id : `${id.slice(0, columns - 6)}…${id.slice(-5)}`;
 }
 
 const statusColours: Record<string, Colour> = {
@@ -88,11 +115,11 @@ function overview(run: Run) {
   };
 }
 
-function list({ print, note, paint }: Context, { runDir, json }: RunsFlags): void {
+function list({ print, raw, note, paint, columns }: Context, { runDir, json }: RunsFlags): void {
   const { runs, broken } = listRuns([runDir]);
   const seen = runs.map(overview);
   if (json) {
-    print(toJson({ runs: seen, broken }, 2));
+    raw(toJson({ runs: seen, broken }, 2));
     return;
   }
   if (runs.length === 0 && broken.length === 0) {
@@ -108,32 +135,40 @@ function list({ print, note, paint }: Context, { runDir, json }: RunsFlags): voi
     number(best ?? undefined),
     klStep === null ? '-' : paint(number(klStep), toneColours[klBand(klStep).tone]),
   ]);
-  for (const line of table([head, ...rows], [2, 3, 4, 5])) print(line);
+  // Where not all fits, the middle of an id goes: its beginning and its last four characters name a run, too.
+  const others = Math.max(
+    ...table(
+      [head, ...rows].map(row => row.slice(1)),
+      [1, 2, 3, 4],
+    ).map(widthOf),
+  );
+  const room = Math.max(16, columns - 2 - others);
+  const fitting = rows.map(([id, ...rest]) => [shortened(id!, room), ...rest]);
+  for (const line of table([head, ...fitting], [2, 3, 4, 5])) print(line);
   for (const { dir, problem } of broken) note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
 }
 
-function show({ print, paint }: Context, reference: string, { runDir, json }: RunsFlags): void {
+function show({ print, raw, paint }: Context, reference: string, { runDir, json }: RunsFlags): void {
   const run = resolveRun(reference, [runDir]);
   const checkpoints = listCheckpoints(run.dir);
   const { items: events, broken } = readEvents(run.dir);
   const row = readLastRow(run.dir);
   if (json) {
-    print(toJson({ ...run, lastRow: row ?? null, checkpoints, events }, 2));
+    raw(toJson({ ...run, lastRow: row ?? null, checkpoints, events }, 2));
     return;
   }
   const { manifest } = run;
   const { environment, config, startedAt, endedAt, resumes, reason, seed, versions } = manifest;
-  const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(25), 'dim')}${text}`);
+  const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(25), 'dim')}${text}`, 27);
   print(`${paint(run.id, 'bold')}  ${paint(run.status, statusColours[run.status] ?? 'dim')}`);
   if (reason !== null) line('reason', reason);
   const options = Object.entries(environment.options).map(([key, value]) => `${key} ${value}`);
   line('environment', `${environment.id}${options.length > 0 ? `: ${options.join(', ')}` : ''}`);
   line('seed', String(seed));
   line('steps', `${grouped(row?.['train/step'] ?? manifest.step)} of ${grouped(Number(config.steps))}`);
-  line(
-    'started',
-    `${startedAt}${endedAt ? `, ended ${endedAt}` : ''}${resumes > 0 ? `, resumed ${resumes} times` : ''}`,
-  );
+  line('started', shownTime(startedAt));
+  if (resumes > 0) line('resumed', resumes === 1 ? 'once' : `${resumes} times`);
+  if (endedAt) line('ended', shownTime(endedAt));
   line(
     'versions',
     Object.entries(versions)
@@ -164,6 +199,9 @@ function show({ print, paint }: Context, reference: string, { runDir, json }: Ru
   for (const { path, value } of changedSettings(config)) line(path, toJson(value));
 }
 
+/** `2026-01-15T10:30:00.123Z` → `2026-01-15 10:30:00 UTC`. */
+const shownTime = (iso: string): string => iso.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
+
 /** Against the defaults of this version. */
 function changedSettings(config: Readonly<Record<string, unknown>>): { path: string; value: unknown }[] {
   const defaults = Object.fromEntries(describeConfig().map(({ key, fallback }) => [key, fallback]));
@@ -184,7 +222,7 @@ const bandOf = (id: string, value: number | undefined): string =>
   id === 'kl/step' && value !== undefined ? ` (${klBand(value).name})` : '';
 
 function compare(
-  { print, paint }: Context,
+  { print, raw, paint, columns }: Context,
   references: readonly string[],
   { runDir, json }: RunsFlags,
 ): void {
@@ -208,7 +246,7 @@ function compare(
   const metrics = ['train/step', ...shownMetrics(rows)];
   const value = (run: Run, path: string): unknown => (settingsOf(run) as Record<string, unknown>)[path];
   if (json) {
-    print(
+    raw(
       toJson(
         {
           runs: runs.map(({ id, status }, i) => ({ id, status, best: best[i] ?? null, lastRow: rows[i] })),
@@ -226,18 +264,24 @@ function compare(
     print(`${paint(names[i]!, 'bold')}  ${id}  ${paint(status, statusColours[status] ?? 'dim')}`);
   });
   print();
-  const right = runs.map((_, i) => i + 1);
+  // Long values such as environment options are cut where the columns would not fit.
+  const room = Math.max(6, Math.floor((columns - 26) / runs.length) - 2);
+  const lined = (cells: string[][]): string[] =>
+    table(
+      cells.map(([name, ...values]) => [fit(name!, 26), ...values.map(text => fit(text, room))]),
+      runs.map((_, i) => i + 1),
+    );
   const changes = paths.map(path => [path, ...runs.map(run => shownValue(value(run, path)))]);
   const head = (title: string): string[] => [paint(title, 'bold'), ...names.map(name => paint(name, 'bold'))];
   if (paths.length === 0) print('the settings are the same');
-  else for (const line of table([head('settings that differ'), ...changes], right)) print(line);
+  else for (const line of lined([head('settings that differ'), ...changes])) print(line);
   print();
   const measured = metrics.map(id => [
     id,
     ...rows.map(row => (id === 'train/step' ? grouped(row[id] ?? 0) : number(row[id]))),
   ]);
   const bestRow = ['best checkpoint', ...best.map(number)];
-  for (const line of table([head('last row'), ...measured, bestRow], right)) print(line);
+  for (const line of lined([head('last row'), ...measured, bestRow])) print(line);
 }
 
 const topOf = (path: string): string => path.split('.')[0]!;

@@ -16,12 +16,12 @@ export function addTrain(program: Command): void {
     .addHelpText(
       'after',
       `
-Settings win in this order: flags, --set, the file (-c), the environment's preset, defaults.
-"keel config [env]" prints them all with what each does.
+Settings win in this order: flags, --set, the file (-c), the environment's
+preset, defaults. "keel config [env]" prints them all with what each does.
 
 Examples:
   $ keel train cartpole
-  $ keel train pendulum --steps 200k --seed 1 --set learningRate=1e-3 --set hidden=[64,64]
+  $ keel train pendulum --steps 200k --seed 1 --set hidden=[64,64]
   $ keel train ./my-env.ts -c config.yaml
   $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`,
     )

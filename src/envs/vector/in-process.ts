@@ -1,8 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Env } from '../env.ts';
 import { vectorMemory } from './arrays.ts';
 import { Batch } from './batch.ts';
 import { EnvSlice } from './slice.ts';
 import { checkSameSpaces, shapeFor, type VectorEnv } from './vector.ts';
+
+/** Steps block this thread: this often signals (Ctrl-C), timers and the page get their turn, in the middle of a rollout. */
+const TURN_MS = 100;
 
 /**
  * N environments in this thread, one after the other. Best for fast ones, such as all classic ones: handing a step to
@@ -17,6 +21,7 @@ export function inProcessVectorEnv(make: (index: number) => Env, envCount: numbe
   checkSameSpaces(envs);
   const memory = vectorMemory(shape);
   const slice = new EnvSlice(envs, 0, shape, memory);
+  let turnAt = performance.now();
   return new Batch(first, shape, memory, {
     reset(seeds) {
       slice.reset(seeds);
@@ -24,7 +29,10 @@ export function inProcessVectorEnv(make: (index: number) => Env, envCount: numbe
     },
     step() {
       slice.step();
-      return undefined;
+      if (performance.now() - turnAt < TURN_MS) return undefined;
+      return nextTurn().then(() => {
+        turnAt = performance.now();
+      });
     },
     state: () => slice.state(),
     restore(states) {

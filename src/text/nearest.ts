@@ -1,3 +1,8 @@
+/** What someone meant who wrote a name that does not exist. */
+
+/** Comparing is quadratic in the length, and nobody misspells a word of this length. */
+const LONGEST = 200;
+
 /** The candidate closest to a misspelt word, if one is close enough to be meant. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   return nearestFew(word, candidates, 1)[0];
@@ -5,16 +10,20 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 
 /** The candidates that may have been meant, closest first: by edit distance, or because one contains the other. */
 export function nearestFew(word: string, candidates: readonly string[], atMost: number): string[] {
+  if (word.length > LONGEST) return [];
   const wanted = plain(word);
   const limit = Math.max(2, Math.floor(wanted.length / 3));
   return candidates
+    .filter(candidate => candidate.length <= LONGEST)
     .map(candidate => {
       const name = plain(candidate);
-      const contained = wanted.length >= 3 && (name.includes(wanted) || wanted.includes(name));
-      return { candidate, distance: contained ? 1 : editDistance(wanted, name) };
+      const contained =
+        Math.min(wanted.length, name.length) >= 3 && (name.includes(wanted) || wanted.includes(name));
+      const edits = editDistance(wanted, name);
+      return { candidate, edits, distance: contained ? Math.min(1, edits) : edits };
     })
     .filter(({ distance }) => distance <= limit)
-    .sort((a, b) => a.distance - b.distance)
+    .sort((a, b) => a.distance - b.distance || a.edits - b.edits)
     .slice(0, atMost)
     .map(({ candidate }) => candidate);
 }

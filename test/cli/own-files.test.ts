@@ -1,0 +1,114 @@
+/** Users' files of every kind, in projects of every kind, loaded by the compiled package. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { keel, mainFile, scratch, tiny } from './support/keel.ts';
+
+const types = { 'no package.json': undefined, commonjs: 'commonjs', module: 'module' } as const;
+
+/** A folder of such a project, in which `keel` can be imported. */
+function project(type: string | undefined): string {
+  const dir = scratch();
+  mkdirSync(join(dir, 'node_modules'));
+  symlinkSync(dirname(dirname(dirname(mainFile()))), join(dir, 'node_modules/keel'));
+  if (type !== undefined) writeFileSync(join(dir, 'package.json'), JSON.stringify({ type }));
+  return dir;
+}
+
+const environment = (id: string): string => `defineEnv({
+  id: '${id}', description: 'x', maxEpisodeSteps: 5,
+  make: () => simulation({
+    observationSpace: box({ shape: [1] }), actionSpace: discrete(2), start: () => ({ t: 0 }),
+    observe: state => [state.t], step(state, _, result) { state.t++; result.reward = scale; },
+  }),
+})`;
+const imports = "import { box, defineEnv, discrete, simulation } from 'keel/envs';\n";
+
+/** Loads each in one process; its id, or the error. */
+async function load(dir: string, files: readonly string[]): Promise<Record<string, string>> {
+  const script = join(dir, 'load-all.mjs');
+  writeFileSync(
+    script,
+    `import { loadEnvFile } from 'keel/envs';
+const out = {};
+for (const file of ${JSON.stringify(files)})
+  out[file] = await loadEnvFile('./' + file).then(env => env.id, error => error.message);
+console.log(JSON.stringify(out));`,
+  );
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], { cwd: dir });
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+describe.each(Object.entries(types))('in a project of %s', (_, type) => {
+  test.concurrent('ES modules load, with await at the top level, import.meta and imports', async () => {
+    const dir = project(type);
+    writeFileSync(
+      join(dir, 'scale.ts'),
+      'export const scale: number = await Promise.resolve(import.meta.url.length);\n',
+    );
+    writeFileSync(join(dir, 'scale.mjs'), 'export const scale = await Promise.resolve(1);\n');
+    const extensions = ['ts', 'tsx', 'mts', 'js', 'mjs'];
+    const expected: Record<string, string> = {};
+    for (const extension of extensions) {
+      const id = `Own${extension}-v0`;
+      const scale = extension.includes('t')
+        ? // Found without its extension; types are removed.
+          "import { scale as n } from './scale';\nconst scale: number = n;"
+        : "import { scale } from './scale.mjs';";
+      const body = `${scale}\nif (!(await Promise.resolve(import.meta.url)).startsWith('file:')) throw new Error('no');\n`;
+      writeFileSync(join(dir, `own.${extension}`), `${imports}${body}export default ${environment(id)};\n`);
+      expected[`own.${extension}`] = id;
+    }
+    expect(await load(dir, Object.keys(expected))).toEqual(expected);
+  });
+
+  test.concurrent('CommonJS loads where its ending or the project says so', async () => {
+    const dir = project(type);
+    const text = (id: string): string =>
+      `const { box, defineEnv, discrete, simulation } = require('keel/envs');\nconst scale = __dirname.length;\nmodule.exports = ${environment(id)};\n`;
+    const all = ['ts', 'cts', 'js', 'cjs'];
+    for (const extension of all)
+      writeFileSync(join(dir, `common.${extension}`), text(`Common${extension}-v0`));
+    const loaded = await load(
+      dir,
+      all.map(extension => `common.${extension}`),
+    );
+    for (const extension of all) {
+      const own = ['cts', 'cjs'].includes(extension) || type !== 'module';
+      expect(loaded[`common.${extension}`]).toMatch(
+        own
+          ? new RegExp(`^Common${extension}-v0$`)
+          : /failed to load: require is not defined in ES module scope: use import and import\.meta\.url, or rename the file so that it ends in \.cts \(\.cjs\)$/,
+      );
+    }
+  });
+});
+
+test('what a .cts cannot do is one line with the remedy', async () => {
+  const dir = project(undefined);
+  writeFileSync(
+    join(dir, 'e.cts'),
+    `${imports}const scale = await 1;\nexport default ${environment('E-v0')};\n`,
+  );
+  const { code, stdout, stderr } = await keel(['check-env', './e.cts'], { cwd: dir });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(
+    /^keel: .*e\.cts failed to load: .*:2:14: Top-level await .*: rename the file so that it ends in \.mts.*\n$/,
+  );
+});
+
+test.each([0, 2])('it trains, with %i worker threads, and resumes', async workers => {
+  const dir = project(undefined);
+  writeFileSync(
+    join(dir, 'e.ts'),
+    `${imports}const scale: number = await Promise.resolve(1);\nexport default ${environment('E-v0')};\n`,
+  );
+  const flags = tiny('runs', '--set', `workers=${workers}`);
+  const trained = await keel(['train', './e.ts', ...flags], { cwd: dir });
+  expect(trained).toMatchObject({ code: 0, stderr: '' });
+  expect(trained.stdout).toMatch(/return 5\.00/);
+  expect(await keel(['resume', '--steps', '192'], { cwd: dir })).toMatchObject({ code: 0, stderr: '' });
+});

@@ -1,0 +1,76 @@
+/** The plain log: each line's step is not below the one before it, whatever order things are reported in. */
+import { expect, test } from 'vitest';
+import type { TrainProgress } from '../../src/algos/train.ts';
+import { resolveConfig } from '../../src/algos/train-config.ts';
+import type { Context } from '../../src/cli/context.ts';
+import { reporterFor } from '../../src/cli/progress.ts';
+
+function logOf(
+  report: (tell: { row(step: number): void; guard(step: number): void; saved(step: number): void }) => void,
+) {
+  const lines: string[] = [];
+  const context: Context = {
+    paint: text => text,
+    colour: false,
+    isTerminal: false,
+    columns: 80,
+    print: (line = '') => void lines.push(line),
+    raw: line => void lines.push(line),
+    note() {},
+  };
+  const reporter = reporterFor(context, false);
+  const progress = (step: number): TrainProgress => ({
+    id: 'x',
+    dir: 'x',
+    config: resolveConfig({}),
+    step,
+    totalSteps: 6400,
+  });
+  reporter.start(progress(0));
+  report({
+    row: step => reporter.row({ 'kl/step': 0.01, 'episode/return': step }, progress(step)),
+    guard: step => reporter.event({ type: 'guard', step, message: 'KL taken back' }),
+    saved: step => reporter.event({ type: 'checkpoint', step, message: `saved checkpoint ${step}` }),
+  });
+  reporter.close();
+  return lines.map(line => line.replace(/^ *\d+% +(\d+) .*$/, 'row $1').trim());
+}
+
+test('what happened in an iteration follows its row', () => {
+  const log = logOf(({ row, guard, saved }) => {
+    guard(64); // told before the row, because it came before its end
+    row(64);
+    saved(64);
+  });
+  expect(log).toEqual(['row 64', '64  guard: KL taken back', '64  saved checkpoint 64']);
+});
+
+test('many of a kind become one line, in its place', () => {
+  const log = logOf(({ row, guard }) => {
+    for (let step = 64; step <= 384; step += 64) {
+      guard(step);
+      row(step);
+    }
+  });
+  expect(log).toEqual([
+    'row 64',
+    '64  guard: KL taken back',
+    'row 384',
+    '384  guard: KL taken back (4 more since step 128)',
+  ]);
+  const later = logOf(({ row, guard }) => {
+    for (let step = 64; step <= 192; step += 64) {
+      if (step < 192) guard(step);
+      row(step);
+    }
+  });
+  expect(later).toEqual(['row 64', '64  guard: KL taken back', '128  guard: KL taken back', 'row 192']);
+});
+
+test('what happened in an iteration that failed is said, too', () => {
+  const log = logOf(({ row, guard }) => {
+    row(64);
+    guard(128);
+  });
+  expect(log).toEqual(['row 64', '128  guard: KL taken back']);
+});
