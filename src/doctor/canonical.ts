@@ -2,14 +2,20 @@
 import type { KlSpec } from '../metrics/registry.ts';
 import type { Series } from './series.ts';
 
-/** What a trainer's KL is; `aggregation` and `lag` as the trainer has them, which Keel's own never are. */
-export interface KlMeaning extends Omit<KlSpec, 'aggregation' | 'direction'> {
+/** What a trainer's KL is, as the trainer has it; `unknown` where neither the log nor the trainer says. */
+export interface KlMeaning extends Omit<KlSpec, 'aggregation' | 'direction' | 'estimator' | 'per'> {
+  readonly estimator: KlSpec['estimator'] | 'unknown';
+  readonly per: KlSpec['per'] | 'unknown';
   readonly aggregation: 'rollout' | 'minibatches' | 'last-epoch' | 'last-minibatch' | 'unknown';
-  /** How many rows later than its update it is logged: 1 in SB3's tables. */
+  /** How many rows later than its update it is logged: 1 in SB3's tables. Taken out of `x` already. */
   readonly lag: number;
 }
 
-/** One metric of a run. `x` of the series is the run's step. */
+/**
+ * One metric of a run. `x` of the series is the run's step. The KL that a trainer watches is `kl/step` (or `kl/ref`,
+ * `kl/sampler`) whatever its estimator, and `kl` says which that is; only a second one in the same log is `kl/step_k1`
+ * or `kl/step_k3`.
+ */
 export interface CanonicalSeries {
   /** The registry's id: `kl/step`, `episode/return` … */
   readonly id: string;
@@ -41,11 +47,31 @@ export interface KnownConfig {
   readonly maxCompletionLength?: number;
   /** The environment or the task, by name. */
   readonly task?: string;
+  /** Samples of one update, all environments together. */
+  readonly samplesPerUpdate?: number;
+}
+
+/**
+ * What stands in for a KL that is not logged. A learning rate that follows the KL tells it: at its floor the KL stays
+ * above twice the target, at its ceiling below half of it.
+ */
+export interface KlProxy {
+  /** The name in the log, and the registry's id of that series. */
+  readonly theirs: string;
+  readonly id: string;
+  readonly floor: number;
+  readonly ceiling: number;
+  /** The KL that the controller aims at, where known. */
+  readonly target?: number;
+  readonly meaning: string;
 }
 
 /** How to say a change in the user's own trainer: `PPO(..., learning_rate=1e-4)`. */
 export interface Wording {
-  /** Changes to settings by their canonical names, with the new value as a person would type it. */
+  /**
+   * Changes to settings by their canonical names, with the new value as a person would type it. What the trainer has
+   * no setting for is left out; '' if nothing is left.
+   */
   setting(changes: Partial<Record<keyof KnownConfig, number | string>>): string;
   /** The name of a setting in this trainer, or undefined if it has none. */
   nameOf(setting: keyof KnownConfig): string | undefined;
@@ -54,7 +80,7 @@ export interface Wording {
 /** One run, ready for the rules. */
 export interface CanonicalRun {
   readonly path: string;
-  /** `stable-baselines3`, `sb3-contrib`, `cleanrl`, `rllib`, `trl-grpo`, `trl-ppo`, `verl`, `keel` … or `unknown`. */
+  /** The name of a dialect (`src/doctor/dialects/all.ts`): `stable-baselines3`, `cleanrl`, `verl` … or `unknown`. */
   readonly trainer: string;
   /** Whether it is a language model that is tuned (rewards per completion), or an agent in an environment. */
   readonly kind: 'classic' | 'language-model';
@@ -72,6 +98,15 @@ export interface CanonicalRun {
   /** Names in the log that nobody understood. */
   readonly unknown: readonly string[];
   readonly unfinished: boolean;
+  /** Where the trainer logs no KL, what tells it. */
+  readonly klProxy?: KlProxy;
   /** A crash or error text that came with the log, if any. */
   readonly error?: string;
+}
+
+/** The series that says how well the run does its task: returns of episodes, or rewards of completions. */
+export function objectiveOf(run: Pick<CanonicalRun, 'series' | 'kind'>): CanonicalSeries | undefined {
+  const [first, second] =
+    run.kind === 'language-model' ? ['reward/mean', 'episode/return'] : ['episode/return', 'reward/mean'];
+  return run.series.get(first!) ?? run.series.get(second!) ?? run.series.get('eval/return');
 }

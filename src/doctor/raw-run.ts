@@ -9,6 +9,7 @@ export const formats = [
   'jsonl',
   'trainer-state',
   'verl-console',
+  'console',
   'wandb',
   'mlflow',
 ] as const;

@@ -1,0 +1,327 @@
+import { existsSync } from 'node:fs';
+import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { ExamineOptions, ExamineProgress, Outcome } from '../../doctor/index.ts';
+import { requireMetric } from '../../metrics/index.ts';
+import { resolveRun } from '../../runs/index.ts';
+import { nearest } from '../../text/nearest.ts';
+import { type Context, contextOf } from '../context.ts';
+import { ExitWith, reportError } from '../errors.ts';
+import { runDirOption } from '../options.ts';
+import { wholeNumber } from '../settings.ts';
+import { fit } from '../terminal.ts';
+
+interface DoctorFlags {
+  readonly json?: boolean;
+  readonly md?: string | true;
+  readonly html?: string | true;
+  readonly map?: readonly string[];
+  readonly trainer?: string;
+  readonly failOn: 'watch' | 'sick';
+  readonly explain?: string;
+  readonly listRules?: boolean;
+  readonly follow?: boolean;
+  readonly interval: number;
+  readonly limit?: number;
+  readonly all?: boolean;
+  readonly verbose?: boolean;
+  readonly runDir: string;
+}
+
+/** 1 and 2 are verdicts here, so what cannot be read and wrong use share a code. */
+const COULD_NOT_READ = 3;
+/** Sentences about runs that could not be read, on stderr. */
+const MOST_ERRORS = 20;
+
+const checked =
+  <T>(parse: (text: string) => T) =>
+  (text: string): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message);
+    }
+  };
+
+export function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description("say what is wrong with a run, of any trainer's logs, and what to change")
+    .argument('[paths...]', 'log files, directories of runs, or a run of Keel by its name')
+    .option('--json', 'one JSON document')
+    .option('--md [file]', 'Markdown, to a file or to stdout')
+    .option('--html [file]', 'a page with charts (doctor-report.html unless named)')
+    .addOption(
+      new Option(
+        '--map <theirs=ours>',
+        "what a name in the log is, in Keel's words; may be repeated",
+      ).argParser((pair: string, before: string[] | undefined) => [...(before ?? []), pair]),
+    )
+    .option('--trainer <name>', 'which trainer wrote the logs, if it is not recognised')
+    .addOption(
+      new Option('--fail-on <verdict>', 'from which verdict on the exit code is not 0')
+        .choices(['watch', 'sick'])
+        .default('watch'),
+    )
+    .option('--explain <code>', 'the page of a rule or a root cause')
+    .option('--list-rules', 'all rules and root causes')
+    .option('--follow', 'look again and again, and say what changes, until Ctrl-C')
+    .addOption(new Option('--interval <seconds>', 'between two looks').argParser(checked(seconds)).default(2))
+    .addOption(new Option('--limit <n>', 'look at no more runs than this').argParser(checked(wholeNumber)))
+    .option('--all', 'the story of every run, not of the sick ones alone')
+    .option('-v, --verbose', 'all evidence, all findings, all charts')
+    .addOption(runDirOption())
+    .exitOverride(error => {
+      // Commander has printed its own.
+      throw error instanceof CommanderError && error.exitCode !== 0 ? new ExitWith(COULD_NOT_READ) : error;
+    })
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
+Of several runs the worst counts; --fail-on sick makes watch 0.
+
+Examples:
+  $ keel doctor logs/ppo_1             a run of Stable-Baselines3, TRL, RLlib …
+  $ keel doctor last --html            Keel's own newest run, as a page
+  $ keel doctor logs --json            every run below a directory
+  $ keel doctor run.csv --map loss=loss/value
+  $ keel doctor --explain kl-spikes`,
+    )
+    .action(async (paths: string[], flags: DoctorFlags, command: Command) => {
+      const context = contextOf(command);
+      let code: number;
+      try {
+        code = await doctor(context, paths, flags);
+      } catch (error) {
+        // Whatever went wrong must not look like a verdict.
+        reportError(error, text => process.stderr.write(text));
+        code = COULD_NOT_READ;
+      }
+      if (code !== 0) throw new ExitWith(code);
+    });
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0.05 && value <= 86_400))
+    throw new Error(`${text} must be a number of seconds from 0.05 to 86400.`);
+  return value;
+}
+
+type Library = typeof import('../../doctor/index.ts');
+
+async function doctor(context: Context, paths: readonly string[], flags: DoctorFlags): Promise<number> {
+  const library = await import('../../doctor/index.ts');
+  const style = {
+    columns: context.columns,
+    colour: context.colour,
+    unicode: showsUnicode(process.env),
+    verbose: flags.verbose ?? false,
+    all: flags.all ?? false,
+  };
+  const wrong = (message: string): number => {
+    context.note(`keel: ${library.clean(message)}`);
+    return COULD_NOT_READ;
+  };
+  if (flags.listRules) {
+    process.stdout.write(library.listRules(style));
+    return 0;
+  }
+  if (flags.explain !== undefined) {
+    const page = library.explain(flags.explain, style);
+    if (page === undefined) return wrong(library.unknownCode(flags.explain));
+    process.stdout.write(page);
+    return 0;
+  }
+  const outputs = outputsOf(flags, paths);
+  const where = outputs.paths.map(path => placeOf(path, flags.runDir));
+  if (where.length === 0)
+    return wrong('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
+  const problem = conflictOf(flags, outputs);
+  if (problem !== undefined) return wrong(problem);
+  const map = mapOf(flags.map ?? []);
+  if (typeof map === 'string') return wrong(map);
+  const trainer = trainerProblem(flags.trainer, library);
+  if (trainer !== undefined) return wrong(trainer);
+  const options = {
+    map,
+    ...(flags.trainer === undefined ? {} : { trainer: flags.trainer }),
+    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+  };
+  if (flags.follow) return followed(context, where, options, flags, library);
+
+  const bar = progressBar();
+  const outcomes: Outcome[] = [];
+  const examined = library.examinePaths(where, { ...options, onProgress: bar.show });
+  let next = await examined.next();
+  for (; !next.done; next = await examined.next()) outcomes.push(next.value);
+  bar.close();
+  for (const note of next.value.notes) context.note(`keel: ${library.clean(note)}`);
+  noteErrors(context, outcomes, library);
+
+  if (flags.json) context.raw(library.renderJson(outcomes));
+  else if (outputs.md === true) process.stdout.write(library.renderMarkdown(outcomes, style));
+  else if (outcomes.some(library.isRead)) process.stdout.write(library.renderTerminalRuns(outcomes, style));
+  for (const [file, text] of [
+    [outputs.html, () => library.renderHtml(outcomes, { madeAt: new Date().toISOString() })],
+    [outputs.md, () => library.renderMarkdown(outcomes, style)],
+  ] as const) {
+    if (typeof file !== 'string') continue;
+    library.writeReport(file, text());
+    context.note(`wrote ${file}`);
+  }
+  return library.exitCodeOf(outcomes, flags.failOn);
+}
+
+interface Outputs {
+  readonly paths: readonly string[];
+  readonly html: string | undefined;
+  /** A file, or true for stdout. */
+  readonly md: string | true | undefined;
+}
+
+/**
+ * `--html logs/ppo_1` is meant as an option without a name and a path to look at, and must never overwrite the log: only
+ * what ends as such a file does is taken for its name.
+ */
+function outputsOf({ html, md }: DoctorFlags, paths: readonly string[]): Outputs {
+  const isHtml = typeof html === 'string' && /\.html?$/i.test(html);
+  const isMd = typeof md === 'string' && /\.(?:md|markdown)$/i.test(md);
+  return {
+    paths: [
+      ...paths,
+      ...(typeof html === 'string' && !isHtml ? [html] : []),
+      ...(typeof md === 'string' && !isMd ? [md] : []),
+    ],
+    html: html === undefined ? undefined : isHtml ? html : 'doctor-report.html',
+    md: md === undefined ? undefined : isMd ? md : true,
+  };
+}
+
+function conflictOf(flags: DoctorFlags, { html, md }: Outputs): string | undefined {
+  if (flags.json && md === true)
+    return '--json and --md both write to stdout: give --md a file, as in --md report.md';
+  if (flags.follow && (flags.json || html !== undefined || md !== undefined))
+    return '--follow tells what changes as lines: leave out --json, --md and --html';
+  return undefined;
+}
+
+/** A path as it is, or the directory of one of Keel's runs: `last`, an id, its last four characters. */
+function placeOf(path: string, runDir: string): string {
+  if (existsSync(path)) return path;
+  try {
+    return resolveRun(path, [runDir]).dir;
+  } catch {
+    return path;
+  }
+}
+
+/** Checked before anything is read; a sentence if something is wrong. */
+function mapOf(pairs: readonly string[]): Map<string, string> | string {
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const at = pair.lastIndexOf('=');
+    const [theirs, ours] = [pair.slice(0, Math.max(0, at)), pair.slice(at + 1)];
+    if (theirs === '' || ours === '')
+      return `--map ${pair}: write theirs=ours, as in --map my_return=episode/return`;
+    try {
+      requireMetric(ours);
+    } catch (error) {
+      return `--map ${pair}: ${(error as Error).message}`;
+    }
+    map.set(theirs, ours);
+  }
+  return map;
+}
+
+function trainerProblem(trainer: string | undefined, { dialects }: Library): string | undefined {
+  const names = [...dialects.map(({ name }) => name), 'unknown'];
+  if (trainer === undefined || names.includes(trainer)) return undefined;
+  const near = nearest(trainer, names);
+  return `unknown trainer ${trainer}: ${near === undefined ? '' : `did you mean ${near}? `}One of ${names.join(', ')}`;
+}
+
+function noteErrors(context: Context, outcomes: readonly Outcome[], library: Library): void {
+  const failed = outcomes.filter(library.isUnreadable);
+  for (const { error } of failed.slice(0, MOST_ERRORS)) context.note(`keel: ${library.clean(error)}`);
+  if (failed.length > MOST_ERRORS)
+    context.note(`keel: and ${failed.length - MOST_ERRORS} more could not be read`);
+}
+
+/** Lines about what changes, until a signal; then the exit code of the last verdicts. */
+async function followed(
+  { paint, print, raw, isTerminal }: Context,
+  paths: readonly string[],
+  options: ExamineOptions,
+  { interval, failOn }: DoctorFlags,
+  library: Library,
+): Promise<number> {
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
+  const colours = { good: 'green', info: 'cyan', warning: 'yellow', critical: 'red' } as const;
+  const verdicts = new Map<string, Outcome>();
+  let status = '';
+  const clear = (): void => {
+    if (status !== '') process.stderr.write('\r\u001b[K');
+  };
+  try {
+    const events = library.follow(paths, {
+      ...options,
+      intervalMs: interval * 1000,
+      signal: stop.signal,
+    });
+    for await (const { path, outcome, news } of events) {
+      if (library.isRead(outcome)) verdicts.set(path, outcome);
+      clear();
+      for (const { text, level } of news) {
+        const time = new Date().toTimeString().slice(0, 8);
+        const name =
+          paths.length > 1 || verdicts.size > 1 || path !== paths[0] ? `${library.clean(path)}  ` : '';
+        // One line each where a program reads them.
+        (isTerminal ? print : raw)(`${paint(time, 'dim')}  ${name}${paint(text, colours[level])}`);
+      }
+      if (isTerminal && process.stderr.isTTY && library.isRead(outcome)) {
+        const { steps, verdict } = outcome.diagnosis;
+        status = `${verdict} at ${steps.toLocaleString('en-US')} ${library.clean(outcome.unit)}; Ctrl-C ends`;
+        process.stderr.write(fit(status, (process.stderr.columns || 80) - 1));
+      }
+    }
+  } finally {
+    clear();
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, onSignal);
+  }
+  return library.exitCodeOf([...verdicts.values()], failOn);
+}
+
+/** On stderr, in a terminal, and only if there is time to read it. */
+function progressBar() {
+  const { stderr } = process;
+  const shows = stderr.isTTY === true && process.env.TERM !== 'dumb';
+  const started = performance.now();
+  let drawnAt = started + 200;
+  let drawn = false;
+  return {
+    show({ phase, done, total }: ExamineProgress): void {
+      const now = performance.now();
+      if (!shows || now - drawnAt < 100) return;
+      drawnAt = now;
+      drawn = true;
+      const cells = 24;
+      const full = total > 0 ? Math.floor((cells * done) / total) : 0;
+      const bar = total > 0 ? `[${'#'.repeat(full)}${'.'.repeat(cells - full)}] ` : '';
+      const text = phase === 'looking' ? `looking for runs: ${done} files` : `${bar}${done} of ${total} runs`;
+      stderr.write(`\r\u001b[K${fit(text, (stderr.columns || 80) - 1)}`);
+    },
+    close(): void {
+      if (drawn) stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+/** Without a locale most terminals of today are UTF-8; one that is set and says otherwise is believed. */
+function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
+  if (TERM === 'dumb') return false;
+  const locale = LC_ALL || LC_CTYPE || LANG || '';
+  return process.platform === 'win32' || locale === '' || /utf-?8/i.test(locale);
+}

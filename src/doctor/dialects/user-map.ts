@@ -1,0 +1,53 @@
+/** What a user says about names with `--map theirs=ours`. */
+import { fail, show } from '../../metrics/errors.ts';
+import { requireMetric } from '../../metrics/registry.ts';
+import { nearest } from '../../text/nearest.ts';
+import type { RawRun } from '../raw-run.ts';
+import type { Mapping } from './dialect.ts';
+
+/** Checks a user's map against the registry and the log, and gives its entries as mappings. */
+export function mappingsOf(raw: RawRun, map: ReadonlyMap<string, string>): Mapping[] {
+  return [...map].map(([theirs, id]) => {
+    const metric = requireMetric(id);
+    if (!raw.series.has(theirs)) {
+      const similar = similarNames(theirs, [...raw.series.keys()]);
+      fail(
+        `--map ${show(theirs)}: the log has no such name${similar.length === 0 ? '' : `; it has ${similar.join(', ')}`}`,
+        'unknown-name',
+      );
+    }
+    const { kl } = metric;
+    return {
+      theirs,
+      id,
+      ...(kl === undefined
+        ? {}
+        : {
+            kl: {
+              pair: kl.pair,
+              estimator: /_k[13]$/.test(id) ? kl.estimator : ('unknown' as const),
+              per: 'unknown' as const,
+              aggregation: 'unknown' as const,
+            },
+          }),
+    };
+  });
+}
+
+/** Up to five names of the log that are near to a word, or share a part with it. */
+export function similarNames(word: string, names: readonly string[]): string[] {
+  const wanted = wordsOf(word);
+  const closest = nearest(word, names);
+  const shared = names
+    .map(name => ({ name, common: wordsOf(name).filter(part => wanted.includes(part)).length }))
+    .filter(({ common }) => common > 0)
+    .sort((a, b) => b.common - a.common)
+    .map(({ name }) => name);
+  return [...new Set([...(closest === undefined ? [] : [closest]), ...shared])].slice(0, 5).map(show);
+}
+
+const wordsOf = (name: string): string[] =>
+  name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(part => part.length > 1);

@@ -1,0 +1,52 @@
+/**
+ * The doctor as a library: reads the logs of any trainer, or series that you have in memory, and says what is wrong and
+ * what to change.
+ */
+
+export type { CanonicalRun, CanonicalSeries, KlMeaning, KnownConfig } from './canonical.ts';
+export { diagnose } from './diagnose.ts';
+export { type CanonicalOptions, dialects, toCanonical } from './dialects/index.ts';
+export {
+  type Diagnosis,
+  type Finding,
+  type Mark,
+  type RootCause,
+  rootCauses,
+  type Severity,
+  severities,
+  type Verdict,
+  verdicts,
+} from './findings.ts';
+export type { RawRun } from './raw-run.ts';
+export { type Candidate, findRuns, ReadError, readRun } from './readers/index.ts';
+export { type CauseText, causeText, causeTexts } from './report/causes.ts';
+export { clean } from './report/clean.ts';
+export {
+  diagnosePath,
+  type ExamineOptions,
+  type ExamineProgress,
+  examine,
+  examinePaths,
+} from './report/examine.ts';
+export { explain, listRules, unknownCode } from './report/explain.ts';
+export { type News, newsOf } from './report/follow.ts';
+export { type FollowEvent, type FollowOptions, follow } from './report/following.ts';
+export { type HtmlOptions, renderHtml } from './report/html.ts';
+export { type JsonRun, renderJson, toReport } from './report/json.ts';
+export { type ManyOptions, renderTerminalRuns } from './report/many.ts';
+export { type MarkdownOptions, renderMarkdown } from './report/markdown.ts';
+export {
+  exitCodeOf,
+  isRead,
+  isUnreadable,
+  type Outcome,
+  type RunReport,
+  runReport,
+  type Unreadable,
+} from './report/run-report.ts';
+export { diagnoseSeries, reportSeries, type SeriesContext, type SeriesInput } from './report/series.ts';
+export { renderTerminal, type TerminalOptions } from './report/terminal.ts';
+export { writeReport } from './report/write.ts';
+export { rules } from './rules/index.ts';
+export type { Rule, RuleText } from './rules/rule.ts';
+export { type Series, SeriesBuilder } from './series.ts';

@@ -1,0 +1,90 @@
+/** What a trainer printed, kept in a file. */
+import type { Reading } from './bytes.ts';
+import { cleanLine, isRule, isTrainingDict, printedDict, tableCells, verlCells } from './console-lines.ts';
+import { addRow } from './jsonl.ts';
+import { noNumber, readNumber } from './numbers.ts';
+import { RowSink } from './rows.ts';
+import type { RunBuilder } from './run-builder.ts';
+import { forEachLine } from './text.ts';
+
+/** A table of SB3 has thirty lines. */
+const longestTable = 500;
+const errorLine = /^[\w.]*(?:Error|Exception|Interrupt)\b(?:: .*)?$/;
+
+/** Reads a console's output into a run. */
+export async function readConsole(path: string, run: RunBuilder, reading: Reading): Promise<void> {
+  const sink = new RowSink(run);
+  const errors = errorWatch();
+  let table: [string, string][] | undefined;
+  let group = '';
+  let cutLines = 0;
+  const half = await forEachLine(
+    path,
+    reading,
+    run,
+    (raw, whole) => {
+      const line = cleanLine(raw);
+      errors.line(line);
+      if (isRule(line)) {
+        // A rule ends the table that is open, or begins one.
+        if (table !== undefined && table.length > 0) {
+          for (const [name, value] of table) cell(name, value);
+          sink.end();
+          table = undefined;
+        } else table = [];
+        group = '';
+        return;
+      }
+      const cells = table === undefined ? undefined : tableCells(line);
+      if (table !== undefined && cells !== undefined) {
+        const [name, value] = cells;
+        if (value === '' && name.trim().endsWith('/')) group = name.trim();
+        // Names of a group are indented below it.
+        else if (table.length < longestTable)
+          table.push([/^ {3,}/.test(name) ? group + name.trim() : name.trim(), value]);
+        return;
+      }
+      const verl = verlCells(line, whole);
+      if (verl !== undefined) {
+        if (line.length >= 4092 && line.length <= 4176) cutLines++;
+        for (const [name, value] of verl) cell(name, value);
+        sink.end();
+        return;
+      }
+      const dict = printedDict(line);
+      if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
+    },
+    true,
+  );
+  // A last table without its lower rule is still being printed.
+  if (half || (table !== undefined && table.length > 0)) run.unfinished = true;
+  sink.finish();
+  const error = errors.found();
+  if (error !== undefined) run.text('error', error);
+  if (cutLines > 0)
+    run.note(
+      `${path}: ${cutLines} lines were cut at 4,096 characters when they were kept: what came after is missing`,
+    );
+
+  function cell(name: string, text: string): void {
+    const value = readNumber(text);
+    if (typeof value === 'number') sink.number(name, value);
+    else if (value === noNumber) sink.text(name, text);
+  }
+}
+
+/** Remembers the last error that a program printed: the line after its traceback. */
+export function errorWatch(): { line(text: string): void; found(): string | undefined } {
+  let inTraceback = false;
+  let last: string | undefined;
+  return {
+    line(text) {
+      if (text.startsWith('Traceback (most recent call last)')) inTraceback = true;
+      else if (inTraceback && errorLine.test(text)) {
+        last = text.slice(0, 500);
+        inTraceback = false;
+      }
+    },
+    found: () => last,
+  };
+}

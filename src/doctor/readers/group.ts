@@ -1,0 +1,229 @@
+/** Which of the log files that were found belong to one run, and which of them is read. */
+import { basename, dirname, sep } from 'node:path';
+import { type Candidate, formatOf, type Source } from './candidate.ts';
+import type { Kind } from './detect.ts';
+import type { EventFiles } from './tensorboard.ts';
+
+/** A log that was found in a directory. */
+export interface LogFile {
+  readonly path: string;
+  readonly name: string;
+  readonly kind: Kind;
+  /** How many metrics its beginning names. */
+  readonly width: number;
+  /** Of an event file. */
+  readonly firstWallTime: number;
+  readonly firstTag: string | undefined;
+  /** Of a trainer's state, -1 if it is not near the beginning. */
+  readonly globalStep: number;
+}
+
+export interface Directory {
+  readonly path: string;
+  readonly logs: readonly LogFile[];
+}
+
+/**
+ * Which source tells most, if several tell of one run: JSON lines have all digits and the settings (RLlib), a CSV has
+ * the digits, event files have 32-bit numbers, a console's output is rounded, a monitor knows episodes only.
+ */
+const richest: readonly Kind[] = [
+  'trainer-state',
+  'jsonl',
+  'json-list',
+  'csv',
+  'tensorboard',
+  'verl-console',
+  'console',
+  'monitor',
+];
+
+const why: Readonly<Record<Kind, string>> = {
+  'trainer-state': 'it is the trainer’s own history',
+  jsonl: 'its numbers have all their digits',
+  'json-list': 'its numbers have all their digits',
+  csv: 'its numbers have more digits',
+  tensorboard: 'it has more metrics',
+  'verl-console': 'it has more metrics',
+  console: 'it has more metrics',
+  monitor: 'there is no other',
+  wandb: 'it has everything',
+};
+
+export function groupRuns(directories: readonly Directory[], root: string): Candidate[] {
+  const byPath = new Map(directories.map(directory => [directory.path, directory]));
+  const absorbed = new Map<string, EventFiles[]>();
+  const mentioned = new Map<string, string[]>();
+  const gone = new Set<string>();
+  absorbWriters(directories, byPath, absorbed, gone);
+  const outputs = newestStates(directories, byPath, root, gone);
+
+  // Their event files are in <output>/runs/<name>/.
+  for (const { path, logs } of directories) {
+    if (!logs.every(log => log.kind === 'tensorboard')) continue;
+    const above = basename(path) === 'runs' ? path : dirname(path);
+    const output = /^(?:runs|logs)$/.test(basename(above)) ? outputs.get(dirname(above)) : undefined;
+    if (output === undefined || gone.has(path)) continue;
+    gone.add(path);
+    put(mentioned, output.newest.path, `event files in ${path}`);
+  }
+
+  const names = new Map<string, string>();
+  for (const [output, { newest, count }] of outputs) {
+    if (count > 1)
+      put(mentioned, newest.path, `${count} files trainer_state.json, of which this is the newest`);
+    if (newest.path !== output && output.startsWith(root) && newest.path !== root)
+      names.set(newest.path, output);
+  }
+  return directories
+    .filter(({ path }) => !gone.has(path))
+    .flatMap(one => {
+      const name = names.get(one.path) ?? one.path;
+      return runsIn(one, name, absorbed.get(one.path) ?? [], mentioned.get(one.path) ?? []);
+    });
+}
+
+/** What SummaryWriter.add_scalars and add_hparams write goes to directories below the run's own. */
+function absorbWriters(
+  directories: readonly Directory[],
+  byPath: ReadonlyMap<string, Directory>,
+  absorbed: Map<string, EventFiles[]>,
+  gone: Set<string>,
+): void {
+  for (const { path, logs } of directories) {
+    const parent = byPath.get(dirname(path));
+    if (parent === undefined || !logs.every(log => log.kind === 'tensorboard')) continue;
+    if (!parent.logs.some(log => log.kind === 'tensorboard')) continue;
+    const tag = logs[0]!.firstTag ?? '';
+    const prefix = `${tag.replaceAll('/', '_')}_`;
+    const name = basename(path);
+    const files = inOrder(logs);
+    if (tag !== '' && name.startsWith(prefix) && name.length > prefix.length) {
+      put(absorbed, parent.path, { files, rename: `${tag}/${name.slice(prefix.length)}` });
+    } else if (/^\d{9,}\.\d+$/.test(name)) put(absorbed, parent.path, { files });
+    else continue;
+    gone.add(path);
+  }
+}
+
+interface Output {
+  readonly newest: Directory;
+  readonly count: number;
+}
+
+/** Hugging Face's trainers leave their state in each checkpoint and at the end in their output: only the newest counts. */
+function newestStates(
+  directories: readonly Directory[],
+  byPath: ReadonlyMap<string, Directory>,
+  root: string,
+  gone: Set<string>,
+): Map<string, Output> {
+  const isState = (one: Directory): boolean => one.logs.some(log => log.kind === 'trainer-state');
+  const states = new Map<string, Directory[]>();
+  for (const one of directories) {
+    if (!isState(one)) continue;
+    const isCheckpoint = /^checkpoint-\d+$/.test(basename(one.path)) && one.path !== root;
+    put(states, isCheckpoint ? dirname(one.path) : one.path, one);
+  }
+  const outputs = new Map<string, Output>();
+  for (const [output, found] of states) {
+    const newest = found.reduce((best, one) => (stepOf(one) > stepOf(best) ? one : best));
+    outputs.set(output, { newest, count: found.length });
+    for (const one of found) {
+      if (one !== newest && one.logs.every(log => log.kind === 'trainer-state')) gone.add(one.path);
+    }
+    // Other logs beside the states tell of the same run.
+    const own = byPath.get(output);
+    if (own !== undefined && own !== newest && own.logs.length > 0) gone.add(output);
+  }
+  return outputs;
+}
+
+function put<T>(map: Map<string, T[]>, key: string, value: T): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
+
+function stepOf(directory: Directory): number {
+  return Math.max(...directory.logs.map(log => log.globalStep));
+}
+
+function inOrder(logs: readonly LogFile[]): string[] {
+  return [...logs]
+    .sort((a, b) => a.firstWallTime - b.firstWallTime || 0 || (a.name < b.name ? -1 : 1))
+    .map(log => log.path);
+}
+
+/** The runs of one directory: one, if no kind of file is there twice; else one for each name. */
+function runsIn(
+  directory: Directory,
+  name: string,
+  extra: readonly EventFiles[],
+  mentions: readonly string[],
+): Candidate[] {
+  const { path, logs } = directory;
+  const single = logs.filter(log => log.kind !== 'tensorboard' && log.kind !== 'monitor');
+  const kinds = new Set(single.map(log => log.kind));
+  if (kinds.size === single.length) return [candidate(name, logs, path, extra, mentions)];
+  const stems = new Map<string, LogFile[]>();
+  for (const log of single) put(stems, stemOf(log.name), log);
+  const shared = logs.filter(log => !single.includes(log));
+  const groups: Candidate[] = [];
+  for (const [, group] of stems) {
+    const isOne = new Set(group.map(log => log.kind)).size === group.length;
+    for (const one of isOne ? [group] : group.map(log => [log])) {
+      groups.push(candidate(richestOf(one).path, one, path, [], []));
+    }
+  }
+  if (shared.length > 0) groups.push(candidate(path, shared, path, extra, mentions));
+  return groups;
+}
+
+function stemOf(name: string): string {
+  return name.replace(/\.gz$/i, '').replace(/\.[A-Za-z]\w{0,7}$/, '');
+}
+
+/** The first in the order of `richest`, of those that name at least half as many metrics as any of them. */
+function richestOf(logs: readonly LogFile[]): LogFile {
+  const widest = Math.max(...logs.map(log => log.width));
+  return logs
+    .filter(log => log.width * 2 >= widest)
+    .reduce((best, log) => (richest.indexOf(log.kind) < richest.indexOf(best.kind) ? log : best));
+}
+
+function candidate(
+  path: string,
+  logs: readonly LogFile[],
+  directory: string,
+  extra: readonly EventFiles[],
+  mentions: readonly string[],
+): Candidate {
+  const best = richestOf(logs);
+  const same = logs.filter(log => log.kind === best.kind);
+  const source = sourceOf(best, same, extra);
+  const read =
+    source.kind === 'tensorboard' ? source.groups.flatMap(group => group.files) : same.map(log => log.path);
+  const others = logs
+    .filter(log => log.kind !== best.kind)
+    .map(log => log.path.slice(directory.length + sep.length));
+  const notes = mentions.map(mention => `of the same run: ${mention}`);
+  if (others.length > 0) {
+    const names = others.slice(0, 4).join(', ') + (others.length > 4 ? ` and ${others.length - 4} more` : '');
+    notes.push(
+      `read ${best.name} because ${why[best.kind]}; ${names} tell of the same run and were not read`,
+    );
+  }
+  return { path, format: formatOf(source.kind), files: read, source, directory, notes };
+}
+
+function sourceOf(best: LogFile, same: readonly LogFile[], extra: readonly EventFiles[]): Source {
+  switch (best.kind) {
+    case 'tensorboard':
+      return { kind: best.kind, groups: [{ files: inOrder(same) }, ...extra] };
+    case 'monitor':
+      return { kind: best.kind, monitors: same.map(log => log.path) };
+    default:
+      return { kind: best.kind, file: best.path };
+  }
+}

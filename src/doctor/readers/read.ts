@@ -1,0 +1,94 @@
+/** Reads one run. */
+import { statSync } from 'node:fs';
+import type { RawRun } from '../raw-run.ts';
+import { type ReadOptions, startReading } from './bytes.ts';
+import type { Candidate } from './candidate.ts';
+import { readConsole } from './console.ts';
+import { readCsv } from './csv.ts';
+import { asReadError, ReadError } from './errors.ts';
+import { readJsonLines } from './jsonl.ts';
+import { readKeel } from './keel.ts';
+import { readMlflow } from './mlflow.ts';
+import { readMonitors } from './monitor.ts';
+import { type Limits, RunBuilder } from './run-builder.ts';
+import { addSettingsFiles, addWandbFiles } from './settings-files.ts';
+import { readEventFiles } from './tensorboard.ts';
+import { readJsonList, readTrainerState } from './trainer-state.ts';
+import { readWandb } from './wandb.ts';
+
+/** Reads a run that {@link findRuns} found. Fails only with a {@link ReadError} (or the reason of `signal`). */
+export async function readRun(
+  candidate: Candidate,
+  options: ReadOptions & { readonly limits?: Limits } = {},
+): Promise<RawRun> {
+  const { path, source, format } = candidate;
+  const steps = ['tensorboard', 'wandb', 'mlflow'].includes(format);
+  const run = new RunBuilder(path, format, steps ? 'step' : 'row', options.limits);
+  const reading = startReading(bytesOf(candidate.files), options);
+  for (const file of candidate.files) run.files.add(file);
+  for (const note of candidate.notes) run.note(note);
+  try {
+    switch (source.kind) {
+      case 'tensorboard':
+        await readEventFiles(source.groups, run, reading);
+        break;
+      case 'keel':
+        await readKeel(source.directory, run, reading);
+        break;
+      case 'mlflow':
+        await readMlflow(source.directory, run, reading);
+        break;
+      case 'wandb':
+        await readWandb(source.file, run, reading);
+        await addWandbFiles(run, candidate.directory);
+        break;
+      case 'monitor':
+        await readMonitors(source.monitors, run, reading);
+        break;
+      case 'trainer-state':
+        await readTrainerState(source.file, run, reading);
+        break;
+      case 'json-list':
+        await readJsonList(source.file, run, reading);
+        break;
+      case 'csv':
+        await readCsv(source.file, run, reading);
+        break;
+      case 'jsonl':
+        await readJsonLines(source.file, run, reading);
+        break;
+      case 'verl-console':
+      case 'console':
+        await readConsole(source.file, run, reading);
+        break;
+      default:
+        source satisfies never;
+    }
+    if (source.kind !== 'keel' && source.kind !== 'mlflow' && source.kind !== 'wandb') {
+      await addSettingsFiles(run, candidate.directory);
+    }
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw asReadError(error, path);
+  }
+  if (!run.hasNumbers) {
+    throw new ReadError(
+      path,
+      `it is a log (${format}) without a single number: the run may not have begun, or it logs elsewhere`,
+    );
+  }
+  return run.finish();
+}
+
+function bytesOf(files: readonly string[]): number {
+  let total = 0;
+  for (const file of files) {
+    try {
+      const stat = statSync(file);
+      if (stat.isFile()) total += stat.size;
+    } catch {
+      // Told when it is read.
+    }
+  }
+  return total;
+}

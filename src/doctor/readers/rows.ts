@@ -1,0 +1,149 @@
+/**
+ * Tables: rows of named cells. x is the row's number, from 1. A counter of steps that goes back means that the log was
+ * taken up again from an earlier point: what it then repeats replaces what was there.
+ */
+
+import type { SeriesBuilder } from '../series.ts';
+import { findRestarts } from './restarts.ts';
+import type { RunBuilder } from './run-builder.ts';
+
+/** Counters of steps, in the order of trust: the first that a table has tells where it goes back. */
+const stepNames = [
+  'train/step',
+  '_step',
+  'step',
+  'Step',
+  'global_step',
+  'train/global_step',
+  'trainer/global_step',
+  'training/global_step',
+  'time/total_timesteps',
+  'total_timesteps',
+  'num_env_steps_sampled_lifetime',
+  'timesteps_total',
+  'num_env_steps_sampled',
+  'info/num_steps_sampled',
+  'TimestepsSoFar',
+  'agent_steps',
+];
+
+/** Counters that begin again in a process that goes on from a checkpoint, while the steps may go on. */
+const processNames = [
+  'time/iterations',
+  'iterations_since_restore',
+  'time/time_elapsed',
+  'time_since_restore',
+];
+
+/** Columns that hold the time of day, in seconds since 1970. */
+export const clockNames = new Set(['time/unix_s', 'timestamp', '_timestamp', 'Wall time', 'wall_time']);
+const [earliest, latest] = [9e8, 1e11];
+
+/** Strings that are kept of a table: names of hosts, of experiments. */
+const mostTextColumns = 64;
+
+export class RowSink {
+  readonly #run: RunBuilder;
+  #series: (SeriesBuilder | undefined)[] = [];
+  #values = new Float64Array(64);
+  #length = 0;
+  #clock = Number.NaN;
+  #textColumns = 0;
+  /** How many rows there are so far. */
+  rows = 0;
+
+  constructor(run: RunBuilder) {
+    this.#run = run;
+  }
+
+  number(name: string, value: number): void {
+    if (clockNames.has(name) && value > earliest && value < latest) this.#clock = value;
+    this.add(this.#run.of(name), value);
+  }
+
+  /** A cell of a column that was looked up before. */
+  add(series: SeriesBuilder | undefined, value: number): void {
+    if (this.#length === this.#values.length) {
+      const larger = new Float64Array(2 * this.#length);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#series[this.#length] = series;
+    this.#values[this.#length++] = value;
+  }
+
+  /** The time of the row, in seconds since 1970. */
+  clock(seconds: number): void {
+    if (seconds > earliest && seconds < latest) this.#clock = seconds;
+  }
+
+  text(name: string, value: string): void {
+    if (value === '' || value.length > 200) return;
+    if (!this.#run.texts.has(name) && ++this.#textColumns > mostTextColumns) return;
+    this.#run.text(name, value);
+  }
+
+  /** Ends a row; one without any cell does not count. */
+  end(): void {
+    if (this.#length === 0) return;
+    const x = ++this.rows;
+    for (let i = 0; i < this.#length; i++) this.#series[i]?.append(x, this.#values[i]!, this.#clock);
+    this.#run.counted(this.#length);
+    this.#length = 0;
+    this.#clock = Number.NaN;
+  }
+
+  /** Forgets the cells of a row that turned out to be half. */
+  discard(): void {
+    this.#length = 0;
+    this.#clock = Number.NaN;
+  }
+
+  /** Marks the next row as the first of a new beginning. */
+  restart(): void {
+    if (this.rows > 0) this.#run.restarts.add(this.rows + 1);
+  }
+
+  /** To be called once at the end: drops what was repeated later. */
+  finish(): void {
+    const run = this.#run;
+    const name = stepNames.find(known => (run.series.get(known)?.length ?? 0) > 1);
+    if (name !== undefined) {
+      const series = run.series.get(name)!.build();
+      const { restarts, replaced, late } = findRestarts(series.x, series.values, series.length);
+      let dropped = 0;
+      for (const { from, to } of replaced) {
+        for (const one of run.series.values()) one.remove(from, to);
+        dropped += to - from;
+      }
+      // A late row counts where it was logged, not where it says: x must not go back.
+      for (const row of late) run.series.get(name)!.remove(row, row + 1);
+      if (late.length > 0) {
+        run.note(
+          `${name} is behind in ${late.length} rows that came late: they count where they were logged`,
+        );
+      }
+      for (const { row } of restarts) run.restarts.add(row);
+      if (restarts.length > 0) {
+        const first = restarts[0]!;
+        const times = restarts.length === 1 ? 'once' : `${restarts.length} times`;
+        run.note(
+          `${name} goes back ${times}, first from ${first.before} to ${first.after} at row ${first.row}: the log was taken up again, and the ${dropped} rows that it repeats count only as they were last`,
+        );
+      }
+    }
+    for (const process of processNames) {
+      const counter = run.series.get(process)?.build();
+      if (counter === undefined) continue;
+      const { restarts } = findRestarts(counter.x, counter.values, counter.length);
+      const fresh = restarts.filter(({ row }) => !run.restarts.has(row));
+      if (fresh.length === 0) continue;
+      for (const { row } of fresh) run.restarts.add(row);
+      const [before, after] = [fresh[0]!.before, fresh[0]!.after];
+      run.note(
+        `${process} goes from ${before} back to ${after} at row ${fresh[0]!.row}: the trainer was started again there`,
+      );
+      break;
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/** From paths to reports: finds the runs, reads each, and says what is wrong with it or why it could not be read. */
+import { type Stats, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { RunError } from '../../metrics/errors.ts';
+import type { CanonicalRun } from '../canonical.ts';
+import { diagnose } from '../diagnose.ts';
+import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
+import type { Diagnosis } from '../findings.ts';
+import { type Candidate, findRuns, ReadError, readRun } from '../readers/index.ts';
+import { type Outcome, runReport, type Unreadable } from './run-report.ts';
+
+export interface ExamineOptions extends CanonicalOptions {
+  /** Runs that are looked at, at most. */
+  readonly limit?: number;
+  /** What is looked for and read at this moment, for a progress bar. */
+  readonly onProgress?: (progress: ExamineProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface ExamineProgress {
+  readonly phase: 'looking' | 'reading';
+  /** Entries looked at, or runs read. */
+  readonly done: number;
+  /** Runs in all; 0 while they are looked for. */
+  readonly total: number;
+}
+
+/** What was found under some paths. */
+export interface Search {
+  readonly candidates: readonly Candidate[];
+  /** Paths without a run. */
+  readonly failures: readonly Unreadable[];
+  /** What the search left out. */
+  readonly notes: readonly string[];
+}
+
+export const DEFAULT_LIMIT = 10_000;
+
+/** A path without a run is a failure, not an exception: the others are looked at all the same. */
+export async function search(paths: readonly string[], options: ExamineOptions = {}): Promise<Search> {
+  const { limit = DEFAULT_LIMIT, onProgress, signal } = options;
+  const candidates = new Map<string, Candidate>();
+  const failures: Unreadable[] = [];
+  const notes: string[] = [];
+  for (const path of paths) {
+    try {
+      refuseSpecial(path);
+      const found = await findRuns(path, {
+        onProgress: done => onProgress?.({ phase: 'looking', done, total: 0 }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      // One run may lie under two of the paths.
+      for (const candidate of found.candidates) {
+        const place = resolve(candidate.path);
+        if (!candidates.has(place)) candidates.set(place, candidate);
+      }
+      notes.push(...found.notes);
+    } catch (error) {
+      signal?.throwIfAborted();
+      failures.push(unreadable(path, error));
+    }
+  }
+  const all = [...candidates.values()];
+  if (all.length > limit)
+    notes.push(
+      `${all.length} runs were found, and the first ${limit} are looked at: --limit ${all.length} looks at all`,
+    );
+  return { candidates: all.slice(0, limit), failures, notes };
+}
+
+/** To open a pipe is to wait for whoever writes to it, perhaps for ever. */
+function refuseSpecial(path: string): void {
+  let stat: Stats;
+  try {
+    stat = statSync(path);
+  } catch {
+    // The search says why.
+    return;
+  }
+  if (stat.isFile() || stat.isDirectory()) return;
+  const what = stat.isFIFO() ? 'a pipe' : stat.isSocket() ? 'a socket' : 'a device';
+  throw new ReadError(
+    path,
+    `looked for a log file or a directory, and found ${what}: write it to a file first`,
+  );
+}
+
+/** Rows without which nothing can be said: not even whether something goes up or down. */
+const FEWEST_ROWS = 3;
+/** Rows without which a run cannot be called healthy; a fault may be plain before. */
+const FEWEST_HEALTHY_ROWS = 6;
+
+/** Reads one run and says what is wrong with it. Never throws but for an aborted `signal`. */
+export async function examine(candidate: Candidate, options: ExamineOptions = {}): Promise<Outcome> {
+  const { signal, map, trainer } = options;
+  try {
+    const raw = await readRun(candidate, signal === undefined ? {} : { signal });
+    const run = toCanonical(raw, {
+      ...(map === undefined ? {} : { map }),
+      ...(trainer === undefined ? {} : { trainer }),
+    });
+    const diagnosis = judged(run);
+    return runReport(diagnosis, run);
+  } catch (error) {
+    signal?.throwIfAborted();
+    return unreadable(candidate.path, error);
+  }
+}
+
+/** A diagnosis, or a {@link ReadError} for what is too little to judge. */
+export function judged(run: CanonicalRun): Diagnosis {
+  const rows = [...run.series.values()].reduce((most, { series }) => Math.max(most, series.count), 0);
+  if (run.series.size === 0) {
+    const names = run.unknown.slice(0, 5).join(', ');
+    throw new ReadError(
+      run.path,
+      `looked for metrics that are known (KL, returns, losses, entropy …), and found none${
+        names === ''
+          ? ''
+          : ` in ${names}${run.unknown.length > 5 ? ` and ${run.unknown.length - 5} more names` : ''}`
+      }: say which is which, as in --map ${run.unknown[0] ?? 'theirs'}=episode/return`,
+    );
+  }
+  const tooFew = (needed: number, why: string): ReadError =>
+    new ReadError(
+      run.path,
+      `looked for at least ${needed} rows, ${why}, and found ${rows}: wait until the run has logged more`,
+    );
+  if (rows < FEWEST_ROWS) throw tooFew(FEWEST_ROWS, 'without which there is no telling how a run goes');
+  const diagnosis = diagnose(run);
+  if (rows < FEWEST_HEALTHY_ROWS && diagnosis.findings.length === 0) {
+    throw tooFew(FEWEST_HEALTHY_ROWS, 'without which nothing can be called healthy');
+  }
+  return diagnosis;
+}
+
+/** Every run under the paths, one after the other. Failures of the search come first. */
+export async function* examinePaths(
+  paths: readonly string[],
+  options: ExamineOptions = {},
+): AsyncGenerator<Outcome, Search> {
+  const found = await search(paths, options);
+  yield* found.failures;
+  let done = 0;
+  for (const candidate of found.candidates) {
+    options.onProgress?.({ phase: 'reading', done: done++, total: found.candidates.length });
+    yield await examine(candidate, options);
+  }
+  return found;
+}
+
+/** Every run under one or more paths, each as it is read: a report, or why there is none. */
+export async function* diagnosePath(
+  paths: string | readonly string[],
+  options: ExamineOptions = {},
+): AsyncGenerator<Outcome, void> {
+  yield* examinePaths(typeof paths === 'string' ? [paths] : paths, options);
+}
+
+function unreadable(path: string, error: unknown): Unreadable {
+  // Their messages are sentences for users.
+  if (error instanceof ReadError || error instanceof RunError)
+    return { path, error: withPath(path, error.message) };
+  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
+  const cause = error instanceof Error && process.env.KEEL_DEBUG === '1' ? `\n${error.stack}` : '';
+  return {
+    path,
+    error: `${path}: ${name}: ${message} (this is a fault in Keel: KEEL_DEBUG=1 shows where)${cause}`,
+  };
+}
+
+const withPath = (path: string, message: string): string =>
+  message.startsWith(path) ? message : `${path}: ${message}`;

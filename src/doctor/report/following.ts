@@ -1,0 +1,70 @@
+/** Looks at live runs again and again, and tells what changed. */
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { signature } from '../readers/index.ts';
+import { type ExamineOptions, examine, search } from './examine.ts';
+import { type News, newsOf } from './follow.ts';
+import { isRead, type Outcome } from './run-report.ts';
+
+export interface FollowOptions extends ExamineOptions {
+  /** Between two looks. A run that takes long to read is looked at less often. */
+  readonly intervalMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface FollowEvent {
+  readonly path: string;
+  readonly outcome: Outcome;
+  /** Empty when only the length of the run changed. */
+  readonly news: readonly News[];
+}
+
+interface Seen {
+  readonly path: string;
+  readonly signature: string;
+  readonly outcome: Outcome;
+}
+
+/**
+ * Every look at something that changed, until `signal` is aborted. Runs may appear, grow, be cut short, be replaced and
+ * vanish; none of it ends the following.
+ */
+export async function* follow(paths: readonly string[], options: FollowOptions): AsyncGenerator<FollowEvent> {
+  const { signal, intervalMs } = options;
+  const runs = new Map<string, Seen>();
+  let failed = new Map<string, Outcome>();
+  while (!signal.aborted) {
+    const started = performance.now();
+    try {
+      const found = await search(paths, options);
+      const here = new Set<string>();
+      for (const candidate of found.candidates) {
+        const place = resolve(candidate.path);
+        here.add(place);
+        const before = runs.get(place);
+        const now = signature(candidate);
+        if (before?.signature === now) continue;
+        const outcome = await examine(candidate, options);
+        runs.set(place, { path: candidate.path, signature: now, outcome });
+        yield { path: candidate.path, outcome, news: newsOf(before?.outcome, outcome) };
+      }
+      for (const [place, { path, outcome: before }] of runs) {
+        if (here.has(place) || !isRead(before)) continue;
+        const outcome = { path, error: `${path}: its log is gone; it is looked for again` };
+        runs.set(place, { path, signature: '', outcome });
+        yield { path, outcome, news: newsOf(before, outcome) };
+      }
+      const failures = new Map(found.failures.map(failure => [failure.path, failure]));
+      for (const [path, outcome] of failures) {
+        // That a run is gone has been said.
+        const known = failed.get(path) ?? runs.get(resolve(path))?.outcome;
+        yield { path, outcome, news: newsOf(known, outcome) };
+      }
+      failed = failures;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    const spent = performance.now() - started;
+    await sleep(Math.max(intervalMs, 2 * spent), undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,72 @@
+/** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
+import type { CanonicalRun } from '../canonical.ts';
+import { type Diagnosis, type Verdict, verdicts } from '../findings.ts';
+import { type Plot, plotsOf } from './plot.ts';
+
+/** A run that was read. It keeps what is drawn, not the whole series. */
+export interface RunReport {
+  readonly diagnosis: Diagnosis;
+  /** What x counts: `steps`, `iterations` … */
+  readonly unit: string;
+  readonly plots: readonly Plot[];
+  /** Positions at which the log began anew. */
+  readonly restarts: readonly number[];
+}
+
+/** A run that could not be read. */
+export interface Unreadable {
+  readonly path: string;
+  /** A sentence: what was looked for and what was found. */
+  readonly error: string;
+}
+
+export type Outcome = RunReport | Unreadable;
+
+export const isUnreadable = (outcome: Outcome): outcome is Unreadable => 'error' in outcome;
+export const isRead = (outcome: Outcome): outcome is RunReport => !isUnreadable(outcome);
+
+export function runReport(diagnosis: Diagnosis, run: CanonicalRun): RunReport {
+  return { diagnosis, unit: run.unit, plots: plotsOf(diagnosis, run), restarts: run.restarts.slice(0, 100) };
+}
+
+/** Worst first; among equals the surer, then as they came. Those that could not be read come last. */
+export function worstFirst(outcomes: readonly Outcome[]): Outcome[] {
+  const rank = (outcome: Outcome): number =>
+    isUnreadable(outcome) ? -1 : verdicts.indexOf(outcome.diagnosis.verdict);
+  const sure = (outcome: Outcome): number => (isUnreadable(outcome) ? 0 : outcome.diagnosis.confidence);
+  return [...outcomes].sort((a, b) => rank(b) - rank(a) || sure(b) - sure(a));
+}
+
+/** What could not be read at all has this code, and so has wrong use: 1 and 2 are verdicts. */
+export const COULD_NOT_READ = 3;
+
+/**
+ * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read. With `failOn` sick, a run that
+ * only needs watching is no failure.
+ */
+export function exitCodeOf(outcomes: readonly Outcome[], failOn: 'watch' | 'sick' = 'watch'): number {
+  const seen = outcomes.filter(isRead).map(({ diagnosis }) => verdicts.indexOf(diagnosis.verdict));
+  if (seen.length === 0) return COULD_NOT_READ;
+  const worst = seen.reduce((a, b) => Math.max(a, b));
+  return failOn === 'sick' && worst < verdicts.indexOf('sick') ? 0 : worst;
+}
+
+/** How many runs there are of each verdict, worst first. */
+export function tally(outcomes: readonly Outcome[]): { readonly verdict: Verdict; readonly count: number }[] {
+  return [...verdicts]
+    .reverse()
+    .map(verdict => ({
+      verdict,
+      count: outcomes.filter(outcome => isRead(outcome) && outcome.diagnosis.verdict === verdict).length,
+    }))
+    .filter(({ count }) => count > 0);
+}
+
+/** What all paths begin with, up to a slash: it is said once, above the table. */
+export function commonDirectory(paths: readonly string[]): string {
+  let common = paths[0] ?? '';
+  for (const path of paths) {
+    while (!path.startsWith(common)) common = common.slice(0, common.lastIndexOf('/', common.length - 2) + 1);
+  }
+  return common.slice(0, common.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,82 @@
+import { median, quantile, share } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import { part } from './track.ts';
+import { change, finding, mark, name, num, percent, soon } from './words.ts';
+
+export const degenerateGroups: Rule = {
+  code: 'degenerate-groups',
+  title: 'All completions of a prompt earn the same',
+  looksAt: [
+    'reward/zero_std_groups',
+    'reward/group_std',
+    'loss/total',
+    'grad/norm',
+    'reward/mean',
+    'adv/std',
+  ],
+  causes: ['degenerate-groups'],
+  text: {
+    means:
+      'GRPO learns from differences within a group. If all completions of a prompt get the same reward, the advantages are 0 and the prompt teaches nothing; leave-one-out baselines may even divide by 0.',
+    seen: 'At least 80% of the groups without spread over the second half of the run, or a spread within groups of 0 in most rows, with a loss and gradient of 0. Advantages of 1e3 and more with small rewards are the same fault, divided by 0.',
+    todo: 'Choose prompts of middling difficulty, larger groups or a higher temperature; give partial credit; leave out groups without spread.',
+    silent:
+      'Single rows without spread. A loss of 0.0 with a gradient above 0 is normal in GRPO. When the reward rose to its ceiling, the task is solved.',
+    references: ['huggingface/trl#3857', 'NVIDIA/NeMo-RL#1518'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'language-model') return [];
+    const zero = signals.get('reward/zero_std_groups');
+    const spread = signals.get('reward/group_std');
+    const gradient = signals.get('grad/norm');
+    const advantages = signals.get('adv/std');
+    const { progress } = signals;
+    if (progress?.saturated) return [];
+    const share0 = zero === undefined || zero.n < 8 ? Number.NaN : median(part(zero, 0.5));
+    const flatRows =
+      spread === undefined || spread.n < 8 ? Number.NaN : share(part(spread, 0.5), v => v < 1e-4);
+    const blown = advantages !== undefined && advantages.n >= 8 && quantile(part(advantages, 0.5), 0.5) > 1e3;
+    const still = gradient === undefined || gradient.n < 8 ? undefined : median(part(gradient, 0.5)) < 1e-6;
+    const most = share0 >= 0.8 || (flatRows >= 0.6 && still !== false);
+    if (!most && !blown) return [];
+    // A reward that rose on the way says that the groups without spread are those that are solved.
+    if (!blown && progress?.improved && !(share0 >= 0.95)) return [];
+    const track = (share0 >= 0.8 ? zero : most ? spread : advantages)!;
+    const all = share0 >= 0.95 || flatRows >= 0.9 || blown;
+    return [
+      finding('degenerate-groups', {
+        severity: all && !progress?.improved ? 'critical' : 'warning',
+        title: blown
+          ? `${name(track)} is ${num(median(part(track, 0.5)))}: divided by a spread of 0`
+          : `${percent(share0 >= 0.8 ? share0 : flatRows)} of the groups have no spread of rewards`,
+        cause: 'degenerate-groups',
+        confidence: all ? 0.9 : 0.75,
+        evidence: [
+          Number.isNaN(share0)
+            ? undefined
+            : `${name(zero!)} has a median of ${num(share0)} in the second half`,
+          Number.isNaN(flatRows) ? undefined : `${name(spread!)} is 0 in ${percent(flatRows)} of these rows`,
+          still === undefined
+            ? undefined
+            : `${name(gradient!)} has a median of ${num(median(part(gradient!, 0.5)))}`,
+          progress === undefined
+            ? undefined
+            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+        ],
+        fix: [
+          change(
+            run,
+            {
+              groupSize: Math.min(64, 2 * (run.config.groupSize ?? 8)),
+              temperature: Math.max(1, run.config.temperature ?? 1),
+            },
+            'use larger groups and a higher temperature',
+          ),
+          'use prompts that the model solves now and then, and give partial credit',
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(track)} should ${track === spread ? 'be above 0 in most rows' : 'fall below 0.5'}`,
+        marks: [mark(track, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

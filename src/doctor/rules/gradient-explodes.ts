@@ -1,0 +1,54 @@
+import { median, quantile, spread } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import { part } from './track.ts';
+import { change, finding, mark, name, num, place, round, soon } from './words.ts';
+
+export const gradientExplodes: Rule = {
+  code: 'gradient-explodes',
+  title: 'Gradients explode and the reward breaks down',
+  looksAt: ['grad/norm', 'reward/mean', 'episode/return', 'policy/ratio_mean'],
+  causes: ['learning-rate-too-high'],
+  text: {
+    means:
+      'The gradient norm leaves its range by orders of magnitude and the reward falls: the step before NaN. In language models long outputs, huge ratios times negative advantages or a sampler mismatch are behind it.',
+    seen: 'In the last fifth a gradient norm at least 20 times the median of the first half and far outside its spread, and a reward that collapsed.',
+    todo: 'Lower the learning rate, clip the gradient norm, skip batches whose ratio is far above 10, and look at the difference between sampler and scorer.',
+    silent:
+      'Single large gradients, which clipping takes care of; large gradients while the reward improves.',
+    references: ['volcengine/verl#3595', 'huggingface/trl#101'],
+  },
+  check(run, signals) {
+    const norm = signals.get('grad/norm');
+    const { progress, settings } = signals;
+    if (norm === undefined || norm.n < 20 || !progress?.collapsed) return [];
+    const early = part(norm, 0, 0.5);
+    const late = part(norm, 0.8);
+    const base = median(early);
+    const level = median(late);
+    if (!(level > 20 * base && level > base + 20 * spread(early) && quantile(late, 0.25) > 5 * base))
+      return [];
+    const rate = settings.lr;
+    return [
+      finding('gradient-explodes', {
+        severity: 'critical',
+        title: `${name(norm)} grows from ${num(base)} to ${num(level)} and ${name(progress.track)} falls to ${num(progress.end)}`,
+        cause: 'learning-rate-too-high',
+        confidence: 0.55,
+        evidence: [
+          `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
+          `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
+        ],
+        fix: [
+          change(
+            run,
+            rate === undefined ? {} : { learningRate: round(rate / 3) },
+            'divide the learning rate by 3',
+          ),
+          change(run, { maxGradNorm: 0.5 }, 'clip the gradient norm'),
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(norm)} should stay near ${num(base)}`,
+        marks: [mark(norm, norm.x[Math.floor(norm.n * 0.8)]!, signals.to)],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,75 @@
+/** All rules, in the order in which a person would ask: is it a number, does it move, does it see, does it learn. */
+import { clipFractionHigh } from './clip-fraction-high.ts';
+import { clipRangeInert } from './clip-range-inert.ts';
+import { criticDied } from './critic-died.ts';
+import { criticFlat } from './critic-flat.ts';
+import { criticNegative } from './critic-negative.ts';
+import { degenerateGroups } from './degenerate-groups.ts';
+import { endsInBurst } from './ends-in-burst.ts';
+import { entropyCollapse } from './entropy-collapse.ts';
+import { entropyStuck } from './entropy-stuck.ts';
+import { gradientExplodes } from './gradient-explodes.ts';
+import { guardBusy } from './guard-busy.ts';
+import { klCoefRunaway } from './kl-coef-runaway.ts';
+import { klHigh } from './kl-high.ts';
+import { klImpossible } from './kl-impossible.ts';
+import { klSpikes } from './kl-spikes.ts';
+import { malformedOutputs } from './malformed-outputs.ts';
+import { noReward } from './no-reward.ts';
+import { nonFinite } from './non-finite.ts';
+import { policyFrozen } from './policy-frozen.ts';
+import { ratePinned } from './rate-pinned.ts';
+import { referencePinned } from './reference-pinned.ts';
+import { referenceRunaway } from './reference-runaway.ts';
+import { restartCriteria } from './restart-criteria.ts';
+import { returnCollapse } from './return-collapse.ts';
+import { rewardScale } from './reward-scale.ts';
+import { rewardScaleChanged } from './reward-scale-changed.ts';
+import type { Rule } from './rule.ts';
+import { samplerGap } from './sampler-gap.ts';
+import { skippedMinibatches } from './skipped-minibatches.ts';
+import { stdGrowing } from './std-growing.ts';
+import { targetKlTight } from './target-kl-tight.ts';
+import { tokenEntropy } from './token-entropy.ts';
+
+export type { Rule, RuleText } from './rule.ts';
+export { type Signals, signalsOf } from './signals.ts';
+
+export const rules: readonly Rule[] = [
+  nonFinite,
+  skippedMinibatches,
+  endsInBurst,
+  klImpossible,
+  samplerGap,
+  noReward,
+  rewardScaleChanged,
+  rewardScale,
+  targetKlTight,
+  policyFrozen,
+  klHigh,
+  klSpikes,
+  clipRangeInert,
+  clipFractionHigh,
+  criticFlat,
+  criticDied,
+  criticNegative,
+  entropyCollapse,
+  entropyStuck,
+  stdGrowing,
+  returnCollapse,
+  ratePinned,
+  klCoefRunaway,
+  guardBusy,
+  gradientExplodes,
+  malformedOutputs,
+  degenerateGroups,
+  referenceRunaway,
+  referencePinned,
+  tokenEntropy,
+  restartCriteria,
+];
+
+/** The rule of a code; undefined if there is none. */
+export function findRule(code: string): Rule | undefined {
+  return rules.find(rule => rule.code === code);
+}

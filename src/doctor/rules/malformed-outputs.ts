@@ -1,0 +1,73 @@
+import { median, quantile, share } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { part, type Track } from './track.ts';
+import { change, finding, mark, name, num, percent, soon } from './words.ts';
+
+/** A term of the reward for the right form that never leaves one value, at the bottom. */
+function formAtFloor(signals: Signals): Track | undefined {
+  for (const track of signals.tracks.values()) {
+    if (!track.id.startsWith('reward/part/') || !/format|struct|parse|valid|xml|tag|syntax/i.test(track.id))
+      continue;
+    if (track.n >= 10 && track.q(0.98) - track.q(0.02) < 1e-9 && track.median <= 0) return track;
+  }
+  return undefined;
+}
+
+export const malformedOutputs: Rule = {
+  code: 'malformed-outputs',
+  title: 'Outputs are cut off or have the wrong form',
+  looksAt: ['completion/truncated', 'completion/length', 'reward/part/format', 'reward/mean'],
+  causes: ['malformed-outputs'],
+  text: {
+    means:
+      'Completions run into the length limit or do not have the form that the reward looks for, so that nearly all get the lowest reward, whatever they say. A model that was never taught the form, or wrong weights, look like this.',
+    seen: 'Most completions truncated in the second half while the reward does not improve; or a reward that stays at one lowest value together with a form reward that never leaves its floor.',
+    todo: 'Read some outputs. Load the right weights and chat template, warm up on examples of the form, raise the length limit, give partial credit.',
+    silent:
+      'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop.',
+    references: ['seed: 0% parsed, all rewards -1', 'huggingface/trl: completions/clipped_ratio'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'language-model') return [];
+    const { progress } = signals;
+    const truncated = signals.get('completion/truncated');
+    const late = truncated === undefined || truncated.n < 8 ? Number.NaN : median(part(truncated, 0.5));
+    if (progress === undefined || progress.track.n < 8 || progress.improved) return [];
+    const { track } = progress;
+    const cut = late >= 0.7 && quantile(part(truncated!, 0.8), 0.5) >= 0.5;
+    const floor = share(track.v, v => v <= track.q(0) + 0.02 * Math.max(Math.abs(track.q(0)), 0.05)) >= 0.8;
+    const form = formAtFloor(signals);
+    if (!cut && !(floor && (form !== undefined || (late >= 0.3 && track.median <= 0)))) return [];
+    const seen = cut ? truncated! : (form ?? track);
+    return [
+      finding('malformed-outputs', {
+        severity: 'critical',
+        title: cut
+          ? `${percent(late)} of the completions are cut off`
+          : `${name(track)} stays at its lowest, ${num(track.median)}, and ${name(seen)} never leaves ${num(seen.median)}`,
+        cause: 'malformed-outputs',
+        confidence: cut && floor ? 0.9 : cut ? 0.75 : 0.7,
+        evidence: [
+          Number.isNaN(late)
+            ? undefined
+            : `${name(truncated!)} has a median of ${num(late)} in the second half`,
+          `${name(track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
+          form === undefined ? undefined : `${name(form)} is ${num(form.median)} in all ${form.n} rows`,
+        ],
+        fix: [
+          'read ten outputs: are the weights, the chat template and the stop token the right ones?',
+          cut
+            ? change(
+                run,
+                { maxCompletionLength: 2 * (run.config.maxCompletionLength ?? 512) },
+                'double the length limit, or punish answers that reach it',
+              )
+            : 'give partial credit for an attempt at the form, and warm up on examples of it',
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(seen)} should ${cut ? 'fall below 0.3' : `rise above ${num(seen.median)}`}`,
+        marks: [mark(seen, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

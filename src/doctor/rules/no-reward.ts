@@ -1,0 +1,83 @@
+import { median, spread } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { part } from './track.ts';
+import { finding, mark, name, num, place, soon } from './words.ts';
+
+/** What the critic has to learn is nothing: its loss is next to 0 while the returns that are logged vary. */
+function nothingToFit(signals: Signals): boolean {
+  const { critic, progress } = signals;
+  if (critic.loss === undefined || critic.loss.n < 8 || progress === undefined) return false;
+  // A critic that explains everything has a small loss because it is good.
+  if (critic.evLate > 0.5) return false;
+  const size = Math.max(spread(progress.track.v), 1e-3 * Math.abs(median(progress.track.v)));
+  return critic.lossLate < Math.min(1e-4, 1e-5 * Math.max(size, 0.1) ** 2);
+}
+
+export const noReward: Rule = {
+  code: 'no-reward',
+  title: 'The reward says nothing',
+  looksAt: ['episode/return', 'reward/mean', 'reward/std', 'loss/value', 'adv/std'],
+  causes: ['no-reward-signal'],
+  text: {
+    means:
+      'Every episode earns the same, or what is earned never reaches the learner. All advantages are noise around 0, normalised to a spread of 1, so the policy still moves: at random.',
+    seen: 'The return is one constant at or below 0 from the first row on; or the value loss is next to 0 (below 1e-4 and far below the spread of the returns) while the return does not improve; or advantages have no spread.',
+    todo: 'Print the rewards that the learner gets. Make the first success easier to reach, shape the reward, or explore more.',
+    silent:
+      'When the return rose before it became constant, which is a task solved. A positive constant may be a solved task that was resumed. A policy whose entropy is 0 always does the same: that is another cause.',
+    references: ['seed: all rewards at their floor', 'utra-robosoccer Bez goalie: rewards 0 for 62 epochs'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'classic') return [];
+    const { progress, critic } = signals;
+    if (progress === undefined || progress.track.n < 8) return [];
+    const { track } = progress;
+    const level = track.median;
+    const spreadOfRewards = signals.get('reward/std');
+    const stepsVary = spreadOfRewards !== undefined && spreadOfRewards.n > 0 && spreadOfRewards.median > 1e-9;
+    const constant = progress.constant && level <= 0 && !stepsVary;
+    const empty = !progress.improved && !progress.saturated && nothingToFit(signals);
+    const advantages = signals.get('adv/std');
+    const flatAdvantages =
+      advantages !== undefined && advantages.n >= 8 && median(part(advantages, 0.3)) < 1e-7;
+    if (!constant && !empty && !(flatAdvantages && !progress.improved)) return [];
+    const loss = critic.loss;
+    // A critic that explains the returns has some to explain: a bad start, perhaps no more.
+    const early = constant && level !== 0 && critic.evLate > 0.5 && !empty && track.n < 40;
+    return [
+      finding('no-reward', {
+        severity: early ? 'warning' : 'critical',
+        title: constant
+          ? `${name(track)} is ${num(level)} in every row`
+          : `The critic has nothing to learn: ${name(loss ?? advantages ?? track)} is ${num(loss === undefined ? 0 : critic.lossLate)}`,
+        cause: 'no-reward-signal',
+        confidence: early
+          ? 0.45
+          : constant && (level === 0 || empty || critic.lossLate < 1e-2)
+            ? 0.95
+            : constant
+              ? 0.8
+              : 0.85,
+        evidence: [
+          constant
+            ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0]!)} to ${place(signals.to)}`
+            : `${name(track)} does not improve: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+          loss === undefined
+            ? undefined
+            : `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < 1e-2 ? 'nothing' : 'little'} to predict`,
+          flatAdvantages ? `${name(advantages)} is ${num(median(part(advantages, 0.3)))}` : undefined,
+        ],
+        fix: [
+          'print the rewards of one episode as the learner gets them, after all wrappers: they must not all be equal',
+          'reward progress towards the goal, or start episodes nearer to it, until some succeed',
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(track)} should differ from ${num(level)} in some rows`,
+        marks: [
+          mark(track, track.x[0]!, signals.to),
+          ...(loss === undefined ? [] : [mark(loss, signals.from, signals.to)]),
+        ],
+      }),
+    ];
+  },
+};

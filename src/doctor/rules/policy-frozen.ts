@@ -1,0 +1,76 @@
+import { spread } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import { stalledOf } from './stalled.ts';
+import { part } from './track.ts';
+import { change, finding, mark, name, num, percent, round, soon } from './words.ts';
+
+export const policyFrozen: Rule = {
+  code: 'policy-frozen',
+  title: 'The policy does not move',
+  looksAt: [
+    'kl/step',
+    'policy/clip_fraction',
+    'policy/entropy',
+    'policy/ratio_mean',
+    'train/lr',
+    'episode/return',
+  ],
+  causes: ['learning-rate-too-low'],
+  text: {
+    means:
+      'Updates run but change nothing: ratio 1, clip fraction 0, a KL of 1e-7, entropy where it started. Advantages of any size are normalised to a spread of 1, so they look alive even when they are noise.',
+    seen: 'The step KL stays below 3e-4 in most rows (below 1e-6 it is frozen) although the rate was not annealed, clipping never acts, and the return does not improve. A learning rate below 1e-5 is then the cause; with an ordinary one other rules say what holds the policy back.',
+    todo: 'Raise the learning rate to 3e-4, or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
+    silent:
+      'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same; when the task is solved.',
+    references: ['RL-training "frozen policy" checklist: ratio 1, clip 0, KL 1e-7', 'ray-project/ray#8889'],
+  },
+  check(run, signals) {
+    const stalled = stalledOf(signals);
+    const { settings, progress } = signals;
+    if (stalled === undefined || run.kind !== 'classic') return [];
+    const rate = settings.lr;
+    const low = rate !== undefined && rate <= 1.2e-5;
+    // What a policy that does not move at all gains is chance.
+    if ((progress?.improved || progress?.saturated) && !(low && stalled.frozen)) return [];
+    if (!low && !(stalled.most < 3e-5)) return [];
+    const entropy = signals.get('policy/entropy');
+    const still =
+      entropy !== undefined && entropy.n > 2
+        ? Math.abs(part(entropy, 0.8).at(-1)! - entropy.first) < 0.01 * Math.max(0.1, Math.abs(entropy.first))
+        : undefined;
+    // Without a low rate and without a policy that is truly dead there is too little to accuse anything of.
+    if (!low && !stalled.frozen && still !== true) return [];
+    const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : 0.4;
+    return [
+      finding('policy-frozen', {
+        severity: low && (progress !== undefined || stalled.frozen) ? 'critical' : 'warning',
+        title: `The policy does not move: ${name(stalled.track)} has a median of ${num(stalled.level)}`,
+        cause: 'learning-rate-too-low',
+        confidence: certain,
+        evidence: [
+          `${name(stalled.track)} is below ${num(stalled.most)} in 80% of the updates; 0.001 to 0.01 is what learning looks like`,
+          Number.isNaN(stalled.unclipped)
+            ? undefined
+            : `the clip fraction is 0 in ${percent(stalled.unclipped)} of the rows`,
+          still === true
+            ? `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`
+            : undefined,
+          rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
+          progress === undefined
+            ? undefined
+            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}, within its noise`,
+        ],
+        fix: [
+          change(
+            run,
+            { learningRate: low ? 3e-4 : round((rate ?? 1e-4) * 5) },
+            'raise the learning rate to 3e-4',
+          ),
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to 0.001 - 0.01`,
+        marks: [mark(stalled.track, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,94 @@
+import { blockMedians, median, trend } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import { split } from './track.ts';
+import { change, finding, mark, name, num, place, round, soon } from './words.ts';
+
+export const referenceRunaway: Rule = {
+  code: 'reference-runaway',
+  title: 'The policy runs away from its reference',
+  looksAt: ['kl/ref', 'kl/ref_coef', 'reward/mean', 'policy/entropy'],
+  causes: ['reference-too-weak', 'learning-rate-too-high'],
+  text: {
+    means:
+      'The KL to the reference races away and the reward breaks down: the policy has left the language that the reference knew, and what the reward still measures is gibberish.',
+    seen: 'The reference KL at the end at least 10 times its median over the first half and large (above 0.5 a token, 20 a sequence), with a reward that collapsed after it began to rise; or a collapse of the reward without any KL term in the log.',
+    todo: 'Raise the weight of the KL to the reference, lower the learning rate, and restart from before the fall.',
+    silent: 'A KL that grows slowly while the reward rises is learning. One spike that comes back is noise.',
+    references: ['ConvSearch-R1#6', 'volcengine/verl#4818', 'volcengine/verl#891'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'language-model') return [];
+    const { progress, settings } = signals;
+    if (progress === undefined || progress.track.n < 16) return [];
+    const ref = signals.get('kl/ref');
+    const coef = run.config.refCoef;
+    const rate = settings.lr;
+    const high = rate !== undefined && rate > 5e-5;
+    if (ref === undefined || ref.n < 16) {
+      // Nothing in the log holds the policy; only a fall of most of the gain is worth a word.
+      if (!progress.collapsed || (coef ?? 0) > 0) return [];
+      const lost = (progress.best - progress.end) / Math.max(progress.best - progress.start, 1e-12);
+      if (lost < 0.8) return [];
+      return [
+        finding('reference-runaway', {
+          severity: 'warning',
+          title: `${name(progress.track)} fell from ${num(progress.best)} to ${num(progress.end)}, and no KL term holds the policy`,
+          cause: high ? 'learning-rate-too-high' : 'reference-too-weak',
+          confidence: 0.5,
+          evidence: [`the best stretch was at ${place(progress.bestX)}; the log has no KL to a reference`],
+          fix: [
+            change(run, { refCoef: 0.001 }, 'add a KL to the reference with a small weight'),
+            change(
+              run,
+              rate === undefined ? {} : { learningRate: round(rate / 3) },
+              'divide the learning rate by 3',
+            ),
+          ],
+          watch: `${soon(run, signals.to - signals.from)} ${name(progress.track)} should stay near ${num(progress.best)}`,
+          marks: [mark(progress.track, progress.bestX, signals.to)],
+        }),
+      ];
+    }
+    const blocks = blockMedians(ref.v, 20);
+    const before = median(blocks.subarray(0, Math.max(1, Math.floor(blocks.length / 2))));
+    const end = trend(blocks).end;
+    const large = end > (ref.kl?.per === 'sequence' ? 20 : 0.5);
+    const races = large && end > 10 * Math.max(before, 1e-6);
+    const [, sinceBest] = split(ref, progress.bestX);
+    const harmed = progress.collapsed && (races || (large && median(sinceBest) > 3 * Math.max(before, 1e-6)));
+    const extreme = end > (ref.kl?.per === 'sequence' ? 200 : 5) && races && !progress.improved;
+    if (!harmed && !extreme) return [];
+    return [
+      finding('reference-runaway', {
+        severity: 'critical',
+        title: `${name(ref)} goes from ${num(before)} to ${num(end)} and ${name(progress.track)} ${harmed ? `falls from ${num(progress.best)} to ${num(progress.end)}` : 'does not improve'}`,
+        cause: high ? 'learning-rate-too-high' : 'reference-too-weak',
+        confidence: harmed && races ? 0.8 : 0.65,
+        evidence: [
+          `${name(ref)}: median ${num(before)} in the first half, ${num(end)} at the end, at most ${num(ref.q(1))}`,
+          `${name(progress.track)}: ${num(progress.start)} at the start, best ${num(progress.best)} at ${place(progress.bestX)}, ${num(progress.end)} at the end`,
+          coef === undefined ? undefined : `the weight of the KL is ${num(coef)}`,
+          rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
+        ],
+        fix: [
+          change(
+            run,
+            { refCoef: round(Math.max(0.001, 10 * (coef ?? 0.001))) },
+            'raise the weight of the KL to the reference tenfold',
+          ),
+          change(
+            run,
+            rate === undefined ? {} : { learningRate: round(rate / 3) },
+            'divide the learning rate by 3',
+          ),
+          `restart from the checkpoint nearest to ${run.unit} ${place(progress.bestX)}`,
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should stay below ${num(3 * Math.max(before, 1e-3))}`,
+        marks: [
+          mark(ref, ref.x[Math.floor(ref.n / 2)]!, signals.to),
+          mark(progress.track, progress.bestX, signals.to),
+        ],
+      }),
+    ];
+  },
+};

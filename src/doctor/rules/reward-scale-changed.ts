@@ -1,0 +1,161 @@
+import { abruptStep, changePoint, median, quantile } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import type { Signals } from './signals.ts';
+import { split, type Track } from './track.ts';
+import { finding, mark, name, num, place, soon } from './words.ts';
+
+interface Change {
+  readonly x: number;
+  readonly confidence: number;
+  readonly evidence: readonly string[];
+  readonly tracks: readonly Track[];
+}
+
+/** Return for a step of an episode, where both are logged in the same rows. */
+function rewardPerStep(signals: Signals): { readonly x: number[]; readonly v: number[] } | undefined {
+  const a = signals.get('episode/return');
+  const b = signals.get('episode/length');
+  if (a === undefined || b === undefined || a.n < 12 || a.n !== b.n) return undefined;
+  const x: number[] = [];
+  const v: number[] = [];
+  for (let i = 0; i < a.n; i++) {
+    if (a.x[i] !== b.x[i] || !(b.v[i]! > 0)) continue;
+    x.push(a.x[i]!);
+    v.push(a.v[i]! / b.v[i]!);
+  }
+  return v.length < 12 ? undefined : { x, v };
+}
+
+/** The reward of a step jumps by a factor while episodes stay as long as they were. */
+function byRatio(signals: Signals): Change | undefined {
+  const ratio = rewardPerStep(signals);
+  if (ratio === undefined) return undefined;
+  const logs = ratio.v.map(r => Math.log(Math.abs(r)));
+  if (!logs.every(Number.isFinite)) return undefined;
+  const n = logs.length;
+  const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
+  if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
+  const before = logs.slice(0, step.index);
+  const margin = Math.max(2, Math.floor(n / 20));
+  const after = logs.slice(Math.min(n - 2, step.index + margin));
+  const jump = median(after) - median(before.slice(0, Math.max(2, before.length - margin)));
+  // A task whose reward grows as it is learnt has a wide spread before; a change of scale starts from a still one.
+  const scatter =
+    quantile(before, 0.95) - quantile(before, 0.05) + quantile(after, 0.95) - quantile(after, 0.05);
+  if (Math.abs(jump) < Math.log(2.5) || scatter > 0.35 * Math.abs(jump)) return undefined;
+  const x = ratio.x[step.index]!;
+  const length = signals.get('episode/length')!;
+  const [short, long] = split(length, x);
+  const lengths = Math.abs(Math.log(median(long) / median(short)));
+  if (lengths > 0.5 * Math.abs(jump)) return undefined;
+  const a = signals.get('episode/return')!;
+  return {
+    x,
+    confidence: 0.95,
+    evidence: [
+      `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]!))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]!))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
+    ],
+    tracks: [a],
+  };
+}
+
+/** The value loss jumps for good and the critic goes blind, while the returns that are logged stay as they were. */
+function byCritic(signals: Signals): Change | undefined {
+  const { critic, progress, kl } = signals;
+  const { loss, ev } = critic;
+  if (loss === undefined || loss.n < 16) return undefined;
+  const logs = loss.v.map(v => Math.log(Math.max(v, 1e-12)));
+  const found = changePoint(logs, Math.max(3, Math.floor(loss.n / 12)));
+  const sharp = abruptStep(logs, Math.max(3, Math.floor(loss.n / 20)));
+  if (found === undefined || sharp === undefined || found.p > 0.01) return undefined;
+  const jump = sharp.after - sharp.before;
+  if (!(jump > Math.log(10)) || found.after - found.before < Math.log(8)) return undefined;
+  if (sharp.index < 0.1 * loss.n || sharp.index > 0.92 * loss.n) return undefined;
+  const x = loss.x[sharp.index]!;
+  // The new level holds: a bump that heals is the policy finding something.
+  const [, since] = split(loss, x);
+  if (Math.log(quantile(since, 0.2)) - sharp.before < Math.log(6)) return undefined;
+  let blind = false;
+  let evidenceOfEv: string | undefined;
+  if (ev !== undefined && ev.n >= 12) {
+    const [was, is] = split(ev, x);
+    const tail = was.subarray(Math.floor(was.length / 2));
+    blind = quantile(tail, 0.6) > 0.3 && quantile(is, 0.75) < 0.2;
+    evidenceOfEv = `${name(ev)} was ${num(median(tail))} and is ${num(median(is))} since`;
+  }
+  let still = false;
+  let returns: string | undefined;
+  if (progress !== undefined && progress.track.n >= 12) {
+    const [was, is] = split(progress.track, x);
+    if (was.length < 4 || is.length < 4) return undefined;
+    const near = was.subarray(Math.floor(was.length * 0.7));
+    const sizeOf = (values: Float64Array): number => quantile(values.map(Math.abs), 0.9);
+    const grown = sizeOf(is) / Math.max(sizeOf(was), 1e-9);
+    // Returns that grow raise the value loss with their square: that is learning, not a change of scale.
+    still = grown < 1.8 && jump > 2 * Math.log(Math.max(grown, 1)) + Math.log(8);
+    returns = `${name(progress.track)} hardly notices: ${num(median(near))} before, ${num(median(is))} after`;
+  }
+  if (!still) return undefined;
+  let starved = false;
+  let evidenceOfKl: string | undefined;
+  if (kl !== undefined && kl.track.n >= 12) {
+    const [was, is] = split(kl.track, x);
+    starved = median(is) < 0.1 * median(was);
+    if (starved)
+      evidenceOfKl = `${name(kl.track)} falls from ${num(median(was))} to ${num(median(is))}: the value loss takes the whole gradient`;
+  }
+  const restart = signals.run.restarts.some(r => Math.abs(r - x) <= 0.05 * (signals.to - signals.from));
+  if (!blind && !starved && !restart) return undefined;
+  return {
+    x,
+    confidence: Math.min(0.95, 0.6 + (blind ? 0.15 : 0) + (starved ? 0.1 : 0) + (restart ? 0.1 : 0)),
+    evidence: [
+      `${name(loss)} jumps from ${num(Math.exp(sharp.before))} to ${num(Math.exp(sharp.after))} at ${place(x)}, ${num(Math.exp(jump))} times, and stays there`,
+      ...[
+        evidenceOfEv,
+        returns,
+        evidenceOfKl,
+        restart ? `the log begins anew at about ${place(x)}` : undefined,
+      ].filter((s): s is string => s !== undefined),
+    ],
+    tracks: [loss, ...(ev === undefined ? [] : [ev])],
+  };
+}
+
+export const rewardScaleChanged: Rule = {
+  code: 'reward-scale-changed',
+  title: 'The scale of the reward changed in mid-run',
+  looksAt: ['episode/return', 'episode/length', 'loss/value', 'value/explained_variance', 'kl/step'],
+  causes: ['reward-scale-changed'],
+  text: {
+    means:
+      'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
+    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change.',
+    todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
+    silent:
+      'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
+    references: ['seed: continued an old model trained under 10x rewards'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'classic') return [];
+    const found = byRatio(signals) ?? byCritic(signals);
+    if (found === undefined) return [];
+    return [
+      finding('reward-scale-changed', {
+        severity: 'critical',
+        title: `The scale of the reward changed at ${run.unit} ${place(found.x)}`,
+        cause: 'reward-scale-changed',
+        confidence: found.confidence,
+        evidence: found.evidence,
+        fix: [
+          `start a new run with the present reward, or go back to the reward of before ${run.unit} ${place(found.x)}`,
+          run.trainer === 'keel'
+            ? 'keel train --resume with --rescale-critic scales the critic with the reward'
+            : 'if the run must go on, scale the last layer of the critic by the same factor',
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(found.tracks[0]!)} should come back to where it was before`,
+        marks: found.tracks.map(t => mark(t, found.x, signals.to)),
+      }),
+    ];
+  },
+};

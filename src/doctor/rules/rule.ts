@@ -1,0 +1,31 @@
+/** What a rule is. One file a rule; `index.ts` lists them all. */
+import type { CanonicalRun } from '../canonical.ts';
+import type { Finding, RootCause } from '../findings.ts';
+import type { Signals } from './signals.ts';
+
+/** What `keel doctor --explain <code>` prints and the documentation is made of. Plain sentences. */
+export interface RuleText {
+  /** What is going on when it fires. */
+  readonly means: string;
+  /** What it looks for, with the numbers. */
+  readonly seen: string;
+  /** What to do. */
+  readonly todo: string;
+  /** When it must stay silent, and why. */
+  readonly silent: string;
+  /** Threads and papers in which this was met. */
+  readonly references: readonly string[];
+}
+
+export interface Rule {
+  /** Stable: people write it into scripts. */
+  readonly code: string;
+  readonly title: string;
+  /** Metric ids, in the registry's names. */
+  readonly looksAt: readonly string[];
+  /** Which causes it may argue for. */
+  readonly causes: readonly RootCause[];
+  readonly text: RuleText;
+  /** What it sees in this run. Never throws, whatever is in the series. */
+  check(run: CanonicalRun, signals: Signals): readonly Finding[];
+}

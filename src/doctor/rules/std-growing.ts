@@ -1,0 +1,86 @@
+import { trend } from '../statistics/index.ts';
+import { impliedEntropyCoef } from './entropy-stuck.ts';
+import type { Rule } from './rule.ts';
+import type { Track } from './track.ts';
+import { change, finding, mark, name, num, soon } from './words.ts';
+
+/** Entropy of one dimension with std 1. */
+const unit = 0.5 * Math.log(2 * Math.PI * Math.E);
+
+export const stdGrowing: Rule = {
+  code: 'std-growing',
+  title: 'Exploration grows without end',
+  looksAt: ['policy/std', 'policy/entropy', 'episode/return'],
+  causes: ['entropy-bonus-too-large'],
+  text: {
+    means:
+      'The spread of continuous actions grows row after row. The entropy of a Gaussian has no maximum, so a bonus for it can always be had by being more random; an environment that rescales actions makes that free.',
+    seen: 'A std (or an entropy, counted for each dimension) that rises steadily to twice its start or more while the return does not improve, or to five times whatever the return does.',
+    todo: 'Set the entropy coefficient to 0 for continuous actions, bound the log-std, and check that the environment does not normalise actions.',
+    silent:
+      'When std falls again, or grows by less than half. Discrete actions have a maximum: another rule.',
+    references: ['volcengine/verl#781', 'seed: std inflated to 1,300 by the entropy bonus'],
+  },
+  check(run, signals) {
+    if (run.kind !== 'classic' || run.actions === 'discrete') return [];
+    const { progress } = signals;
+    const std = signals.get('policy/std');
+    const entropy = signals.get('policy/entropy');
+    let track: Track | undefined;
+    let growth = 0;
+    let z = 0;
+    if (std !== undefined && std.n >= 10) {
+      const over = trend(std.v);
+      track = std;
+      growth = over.end / over.start;
+      z = over.z;
+    } else if (entropy !== undefined && entropy.n >= 10 && run.actions === 'continuous') {
+      const over = trend(entropy.v);
+      const dimensions = Math.max(1, Math.round(entropy.first / unit));
+      track = entropy;
+      growth = Math.exp((over.end - over.start) / dimensions);
+      z = over.z;
+    }
+    if (track === undefined || z < 3 || !(growth >= 1.5)) return [];
+    const bad = progress !== undefined && !progress.improved && !progress.saturated;
+    const coef = run.config.entropyCoef;
+    const implied = impliedEntropyCoef(signals);
+    const large = (coef ?? 0) >= 0.05 || (coef === undefined && (implied ?? 0) >= 0.1);
+    if (coef === 0) return [];
+    const ends = progress !== undefined && !progress.improving;
+    const severity =
+      (growth >= 5 && ends) || (growth >= 2 && bad) || (large && bad)
+        ? 'critical'
+        : bad || growth >= 5 || (large && (ends || growth >= 2))
+          ? 'warning'
+          : undefined;
+    if (severity === undefined) return [];
+    return [
+      finding('std-growing', {
+        severity,
+        title: `${name(track)} grows ${num(growth)} times over the run`,
+        cause: 'entropy-bonus-too-large',
+        confidence: large ? 0.93 : growth >= 3 ? 0.85 : 0.65,
+        evidence: [
+          track === std
+            ? `${name(track)} goes from ${num(track.first)} to ${num(track.last)}, steadily (trend ${num(z)} standard scores)`
+            : `${name(track)} goes from ${num(track.first)} to ${num(track.last)} nats: a std ${num(growth)} times as large`,
+          coef === undefined
+            ? (implied ?? 0) > 0.05
+              ? `the losses imply an entropy coefficient of at least ${num(implied!)}`
+              : undefined
+            : `the entropy coefficient is ${num(coef)}`,
+          progress === undefined
+            ? undefined
+            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+        ],
+        fix: [
+          change(run, { entropyCoef: 0 }, 'set the entropy coefficient to 0'),
+          'check that the environment does not rescale the action vector, which makes its size free',
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(track)} should stop rising`,
+        marks: [mark(track, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

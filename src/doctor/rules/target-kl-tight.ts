@@ -1,0 +1,79 @@
+import { share } from '../statistics/index.ts';
+import type { Rule } from './rule.ts';
+import { stalledOf } from './stalled.ts';
+import { change, finding, mark, name, num, percent, soon } from './words.ts';
+
+export const targetKlTight: Rule = {
+  code: 'target-kl-tight',
+  title: 'The target KL ends every update at once',
+  looksAt: ['train/epochs_run', 'train/early_stop', 'kl/step', 'train/lr'],
+  causes: ['target-kl-too-tight'],
+  text: {
+    means:
+      'Nearly every update is stopped after its first minibatches because the KL passes a target that is too small. Most of each rollout is thrown away, for the critic too.',
+    seen: 'A target KL below 0.003 with KLs just around it; or one epoch in nearly every update while the KL stays below 3e-4 at an ordinary learning rate, or stops in nearly every update.',
+    todo: 'Use a target KL of 0.01 to 0.03, or none and a lower learning rate.',
+    silent:
+      'When one epoch is what was configured, KL is of ordinary size, or the return reaches its ceiling all the same.',
+    references: ['DLR-RM/stable-baselines3#417', 'Stable-Baselines3: k3 > 1.5 x target_kl ends the update'],
+  },
+  check(run, signals) {
+    const { kl, settings, progress } = signals;
+    if (run.kind !== 'classic' || kl === undefined || kl.track.n < 8 || progress?.saturated) return [];
+    const target = settings.targetKl;
+    const ran = signals.get('train/epochs_run');
+    const stops = signals.get('train/early_stop');
+    const stalled = stalledOf(signals);
+    const configured = run.config.epochs;
+    const once = ran !== undefined && ran.n >= 5 && share(ran.v, v => v <= 1) >= 0.8;
+    const cut =
+      ran !== undefined &&
+      ran.n >= 5 &&
+      configured !== undefined &&
+      configured > 2 &&
+      ran.median <= configured / 4;
+    const stopped = stops !== undefined && stops.n >= 5 && share(stops.v, v => v >= 0.5) >= 0.8;
+    const rate = settings.lr ?? 3e-4;
+    const tiny = target !== undefined && target < 0.003 && kl.median < 10 * target && kl.median < 1e-3;
+    // SB3 tells no target, but n_updates counts epochs: one each, with steps this small, is a stop and not a choice.
+    const told = once && configured !== 1 && stalled !== undefined && stalled.level > 1e-7 && rate >= 5e-5;
+    const early = (cut || stopped) && (target === undefined || target < 0.005) && kl.median < 2e-3;
+    if (!tiny && !told && !early) return [];
+    // An error beyond all returns says that rewards are out of scale, which starves the policy by itself.
+    const largest =
+      progress === undefined
+        ? Number.POSITIVE_INFINITY
+        : Math.max(Math.abs(progress.track.q(0.02)), Math.abs(progress.track.q(0.98)));
+    if (!tiny && !early && Math.sqrt(signals.critic.lossLate) > 3 * largest && signals.critic.lossLate > 1e3)
+      return [];
+    const learns = progress?.improving ?? false;
+    return [
+      finding('target-kl-tight', {
+        severity: stalled === undefined && learns ? 'warning' : 'critical',
+        title:
+          target === undefined
+            ? `Every update ends after ${num(ran?.median ?? 1)} epoch at a KL of ${num(kl.median)}: a target KL stops it`
+            : `The target KL of ${num(target)} stops the updates`,
+        cause: 'target-kl-too-tight',
+        confidence: tiny ? 0.95 : told ? 0.8 : 0.75,
+        evidence: [
+          target === undefined ? undefined : `the target KL is ${num(target)}; 0.01 to 0.03 is usual`,
+          ran === undefined
+            ? undefined
+            : `${percent(share(ran.v, v => v <= 1))} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : ` of ${configured}`}`,
+          stopped ? `${percent(share(stops.v, v => v >= 0.5))} of the updates were stopped early` : undefined,
+          `${name(kl.track)} has a median of ${num(kl.median)} at a learning rate of ${num(rate)}: too little for so ordinary a rate`,
+          progress === undefined
+            ? undefined
+            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+        ],
+        fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],
+        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to 0.001 - 0.01${ran === undefined ? '' : ` and ${name(ran)} by more than 1 a row`}`,
+        marks: [
+          mark(kl.track, signals.from, signals.to),
+          ...(ran === undefined ? [] : [mark(ran, signals.from, signals.to)]),
+        ],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,79 @@
+/**
+ * Which setting makes updates too large. KL alone cannot tell a learning rate from epochs or a clip range; the settings
+ * can, because one that was changed by accident is far from what people use.
+ */
+import type { RootCause } from '../findings.ts';
+import type { Signals } from './signals.ts';
+import { change, num, round } from './words.ts';
+
+export interface Suspect {
+  readonly cause: RootCause;
+  readonly confidence: number;
+  /** Doublings beyond the upper end of what is usual; above 0 is unusual. */
+  readonly excess: number;
+  readonly why: string;
+  readonly fix: readonly string[];
+}
+
+/** The upper ends of what people use: above them a setting is a suspect by itself. */
+const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
+const usualEpochs = 10;
+const usualClip = 0.2;
+
+export function suspectOf(signals: Signals): Suspect {
+  const { run, settings } = signals;
+  const doublings = (value: number | undefined, top: number): number =>
+    value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
+  const lr = doublings(settings.lr, usual[run.kind].lr);
+  const epochs = doublings(settings.epochs, usualEpochs);
+  // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
+  const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
+  const rate = settings.lr;
+  const lower = rate === undefined ? 'a third of the learning rate' : num(round(Math.min(rate / 3, 3e-4)));
+  const target = change(run, { targetKl: 0.015 }, 'stop an update early at a KL of 0.015');
+  const slower = change(
+    run,
+    rate === undefined
+      ? {}
+      : { learningRate: round(Math.min(rate / 3, run.kind === 'classic' ? 3e-4 : 1e-6)) },
+    `set the learning rate to ${lower}`,
+  );
+  const ranked = (
+    [
+      {
+        cause: 'learning-rate-too-high',
+        excess: lr,
+        why: `the learning rate of ${num(rate ?? Number.NaN)} is ${num(2 ** lr)} times the largest that is usual`,
+        fix: [slower, target],
+      },
+      {
+        cause: 'too-many-epochs',
+        excess: epochs,
+        why: `${num(settings.epochs ?? Number.NaN)} epochs go over the same samples, where 3 to 10 are usual`,
+        fix: [change(run, { epochs: run.kind === 'classic' ? 10 : 1 }, 'use 3 to 10 epochs'), target],
+      },
+      {
+        cause: 'clip-range-too-large',
+        excess: clip,
+        why: `a clip range of ${num(settings.clip ?? Number.NaN)} holds back nothing; 0.1 to 0.2 is usual`,
+        fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2'), target],
+      },
+    ] as const
+  ).toSorted((a, b) => b.excess - a.excess);
+  const [first, second] = ranked;
+  if (first.excess >= 0.9) {
+    const margin = first.excess - Math.max(second.excess, 0);
+    return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin) };
+  }
+  // No setting stands out: a lower learning rate is what helps most often.
+  return {
+    cause: 'learning-rate-too-high',
+    confidence: rate === undefined ? 0.5 : 0.55,
+    excess: Math.max(0, lr, 0),
+    why:
+      rate === undefined
+        ? 'no setting is known; a learning rate that is too high is the most common reason'
+        : `no setting is far from usual; a learning rate of ${num(rate)} that is too high for this task is the most common reason`,
+    fix: [slower, target],
+  };
+}

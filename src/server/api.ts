@@ -1,0 +1,217 @@
+/**
+ * What the server and the page say to each other: paths and the JSON of each answer. Both sides take their types from
+ * here; nothing here may import a Node module. Numbers that are not finite travel as null.
+ *
+ * | method | path | answer |
+ * |---|---|---|
+ * | GET | `/api/hello` | {@link Hello} |
+ * | GET | `/api/runs` | {@link RunList} |
+ * | GET | `/api/runs/:id` | {@link RunDetail} |
+ * | GET | `/api/runs/:id/series?metrics=a,b&x=step&from=&to=&buckets=600` | {@link SeriesAnswer} |
+ * | GET | `/api/runs/:id/events?after=<sequence>` | {@link EventsAnswer} |
+ * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
+ * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
+ * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
+ * | GET | `/api/runs/:id/policy.onnx`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
+ * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
+ * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
+ * | GET | `/api/stream` (server-sent events, `Last-Event-ID`) | {@link StreamMessage} |
+ *
+ * An error is `{ error: { code, message } }` with a fitting status; the message is a sentence for people. `:id` is what
+ * `/api/runs` gave, and nothing else: no path is ever taken from a request.
+ */
+import type { Diagnosis, RootCause, Verdict } from '../doctor/findings.ts';
+
+export interface Hello {
+  readonly version: string;
+  /** Directories that are watched, as a user would name them. */
+  readonly roots: readonly string[];
+  /** False where actions are refused: the server was started read-only, or for another trainer's logs. */
+  readonly canAct: boolean;
+}
+
+/** Where a run is in its life; `quiet` is another trainer's log that nothing was written to lately. */
+export type RunState = 'running' | 'finished' | 'stopped' | 'failed' | 'killed' | 'quiet' | 'unreadable';
+
+/** One line of the overview. */
+export interface RunSummary {
+  readonly id: string;
+  /** The run's name as a user would call it: its directory. */
+  readonly name: string;
+  readonly root: string;
+  /** `keel`, or the foreign trainer that the doctor recognised. */
+  readonly trainer: string;
+  readonly state: RunState;
+  readonly environment: string | null;
+  readonly algorithm: string | null;
+  readonly seed: number | null;
+  readonly step: number;
+  readonly totalSteps: number | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number | null;
+  readonly updatedAt: number;
+  readonly stepsPerSecond: number | null;
+  /** At most 60 points of the return (or reward), oldest first. */
+  readonly sparkline: readonly (number | null)[];
+  readonly lastReturn: number | null;
+  readonly lastKl: number | null;
+  /** The name of its band, if the KL is one that bands hold for. */
+  readonly klBand: string | null;
+  readonly verdict: Verdict | null;
+  readonly rootCause: RootCause | null;
+  readonly parent: string | null;
+  readonly notes: Notes;
+  /** What is wrong with reading it, as a sentence. */
+  readonly problem: string | null;
+}
+
+export interface RunList {
+  readonly runs: readonly RunSummary[];
+  /** Goes up with every change of the list. */
+  readonly version: number;
+}
+
+export interface Notes {
+  readonly tags: readonly string[];
+  readonly note: string;
+  readonly archived: boolean;
+}
+
+/** One metric that a run has. */
+export interface MetricInfo {
+  /** The registry's id where it has one, else the log's own name. */
+  readonly id: string;
+  /** The name in the log. */
+  readonly theirs: string;
+  readonly group: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly doc: string;
+  readonly healthy: string | null;
+  readonly points: number;
+  readonly last: number | null;
+}
+
+export interface RunDetail {
+  readonly run: RunSummary;
+  readonly metrics: readonly MetricInfo[];
+  /** Flat, names joined with `.`; compared and grouped by on the page. */
+  readonly config: Readonly<Record<string, string | number | boolean | null>>;
+  /** Lines to draw on `kl/step`. */
+  readonly lines: { readonly targetKl: number | null; readonly guard: number | null };
+  /** What the reader should know of the log itself. */
+  readonly logNotes: readonly string[];
+  /** Which settings may be changed now, with their current values; empty where nothing can. */
+  readonly adjustable: Readonly<Record<string, number | null>>;
+}
+
+/** `time` is in milliseconds since 1970, as every time in this file; the page shows it since the first point. */
+export type XAxis = 'step' | 'iteration' | 'time';
+
+/** Buckets of equal width along x; those without a point are left out. */
+export interface Envelope {
+  readonly metric: string;
+  /** Of each bucket: the x of its last point, smallest, largest and mean value, and how many points. */
+  readonly x: readonly number[];
+  readonly min: readonly (number | null)[];
+  readonly max: readonly (number | null)[];
+  readonly mean: readonly (number | null)[];
+  readonly count: readonly number[];
+  /** How many values were not finite, by bucket index; only those above 0. */
+  readonly broken: readonly (readonly [bucket: number, count: number])[];
+}
+
+export interface SeriesAnswer {
+  readonly x: XAxis;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly series: readonly Envelope[];
+}
+
+export interface PageEvent {
+  /** Ascending within the run. */
+  readonly sequence: number;
+  readonly type: string;
+  readonly step: number;
+  readonly iteration: number | null;
+  readonly time: number | null;
+  readonly message: string;
+}
+
+export interface EventsAnswer {
+  readonly events: readonly PageEvent[];
+  /** How many of each type there are in all, where not all were sent. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+export interface DiagnosisAnswer {
+  /** null while the run is too short to be judged. */
+  readonly diagnosis: Diagnosis | null;
+  readonly reason: string | null;
+  /** What could be done at once on a live run, in the order to be tried. */
+  readonly actions: readonly { readonly action: Action; readonly label: string; readonly why: string }[];
+}
+
+export interface CheckpointSummary {
+  readonly step: number;
+  readonly iteration: number;
+  readonly savedAt: number | null;
+  readonly score: number | null;
+  readonly isBest: boolean;
+  readonly isLast: boolean;
+  /** Before anything that the doctor calls critical. */
+  readonly healthy: boolean;
+  readonly bytes: number;
+}
+
+export interface CheckpointsAnswer {
+  readonly checkpoints: readonly CheckpointSummary[];
+}
+
+export interface EvaluationAnswer {
+  readonly step: number;
+  readonly episodes: number;
+  readonly mean: number;
+  readonly std: number;
+  readonly deterministic: boolean;
+}
+
+/** What a button does. */
+export type Action =
+  | { readonly type: 'set'; readonly key: string; readonly value: number }
+  | { readonly type: 'stop' }
+  /** Stops the run, and starts a new one from a checkpoint of it with other settings. */
+  | { readonly type: 'restart'; readonly checkpoint: number; readonly set: Readonly<Record<string, number>> };
+
+export interface ActionAnswer {
+  readonly done: boolean;
+  readonly message: string;
+  /** Of the new run, after `restart`. */
+  readonly newRun: string | null;
+}
+
+/**
+ * What the stream tells; each message has an ascending id, and a client that comes back with `Last-Event-ID` gets what
+ * it missed, or `reset` if that is no longer known.
+ */
+export type StreamMessage =
+  | { readonly type: 'reset' }
+  | { readonly type: 'runs'; readonly changed: readonly RunSummary[]; readonly removed: readonly string[] }
+  /**
+   * A run has new rows, oldest first: values by the metric's id (as in {@link MetricInfo}). Where known, each row has
+   * its place on all axes as `train/step`, `train/iteration` and `time/unix_s` (seconds), also for other trainers' logs.
+   * `step` is that of the last row.
+   */
+  | {
+      readonly type: 'rows';
+      readonly run: string;
+      readonly step: number;
+      readonly rows: readonly Readonly<Record<string, number | null>>[];
+    }
+  | { readonly type: 'events'; readonly run: string; readonly events: readonly PageEvent[] }
+  | {
+      readonly type: 'diagnosis';
+      readonly run: string;
+      readonly verdict: Verdict;
+      readonly rootCause: RootCause | null;
+    };

@@ -1,0 +1,39 @@
+/** The contract of `keel doctor --json`, written down a second time: programs rely on it. */
+import * as z from 'zod';
+import { rootCauses } from '../../../src/doctor/findings.ts';
+
+const cause = z.enum(rootCauses).nullable();
+const share = z.number().min(0).max(1);
+
+export const reportSchema = z.strictObject({
+  runs: z.array(
+    z.strictObject({
+      path: z.string(),
+      trainer: z.string(),
+      steps: z.number(),
+      verdict: z.enum(['healthy', 'watch', 'sick']).nullable(),
+      rootCause: cause,
+      confidence: share,
+      summary: z.string(),
+      findings: z.array(
+        z.strictObject({
+          code: z.string().regex(/^[a-z0-9-]+$/),
+          severity: z.enum(['info', 'warning', 'critical']),
+          title: z.string().min(1),
+          from: z.number(),
+          to: z.number(),
+          evidence: z.array(z.string()),
+          cause,
+          confidence: share,
+          fix: z.array(z.string()),
+          watch: z.string().optional(),
+          marks: z.array(
+            z.strictObject({ metric: z.string(), theirs: z.string(), from: z.number(), to: z.number() }),
+          ),
+        }),
+      ),
+      notes: z.array(z.string()),
+      error: z.string().optional(),
+    }),
+  ),
+});
