@@ -13,6 +13,7 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'non-finite',
   ],
   'reward-scale-too-large': [
+    'no-reward-signal',
     'critic-not-learning',
     'learning-rate-too-low',
     'entropy-bonus-too-large',
@@ -26,11 +27,28 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'entropy-bonus-too-large',
     'entropy-collapse',
   ],
-  'target-kl-too-tight': ['learning-rate-too-low', 'critic-not-learning', 'entropy-bonus-too-large'],
-  'learning-rate-too-low': ['critic-not-learning', 'entropy-bonus-too-large'],
-  'learning-rate-too-high': ['non-finite', 'entropy-collapse', 'critic-not-learning'],
-  'too-many-epochs': ['non-finite', 'entropy-collapse', 'critic-not-learning', 'learning-rate-too-high'],
-  'clip-range-too-large': ['non-finite', 'entropy-collapse', 'critic-not-learning', 'learning-rate-too-high'],
+  'target-kl-too-tight': [
+    'no-reward-signal',
+    'learning-rate-too-low',
+    'critic-not-learning',
+    'entropy-bonus-too-large',
+  ],
+  'learning-rate-too-low': ['no-reward-signal', 'critic-not-learning', 'entropy-bonus-too-large'],
+  'learning-rate-too-high': ['no-reward-signal', 'non-finite', 'entropy-collapse', 'critic-not-learning'],
+  'too-many-epochs': [
+    'no-reward-signal',
+    'non-finite',
+    'entropy-collapse',
+    'critic-not-learning',
+    'learning-rate-too-high',
+  ],
+  'clip-range-too-large': [
+    'no-reward-signal',
+    'non-finite',
+    'entropy-collapse',
+    'critic-not-learning',
+    'learning-rate-too-high',
+  ],
   'entropy-collapse': ['no-reward-signal', 'critic-not-learning', 'learning-rate-too-low'],
   'entropy-bonus-too-large': [
     'critic-not-learning',
@@ -100,12 +118,15 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
       return a.from <= b.from;
     case 'no-reward-signal':
       // A policy that was dead from the start earns the same for ever; one that dies later had nothing to learn.
-      // A setting that is known to be wrong is a cause; a return that never moves is what it brings about.
-      if (a.cause === 'entropy-bonus-too-large' || a.cause === 'critic-not-learning')
-        return a.confidence >= 0.9;
-      return a.cause !== 'entropy-collapse' || a.from <= from + tenth;
+      if (a.cause === 'entropy-collapse') return a.from <= from + tenth;
+      if (a.cause === 'malformed-outputs' || a.cause === 'degenerate-groups') return true;
+      // Much brings about a return that never moves; only a setting that is known to be wrong brings about rewards that
+      // are not there at all (a return of 0, a value loss of 0).
+      return b.confidence < 0.9 ? a.confidence >= 0.75 : a.confidence >= 0.9 && isSetting(a.cause);
     case 'critic-not-learning':
       return a.cause !== 'no-reward-signal' || b.confidence < 0.9;
+    case 'learning-rate-too-low':
+      return a.cause !== 'no-reward-signal' || a.confidence >= 0.9 || b.confidence < 0.75;
     case 'entropy-bonus-too-large':
       // A coefficient that is known to be large is a cause; an entropy that stays high is a sign of many.
       return b.confidence < 0.9;
@@ -120,6 +141,11 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
     default:
       return true;
   }
+}
+
+/** Settings whose value is seen to be wrong, as opposed to states that a run is found in. */
+function isSetting(cause: RootCause): boolean {
+  return cause === 'entropy-bonus-too-large' || cause === 'critic-not-learning';
 }
 
 /** The causes that no other explains, likeliest first. */

@@ -15,7 +15,9 @@ export const criticDied: Rule = {
     todo: 'Restart from a checkpoint before it, with gradient clipping, a lower rate for the critic or a clipped value loss.',
     silent:
       'When it recovers; when the task is solved and returns no longer vary, which brings explained variance to 0 with a value loss that falls.',
-    references: ['Accelerating-RLlib-Models, Pong model 4: 0.82 to 1e-9 at one row'],
+    references: [
+      'Jorgitou98/Accelerating-RLlib-Models: a log in which it falls from 0.82 to 1e-9 at one row',
+    ],
   },
   check(run, signals) {
     const { critic, progress } = signals;

@@ -16,7 +16,7 @@ export const criticFlat: Rule = {
     todo: 'Check the value coefficient, that gradients reach the value head, and its learning rate.',
     silent:
       'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes.',
-    references: ['DLR-RM/stable-baselines3#2240', 'seed: explained variance still at 0'],
+    references: ['DLR-RM/stable-baselines3#2240', 'docs/ppo.md'],
   },
   check(run, signals) {
     const { critic, progress, kl } = signals;

@@ -15,7 +15,7 @@ export const criticNegative: Rule = {
     todo: 'Give the critic more weight, its own network or a higher rate, and scaled returns.',
     silent:
       'On a solved task the returns hardly vary, and explained variance may be -45 for that reason alone. While the return improves. When the value loss is next to 0.',
-    references: ['DLR-RM/stable-baselines3#324', 'seed: explained variance -143'],
+    references: ['DLR-RM/stable-baselines3#324', 'docs/ppo.md'],
   },
   check(run, signals) {
     const { critic, progress } = signals;

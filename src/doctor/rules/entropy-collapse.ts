@@ -56,7 +56,10 @@ export const entropyCollapse: Rule = {
     todo: 'Add an entropy bonus of about 0.01, lower the learning rate, and check for a negative entropy coefficient.',
     silent:
       'When the return is good: a solved task may well have a deterministic policy. Differential entropy may be negative without fault, and SB3 logs -H.',
-    references: ['sb3-contrib#282 (healthy: do not flag)', 'Accelerating-RLlib-Models, Pong model 2'],
+    references: [
+      'Stable-Baselines-Team/stable-baselines3-contrib#282 (healthy)',
+      'Jorgitou98/Accelerating-RLlib-Models: a log with an entropy of 0 from the start',
+    ],
   },
   check(run, signals) {
     const { progress } = signals;

@@ -28,7 +28,7 @@ export const guardBusy: Rule = {
     return [
       finding('guard-busy', {
         severity: 'warning',
-        title: `The guard stepped back in ${percent(often)} of the updates`,
+        title: `The guard stepped back in ${percent(often)} of the updates (${name(backtracks)})`,
         cause: suspect.cause,
         confidence: Math.max(0.6, suspect.confidence),
         evidence: [

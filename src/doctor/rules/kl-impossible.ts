@@ -48,7 +48,7 @@ export const klImpossible: Rule = {
     todo: 'Log k3, exp(r) - 1 - r with r = log new - log old, or the exact KL of the distributions. For sequences check top-k, minimum length and padding of the sampler. Never clamp k1.',
     silent:
       'k1 may be negative in single rows, and the KL of a sequence between -1 and 0 is noise. A KL that is 0 in every row means that there is no KL term. All other rules ignore a KL that this one has found broken.',
-    references: ['DLR-RM/stable-baselines3#417', 'huggingface/trl#235', 'seed: clamp_min(0) on log-ratio'],
+    references: ['DLR-RM/stable-baselines3#417', 'huggingface/trl#235', 'docs/kl.md'],
   },
   check(run, signals) {
     const out: Finding[] = [];

@@ -26,7 +26,7 @@ export const malformedOutputs: Rule = {
     todo: 'Read some outputs. Load the right weights and chat template, warm up on examples of the form, raise the length limit, give partial credit.',
     silent:
       'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop.',
-    references: ['seed: 0% parsed, all rewards -1', 'huggingface/trl: completions/clipped_ratio'],
+    references: ['modelscope/ms-swift#8123', 'huggingface/trl: completions/clipped_ratio'],
   },
   check(run, signals) {
     if (run.kind !== 'language-model') return [];

@@ -26,7 +26,7 @@ export const noReward: Rule = {
     todo: 'Print the rewards that the learner gets. Make the first success easier to reach, shape the reward, or explore more.',
     silent:
       'When the return rose before it became constant, which is a task solved. A positive constant may be a solved task that was resumed. A policy whose entropy is 0 always does the same: that is another cause.',
-    references: ['seed: all rewards at their floor', 'utra-robosoccer Bez goalie: rewards 0 for 62 epochs'],
+    references: ['docs/ppo.md', 'utra-robosoccer/Bez_IsaacGym: a log with rewards of 0 for 62 epochs'],
   },
   check(run, signals) {
     if (run.kind !== 'classic') return [];

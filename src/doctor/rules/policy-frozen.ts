@@ -23,7 +23,7 @@ export const policyFrozen: Rule = {
     todo: 'Raise the learning rate to 3e-4, or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
     silent:
       'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same; when the task is solved.',
-    references: ['RL-training "frozen policy" checklist: ratio 1, clip 0, KL 1e-7', 'ray-project/ray#8889'],
+    references: ['docs/ppo.md', 'ray-project/ray#8889'],
   },
   check(run, signals) {
     const stalled = stalledOf(signals);

@@ -13,7 +13,7 @@ export const ratePinned: Rule = {
     seen: 'The rate at its floor in 80% of the rows or more while the return does not improve.',
     todo: 'Normalise observations and rewards, start with a larger std, use larger minibatches, or raise the target KL.',
     silent: 'When the return improves; a rate at its ceiling only says that updates are small.',
-    references: ['DongjaeMoon/myIsaacLabstudy UROP_v0: rate 1e-5 on all 130 iterations'],
+    references: ['DongjaeMoon/myIsaacLabstudy: a log with the rate at 1e-5 on all 130 iterations'],
   },
   check(run, signals) {
     const proxy = run.klProxy;

@@ -14,7 +14,7 @@ export const referencePinned: Rule = {
     seen: 'A reference KL below 1e-3 a token (0.05 a sequence) for 30 rows or more, a reward that does not improve, and a weight of 0.1 or more. With a small weight and a rate below 1e-7 it is the rate.',
     todo: 'Lower the weight of the KL tenfold, or raise the learning rate.',
     silent: 'When the weight is small or unknown, groups have no spread, or the reward improves.',
-    references: ['seed: large kl_coef anchors updates'],
+    references: ['huggingface/trl: beta, the weight of the KL'],
   },
   check(run, signals) {
     const ref = signals.get('kl/ref');

@@ -15,7 +15,7 @@ export const restartCriteria: Rule = {
     todo: 'Do not wait: mend the cause that the other findings name and restart, from a checkpoint before the first sign or anew.',
     silent:
       'With fewer than two signs, with fewer than 20 rows, or while the return still improves. It never changes the verdict.',
-    references: ['seed: when to restart training'],
+    references: ['DLR-RM/stable-baselines3#324'],
   },
   check(run, signals) {
     const { kl, progress, critic } = signals;

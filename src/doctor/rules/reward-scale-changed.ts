@@ -134,7 +134,7 @@ export const rewardScaleChanged: Rule = {
     todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
-    references: ['seed: continued an old model trained under 10x rewards'],
+    references: ['docs/ppo.md'],
   },
   check(run, signals) {
     if (run.kind !== 'classic') return [];

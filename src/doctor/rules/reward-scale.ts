@@ -17,7 +17,7 @@ export const rewardScale: Rule = {
     todo: 'Scale or normalise the rewards so that returns are between -10 and 10 (VecNormalize, a reward wrapper). Start anew: the critic has learnt the old scale.',
     silent:
       'A large value loss with a high explained variance is a critic that works. At the start of any run the critic explains nothing.',
-    references: ['DLR-RM/stable-baselines3#2240', 'seed: value loss in the millions'],
+    references: ['DLR-RM/stable-baselines3#2240', 'isaac-sim/IsaacLab#1999'],
   },
   check(run, signals) {
     const { critic, progress, settings, kl } = signals;

@@ -74,7 +74,7 @@ export const samplerGap: Rule = {
     todo: 'Make both programs agree before training. Check that ratio is 1 and KL 0 before the first gradient step.',
     silent:
       'Small numeric differences are normal. A reference KL of 0.3 to 1 in the first row may be an adapter whose reference is not the starting policy. A rate that is printed as 0.000 is rounded, not 0.',
-    references: ['RLinf/RLinf#1534', 'volcengine/verl#3595', 'seed: KL 15 at step 0'],
+    references: ['RLinf/RLinf#1534', 'volcengine/verl#3595', 'docs/kl.md'],
   },
   check(run, signals) {
     const out: Finding[] = [];

@@ -19,7 +19,7 @@ export const stdGrowing: Rule = {
     todo: 'Set the entropy coefficient to 0 for continuous actions, bound the log-std, and check that the environment does not normalise actions.',
     silent:
       'When std falls again, or grows by less than half. Discrete actions have a maximum: another rule.',
-    references: ['volcengine/verl#781', 'seed: std inflated to 1,300 by the entropy bonus'],
+    references: ['volcengine/verl#781', 'DLR-RM/stable-baselines3#2240'],
   },
   check(run, signals) {
     if (run.kind !== 'classic' || run.actions === 'discrete') return [];

@@ -1,7 +1,10 @@
-import { share } from '../statistics/index.ts';
+import { share, spread } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
+
+/** Trainers that end an update at a target KL and do not log how many epochs ran. */
+const stopsEarly = ['stable-baselines3', 'cleanrl', 'pufferlib', 'tianshou', 'unknown'];
 
 export const targetKlTight: Rule = {
   code: 'target-kl-tight',
@@ -11,7 +14,7 @@ export const targetKlTight: Rule = {
   text: {
     means:
       'Nearly every update is stopped after its first minibatches because the KL passes a target that is too small. Most of each rollout is thrown away, for the critic too.',
-    seen: 'A target KL below 0.003 with KLs just around it; or one epoch in nearly every update while the KL stays below 3e-4 at an ordinary learning rate, or stops in nearly every update.',
+    seen: 'A target KL below 0.003 with KLs just around it; or one epoch in nearly every update while the KL stays below 3e-4 at an ordinary learning rate, or stops in nearly every update; or, where epochs are not logged, KLs of one tiny size from the first row on.',
     todo: 'Use a target KL of 0.01 to 0.03, or none and a lower learning rate.',
     silent:
       'When one epoch is what was configured, KL is of ordinary size, or the return reaches its ceiling all the same.',
@@ -38,7 +41,21 @@ export const targetKlTight: Rule = {
     // SB3 tells no target, but n_updates counts epochs: one each, with steps this small, is a stop and not a choice.
     const told = once && configured !== 1 && stalled !== undefined && stalled.level > 1e-7 && rate >= 5e-5;
     const early = (cut || stopped) && (target === undefined || target < 0.005) && kl.median < 2e-3;
-    if (!tiny && !told && !early) return [];
+    // Nothing tells the epochs: steps of one tiny size at an ordinary rate, from the first row on, with a critic that
+    // does not learn either, are updates that end at once.
+    const uniform =
+      stopsEarly.includes(run.trainer) &&
+      ran === undefined &&
+      target === undefined &&
+      stalled !== undefined &&
+      kl.track.n >= 15 &&
+      rate >= 1e-4 &&
+      stalled.level < 1e-4 &&
+      stalled.level > 1e-7 &&
+      !(signals.critic.evLate > 0.3) &&
+      signals.critic.lossLate < 1e4 &&
+      spread(kl.track.v.map(v => Math.log(Math.max(v, 1e-12)))) < 0.6;
+    if (!tiny && !told && !early && !uniform) return [];
     // An error beyond all returns says that rewards are out of scale, which starves the policy by itself.
     const largest =
       progress === undefined
@@ -52,10 +69,10 @@ export const targetKlTight: Rule = {
         severity: stalled === undefined && learns ? 'warning' : 'critical',
         title:
           target === undefined
-            ? `Every update ends after ${num(ran?.median ?? 1)} epoch at a KL of ${num(kl.median)}: a target KL stops it`
+            ? `Every update ends${ran === undefined ? '' : ` after ${num(ran.median)} epoch`} at a KL of ${num(kl.median)}: a target KL stops it`
             : `The target KL of ${num(target)} stops the updates`,
         cause: 'target-kl-too-tight',
-        confidence: tiny ? 0.95 : told ? 0.8 : 0.75,
+        confidence: tiny ? 0.95 : told ? 0.8 : early ? 0.75 : 0.6,
         evidence: [
           target === undefined ? undefined : `the target KL is ${num(target)}; 0.01 to 0.03 is usual`,
           ran === undefined

@@ -168,7 +168,7 @@ export function simulate(task: Task, fault: Fault): CanonicalRun {
           }
           break;
         case 'no-reward-signal':
-          r.ret = task.from < 0 ? task.from : 0;
+          r.ret = Math.min(task.from, 0);
           r.vl = 1e-3 * Math.exp(-12 * t) * lognormal(1, 0.3);
           r.ev = -3 + gauss(2);
           r.entropy = most * (1 - 0.3 * t);
