@@ -19,11 +19,10 @@ export {
   type TrainResult,
   train,
 } from './train.ts';
+export { configJsonSchema, resolveConfig } from './train-config.ts';
 export {
   ConfigError,
-  configJsonSchema,
   describeConfig,
-  resolveConfig,
   type TrainConfig,
   type TrainSettings,
-} from './train-config.ts';
+} from './train-schema.ts';

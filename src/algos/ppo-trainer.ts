@@ -21,6 +21,7 @@ import {
   type RewardNormaliserState,
 } from '../rollout/normalise.ts';
 import { type ActorCritic, actorCritic } from './actor-critic.ts';
+import { unevenMinibatches } from './minibatches.ts';
 import { distributionOf, headsFor } from './policy-heads.ts';
 import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
 import { type PpoConfig, ppoSchema } from './ppo-config.ts';
@@ -133,7 +134,9 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
   let { config } = options;
   const { envCount } = envs;
   const samples = envCount * config.stepsPerRollout;
-  const minibatches = minibatchCount(samples, config.minibatchSize, envCount);
+  const uneven = unevenMinibatches(envCount, config.stepsPerRollout, config.minibatchSize);
+  if (uneven) throw new TrainError(uneven);
+  const minibatches = samples / config.minibatchSize;
   const heads = headsFor(envs.actionSpace);
   const distribution = distributionOf(heads);
   const model = actorCritic({
@@ -404,17 +407,6 @@ function actGraph(model: ActorCritic, rows: number): Graph {
   g.output('policy', model.policy(tensors, observations));
   g.output('values', model.value(tensors, observations));
   return g;
-}
-
-function minibatchCount(samples: number, minibatchSize: number, envCount: number): number {
-  if (samples % minibatchSize === 0) return samples / minibatchSize;
-  const divisors = Array.from({ length: samples }, (_, i) => i + 1).filter(n => samples % n === 0);
-  const below = divisors.filter(n => n < minibatchSize).at(-1);
-  const above = divisors.find(n => n > minibatchSize);
-  const near = [below, above].filter(n => n !== undefined).join(' or ');
-  throw new TrainError(
-    `minibatchSize ${minibatchSize} does not divide ${envCount} environments x stepsPerRollout = ${samples} samples: try ${near}`,
-  );
 }
 
 /**

@@ -1,53 +1,8 @@
-/** The whole config of a training run: PPO's keys and those of the run, on one level. */
+/** From what a user wrote to a whole config: unknown, wrong, inert and contradicting keys are errors. */
 import { z } from 'zod';
-import { nearest } from '../text/nearest.ts';
-import { type PpoConfig, ppoSchema } from './ppo-config.ts';
-
-const count = z.number().int().min(1);
-
-export const trainSchema = ppoSchema.extend({
-  steps: count.default(100_000).describe('Environment steps of the run, over all environments.'),
-  seed: z
-    .number()
-    .int()
-    .min(0)
-    .default(0)
-    .describe('Where all randomness comes from: the same seed gives the same bits.'),
-  envs: count.default(8).describe('Environments that run side by side.'),
-  workers: z
-    .number()
-    .int()
-    .min(0)
-    .default(0)
-    .describe('Worker threads for slow environments; 0 runs them in this thread.'),
-  device: z.enum(['cpu', 'webgpu', 'cuda']).default('cpu').describe('Where networks are computed.'),
-  threads: count.default(1).describe('Threads that one operator may use; 1 is best for small networks.'),
-  rewardScale: z
-    .number()
-    .positive()
-    .default(1)
-    .describe('Rewards are multiplied by this before anything else.'),
-  checkpointEvery: count
-    .default(10)
-    .describe('Iterations between checkpoints; the last and the best are kept.'),
-  keepEvery: z
-    .number()
-    .int()
-    .min(0)
-    .default(0)
-    .describe('Keep every checkpoint whose iteration this divides; 0 keeps none for that.'),
-  tensorboard: z.boolean().default(true).describe('Write TensorBoard event files beside the log.'),
-  csv: z.boolean().default(true).describe('Write metrics.csv beside the log.'),
-});
-
-export type TrainConfig = z.infer<typeof trainSchema>;
-/** What a user may set. */
-export type TrainSettings = Readonly<Partial<z.input<typeof trainSchema>>>;
-
-/** A config that cannot be used; the message has a line for each thing that is wrong. */
-export class ConfigError extends Error {
-  override name = 'ConfigError';
-}
+import { settingProblems } from './explain-settings.ts';
+import { unevenMinibatches } from './minibatches.ts';
+import { ConfigError, type TrainConfig, trainSchema } from './train-schema.ts';
 
 /** Keys that do nothing unless others are set, and what to do about it. */
 const inert: readonly {
@@ -96,27 +51,10 @@ export function resolveConfig(...layers: readonly Readonly<Record<string, unknow
   const settings: Record<string, unknown> = Object.assign({}, ...layers);
   // Only what the user wrote can be inert: a preset is for every use of its environment.
   const written = new Set(layers.slice(1).flatMap(layer => Object.keys(layer)));
-  const problems: string[] = [];
-  const keys = Object.keys(trainSchema.shape);
-  for (const key of Object.keys(settings)) {
-    if (keys.includes(key)) continue;
-    const near = nearest(key, keys);
-    problems.push(`${key} is not a config key: ${near ? `did you mean ${near}?` : 'keel config lists them'}`);
-    delete settings[key];
-  }
-  const parsed = trainSchema.safeParse(settings);
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const path = issue.path.join('.');
-      const given = issue.path.reduce<unknown>(
-        (at, key) => (at as Record<PropertyKey, unknown>)?.[key],
-        settings,
-      );
-      problems.push(`${path} is ${JSON.stringify(given)}: ${issue.message}`);
-    }
-    throw new ConfigError(problems.join('\n'));
-  }
-  const config = parsed.data;
+  // In the order in which the user wrote them.
+  const problems = settingProblems(Object.assign({}, ...layers.slice(1), settings));
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  const config = trainSchema.parse(settings);
   for (const { keys: dependants, without, add } of inert) {
     for (const key of dependants) {
       if (written.has(key) && without(config))
@@ -151,33 +89,12 @@ function contradictions(config: TrainConfig): string[] {
   if (config.klCoefRule !== 'fixed' && config.klCoef === 0) {
     found.push(`klCoefRule ${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
   }
-  const samples = config.envs * config.stepsPerRollout;
-  if (samples % config.minibatchSize !== 0) {
-    const divisors = Array.from({ length: samples }, (_, i) => i + 1).filter(n => samples % n === 0);
-    const near = [
-      divisors.filter(n => n < config.minibatchSize).at(-1),
-      divisors.find(n => n > config.minibatchSize),
-    ];
-    found.push(
-      `minibatchSize ${config.minibatchSize} does not divide ${samples} (envs ${config.envs} x stepsPerRollout ${config.stepsPerRollout}): try ${near.filter(n => n !== undefined).join(' or ')}`,
-    );
-  }
+  const uneven = unevenMinibatches(config.envs, config.stepsPerRollout, config.minibatchSize);
+  if (uneven) found.push(uneven);
   return found;
-}
-
-/** Each key with its default and what it does, for `keel config` and the documentation. */
-export function describeConfig(): { key: string; fallback: unknown; doc: string }[] {
-  const defaults = trainSchema.parse({}) as Record<string, unknown>;
-  return Object.entries(trainSchema.shape).map(([key, schema]) => ({
-    key,
-    fallback: defaults[key],
-    doc: schema.description ?? '',
-  }));
 }
 
 /** The same for editors: a JSON schema. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(trainSchema, { io: 'input' });
 }
-
-export type { PpoConfig };

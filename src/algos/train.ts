@@ -8,6 +8,7 @@ import {
   loadCheckpoint,
   type Manifest,
   openRun,
+  RunError,
   type RunEvent,
   RunWriter,
   readRows,
@@ -15,10 +16,12 @@ import {
   scoreEpisodes,
 } from '../runs/index.ts';
 import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
+import { settingProblems } from './explain-settings.ts';
 import { policyGraph } from './export.ts';
 import { createPpoTrainer, type PpoTrainer, TrainError, type TrainEvent } from './ppo-trainer.ts';
 import { rescaled } from './rescale.ts';
-import { resolveConfig, type TrainConfig, type TrainSettings, trainSchema } from './train-config.ts';
+import { resolveConfig } from './train-config.ts';
+import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
 
 /** Written into every manifest. */
 export const VERSION = '0.1.0';
@@ -95,10 +98,9 @@ export interface ResumeRunOptions extends TrainHooks {
 /** Takes a run up again: stopped, killed or finished with more steps to do. */
 export async function resume(dir: string, options: ResumeRunOptions = {}): Promise<TrainResult> {
   const { manifest } = openRun(dir);
-  const { env, ...saved } = manifest.config as Record<string, unknown>;
+  const { saved, env: reference } = configOf(manifest);
   const config = resolveConfig(saved, options.config ?? {});
-  refuseOtherShape(trainSchema.parse(saved), config);
-  const reference = typeof env === 'string' ? env : manifest.environment.id;
+  refuseOtherShape(saved, config);
   const { id: envId } = await resolveEnv(reference);
   const session = await openSession(envId, manifest.environment.options as OptionValues, config);
   let rescale = 1;
@@ -112,7 +114,7 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
         const done = point?.index.step ?? 0;
         const wanted = options.config?.steps;
         if (wanted !== undefined && wanted < done) {
-          throw new TrainError(
+          throw new ConfigError(
             `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`,
           );
         }
@@ -280,6 +282,19 @@ async function savePolicy({ trainer, actionSpace }: Session, path: string): Prom
   );
 }
 
+/** A run's config, which must be one of this version, and its environment as its user named it. */
+function configOf({ id, config, environment, versions }: Manifest): { saved: TrainConfig; env: string } {
+  const { env, ...settings } = config as Record<string, unknown>;
+  const [problem] = settingProblems(settings);
+  if (problem !== undefined) {
+    throw new RunError(
+      `${id} was written by another version of Keel (${versions.keel ?? 'unknown'}): ${problem.split(':')[0]}; use that version, or train again`,
+      { code: 'other-version' },
+    );
+  }
+  return { saved: trainSchema.parse(settings), env: typeof env === 'string' ? env : environment.id };
+}
+
 /** Sizes cannot change in mid-run. */
 function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   const fixed = [
@@ -293,7 +308,7 @@ function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   ] as const;
   for (const key of fixed) {
     if (JSON.stringify(saved[key]) !== JSON.stringify(wanted[key])) {
-      throw new TrainError(
+      throw new ConfigError(
         `${key} is ${JSON.stringify(saved[key])} in this run and cannot become ${JSON.stringify(wanted[key])} on resuming: start a new run`,
       );
     }
@@ -309,19 +324,19 @@ function checkEnvironment(
 ): number {
   const before = trained ?? manifest.environment;
   if (before.id !== now.id || before.version !== now.version) {
-    throw new TrainError(
+    throw new ConfigError(
       `this run was trained in ${before.id} version ${before.version}, here it would go on in ${now.id} version ${now.version}: start a new run`,
     );
   }
   if (JSON.stringify(before.options) !== JSON.stringify(now.options)) {
-    throw new TrainError(
+    throw new ConfigError(
       `this run was trained with the environment options ${JSON.stringify(before.options)}, not ${JSON.stringify(now.options)}: start a new run`,
     );
   }
   const factor = Number(now.reward.scale) / Number(before.reward.scale);
   if (factor === 1) return 1;
   if (onRewardScale === 'refuse') {
-    throw new TrainError(
+    throw new ConfigError(
       `rewardScale was ${before.reward.scale} and would be ${now.reward.scale}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
     );
   }
@@ -357,14 +372,9 @@ export async function openTrained(
   const { manifest } = openRun(dir);
   const checkpoint = loadCheckpoint(dir, which);
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: train it first`);
-  const { env, ...saved } = manifest.config as Record<string, unknown>;
-  const reference = typeof env === 'string' ? env : manifest.environment.id;
+  const { saved, env: reference } = configOf(manifest);
   const { id } = await resolveEnv(reference);
-  const session = await openSession(
-    id,
-    manifest.environment.options as OptionValues,
-    trainSchema.parse(saved),
-  );
+  const session = await openSession(id, manifest.environment.options as OptionValues, saved);
   await session.trainer.restore(
     snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state),
   );

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { LineCounter, parse, parseDocument } from 'yaml';
-import { ConfigError, resolveConfig, type TrainConfig, type TrainSettings } from '../algos/train-config.ts';
+import { resolveConfig } from '../algos/train-config.ts';
+import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
 import { isEnvFile, type OptionValues } from '../envs/index.ts';
 import { UsageError } from './errors.ts';
-import { explainSettings } from './explain-settings.ts';
 import { packageRoot } from './package.ts';
 
 export type Settings = Record<string, unknown>;
@@ -162,7 +162,6 @@ export function checkedConfig(
   { settings, sources }: Pick<Wanted, 'settings' | 'sources'>,
 ): TrainConfig {
   try {
-    explainSettings(settings);
     return resolveConfig(preset, settings);
   } catch (error) {
     throw located(error, sources);

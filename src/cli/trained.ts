@@ -1,7 +1,6 @@
 /** A run's policy at a checkpoint, to evaluate or export. */
 import type { OptionValues } from '../envs/index.ts';
 import { listCheckpoints, type Run, RunError, scoreEpisodes } from '../runs/index.ts';
-import { explainSettings } from './explain-settings.ts';
 import { grouped, number } from './terminal.ts';
 
 export type WhichCheckpoint = 'last' | 'best' | number;
@@ -37,23 +36,8 @@ export function chooseCheckpoint(run: Run, wanted?: WhichCheckpoint): { step: Wh
   return { step: which, why: `checkpoint ${grouped(step)}${kind}, ${measured}` };
 }
 
-/** Its network is made from its config, which must be one of this version. */
-function refuseOtherVersion({ id, manifest }: Run): void {
-  const { env: _, ...config } = manifest.config;
-  try {
-    explainSettings(config);
-  } catch (error) {
-    const [why] = (error as Error).message.split(/:|\n/);
-    throw new RunError(
-      `${id} was written by another version of Keel (${manifest.versions.keel ?? 'unknown'}): ${why}; use that version, or train again`,
-      { code: 'other-version', cause: error },
-    );
-  }
-}
-
 export async function openCheckpoint(run: Run, which: WhichCheckpoint) {
   const { openTrained } = await import('../algos/train.ts');
-  refuseOtherVersion(run);
   try {
     const trained = await openTrained(run.dir, which);
     return { ...trained, envOptions: run.manifest.environment.options as OptionValues };

@@ -179,7 +179,7 @@ const cases: Record<keyof PpoConfig, Case> = {
       );
     await expect(trainerOf({ minibatchSize: 48 })).rejects.toThrow(TrainError);
     await expect(trainerOf({ minibatchSize: 48 })).rejects.toThrow(
-      'minibatchSize 48 does not divide 4 environments x stepsPerRollout = 128 samples: try 32 or 64',
+      'minibatchSize 48 does not divide 128 (envs 4 x stepsPerRollout 32): try 32 or 64',
     );
     await expect(trainerOf({ minibatchSize: 4096 })).rejects.toThrow('try 128');
   },

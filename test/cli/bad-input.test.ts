@@ -231,7 +231,7 @@ describe('runs', () => {
     await refuses(
       ['resume', '--steps', '256', '--set', 'hidden=[4]', '--run-dir', dir],
       2,
-      /^keel: hidden is \[8\] in this run and cannot become \[4\] on resuming: start a new run$/,
+      /^keel: --set hidden is \[8\] in this run and cannot become \[4\] on resuming: start a new run$/,
     );
     await refuses(
       ['resume', '--steps', '256', '--set', 'lerningRate=1', '--run-dir', dir],

@@ -175,7 +175,7 @@ describe('resume', () => {
     expect(back.stderr).toMatch(/would delete the later checkpoint 192 .*--discard-later/);
     const scale = await keel(['resume', '--steps', '256', '--set', 'rewardScale=0.1', '--run-dir', dir]);
     expect(scale.code).toBe(2);
-    expect(scale.stderr).toMatch(/^keel: rewardScale was 1 and would be 0\.1: .*--rescale-critic.*\n$/);
+    expect(scale.stderr).toMatch(/^keel: --set rewardScale was 1 and would be 0\.1: .*--rescale-critic.*\n$/);
     const rescaled = await keel([
       'resume',
       '--steps',

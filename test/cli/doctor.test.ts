@@ -336,7 +336,8 @@ describe('--follow', () => {
     // Half a row is no row.
     appendFileSync(file, `${all.slice(26, 61).join('\n')}`);
     await until(() => / sick, was healthy at /.test(output.stdout), 'the fall');
-    expect(output.stdout).toMatch(/ \+ kl-high: /);
+    await until(() => / \+ kl-high: /.test(output.stdout), 'the finding');
+    await new Promise(resolve => setTimeout(resolve, 600));
     const told = lines().length;
     appendFileSync(file, '\n');
     await new Promise(resolve => setTimeout(resolve, 600));

@@ -2,14 +2,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  ConfigError,
-  describeConfig,
-  resolveConfig,
-  type TrainSettings,
-} from '../../src/algos/train-config.ts';
+import { meantKey, otherNames } from '../../src/algos/explain-settings.ts';
+import { resolveConfig } from '../../src/algos/train-config.ts';
+import { ConfigError, describeConfig, type TrainSettings } from '../../src/algos/train-schema.ts';
 import { fileSchema } from '../../src/cli/commands/config.ts';
-import { explainSettings, meantKey, otherNames } from '../../src/cli/explain-settings.ts';
 import { summary } from '../../src/cli/progress.ts';
 import { overshoot } from '../../src/cli/run-training.ts';
 import {
@@ -119,7 +115,7 @@ describe('settings', () => {
       `hidden is "${'x'.repeat(56)}..., not a list such as [64, 64]: the default is [64,64]`,
     ],
   ])('%s %j says what is expected', (key, value, message) => {
-    expect(() => explainSettings({ [key]: value })).toThrow(new ConfigError(message));
+    expect(() => resolveConfig({}, { [key]: value })).toThrow(new ConfigError(message));
   });
 
   test('what other trainers call a key suggests ours, and so does another way to write it', () => {
@@ -150,8 +146,8 @@ describe('settings', () => {
     }
     expect(meantKey('zzzzzz')).toBeUndefined();
     expect(meantKey('constructor')).toBeUndefined();
-    expect(() => explainSettings({ lr: 3 })).toThrow('lr is not a config key: did you mean learningRate?');
-    expect(() => explainSettings({ zzzzzz: 3 })).toThrow(
+    expect(() => resolveConfig({}, { lr: 3 })).toThrow('lr is not a config key: did you mean learningRate?');
+    expect(() => resolveConfig({}, { zzzzzz: 3 })).toThrow(
       'zzzzzz is not a config key: keel config lists them',
     );
   });

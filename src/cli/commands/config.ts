@@ -1,12 +1,7 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import {
-  ConfigError,
-  configJsonSchema,
-  describeConfig,
-  resolveConfig,
-  type TrainConfig,
-} from '../../algos/train-config.ts';
+import { configJsonSchema, resolveConfig } from '../../algos/train-config.ts';
+import { ConfigError, describeConfig, type TrainConfig } from '../../algos/train-schema.ts';
 import { type Context, contextOf } from '../context.ts';
 import { settingOptions } from '../options.ts';
 import { checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';

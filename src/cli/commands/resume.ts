@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { TrainSettings } from '../../algos/train-config.ts';
+import type { TrainSettings } from '../../algos/train-schema.ts';
 import { openRun, RunError, resolveRun } from '../../runs/index.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { explainSettings } from '../explain-settings.ts';
 import { checkpointOption, countOption, runArgument, runDirOption, setOption } from '../options.ts';
 import { located, parseSets } from '../settings.ts';
 import { grouped } from '../terminal.ts';
@@ -50,11 +49,6 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
   if ('env' in changes || 'envOptions' in changes)
     throw new UsageError('the environment of a run cannot change: start a new one with keel train');
   const sources = new Map(Object.keys(changes).map(key => [key, '--set ']));
-  try {
-    explainSettings(changes);
-  } catch (error) {
-    throw located(error, sources);
-  }
   if (flags.steps !== undefined) changes.steps = flags.steps;
   const total = Number(changes.steps ?? run.manifest.config.steps);
   if (run.status === 'finished' && (flags.from ?? 'last') === 'last' && run.manifest.step >= total) {
@@ -66,14 +60,12 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
     import('../../algos/train.ts'),
     import('../run-training.ts'),
   ]);
-  let started = false;
   try {
     await runTraining(
       context,
       {
         json: flags.json === true,
         title: ({ step, totalSteps }) => {
-          started = true;
           return `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`;
         },
       },
@@ -92,12 +84,6 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
         code: error.code,
         cause: error,
       });
-    // Refused because of what was set, before anything was done.
-    const refused = Object.keys(changes).some(key =>
-      new RegExp(`\\b${key}\\b`).test((error as Error).message),
-    );
-    if (!started && refused && (error as Error).name === 'TrainError')
-      throw new UsageError((error as Error).message, { cause: error });
     throw located(error, sources);
   }
 }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
-import { describeConfig } from '../../algos/train-config.ts';
+import { describeConfig } from '../../algos/train-schema.ts';
 import { findMetric, headlineMetrics, klBand } from '../../metrics/index.ts';
 import {
   deleteRun,

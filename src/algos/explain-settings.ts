@@ -1,7 +1,7 @@
 /** What is wrong with settings, in words: unknown keys with what was meant, values with what is expected. */
 import type { z } from 'zod';
-import { ConfigError, describeConfig, type TrainConfig, trainSchema } from '../algos/train-config.ts';
 import { nearest } from '../text/nearest.ts';
+import { describeConfig, type TrainConfig, trainSchema } from './train-schema.ts';
 
 /** What other trainers call our keys: Stable-Baselines3, CleanRL, RLlib, Tianshou, rsl_rl, TRL. Without case and separators. */
 export const otherNames: Readonly<Record<string, keyof TrainConfig>> = {
@@ -95,8 +95,8 @@ export function meantKey(word: string): keyof TrainConfig | undefined {
   );
 }
 
-/** Refuses unknown keys and values of a wrong kind, a line for each. What keys mean together is checked after. */
-export function explainSettings(settings: Readonly<Record<string, unknown>>): void {
+/** Unknown keys and values of a wrong kind, a line for each. What keys mean together is checked after. */
+export function settingProblems(settings: Readonly<Record<string, unknown>>): string[] {
   const problems: string[] = [];
   const fallbacks = new Map(describeConfig().map(({ key, fallback }) => [key, fallback]));
   const shape = trainSchema.shape as Readonly<Record<string, z.ZodType>>;
@@ -121,7 +121,7 @@ export function explainSettings(settings: Readonly<Record<string, unknown>>): vo
       );
     }
   }
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return problems;
 }
 
 type Issue = z.core.$ZodIssue;
