@@ -48,7 +48,7 @@ async function learn(
 ): Promise<void> {
   const config = resolveConfig(preset(env), changes);
   const returns: number[] = [];
-  let [largestKl, largestRaw, rows, seconds, backtracked] = [0, 0, 0, 0, 0];
+  let [largestKl, largestRaw, rows, seconds, guarded] = [0, 0, 0, 0, 0];
   for (const seed of seeds) {
     const envs = await makeVectorEnv(env, { envCount: config.envs });
     const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: config.steps });
@@ -59,7 +59,7 @@ async function learn(
       rows++;
       largestKl = Math.max(largestKl, row['kl/step']);
       largestRaw = Math.max(largestRaw, row['kl/step_raw']);
-      if (row['guard/backtracks'] > 0) backtracked++;
+      if (row['guard/retries'] > 0 || row['guard/backtracks'] > 0) guarded++;
     }
     seconds += (performance.now() - start) / 1000;
     const { model, params, observationNormaliser: normaliser } = trainer;
@@ -87,7 +87,7 @@ async function learn(
     largest_kl_step: Number(largestKl.toPrecision(4)),
     largest_kl_before_guard: Number(largestRaw.toPrecision(4)),
     updates: rows,
-    updates_guarded: backtracked,
+    updates_guarded: guarded,
     seconds_per_seed: round(seconds / seeds.length, 1),
   });
 }
