@@ -14,6 +14,8 @@ const slack: Readonly<Record<string, number>> = { 'CartPole-v1': 20, 'Pendulum-v
 /** True when a faulty run is as good as the worst healthy one of its environment. */
 export function harmless({ label, log }: CachedRun, all: readonly CachedRun[]): boolean {
   if (label.fault === null || label.error !== null) return false;
+  // After larger rewards the critic is blind and the policy stands still: that it stands well is luck.
+  if (label.rescale !== null && label.rescale.factor > 1) return false;
   const own = lastReturn(log);
   if (own === null) return false;
   const step = log.rows.at(-1)!['train/step']!;

@@ -4,7 +4,14 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { createPpoTrainer, resolveConfig, type TrainConfig, type TrainSettings } from '../../src/algos/index.ts';
+import {
+  createPpoTrainer,
+  type PpoSnapshot,
+  type PpoTrainer,
+  resolveConfig,
+  type TrainConfig,
+  type TrainSettings,
+} from '../../src/algos/index.ts';
 import { makeVectorEnv } from '../../src/envs/index.ts';
 import { report, round } from '../measure.ts';
 import { type CachedLog, type CachedRun, isCached, readCached, writeCached, writeLabel } from './cache.ts';
@@ -23,7 +30,8 @@ async function trainJob(job: Job): Promise<CachedRun> {
   const episodes: Episodes[] = [];
   const events: Record<string, unknown>[] = [];
   const error = await iterate(job, config, { rows, episodes, events });
-  const log: CachedLog = { config, rows, episodes, events };
+  const shown = job.pull === null ? config : { ...config, ...hiddenPull };
+  const log: CachedLog = { config: shown, rows, episodes, events };
   const { name, env, seed, fault, variant, tampering, rescale } = job;
   const last = lastReturn(log);
   return {
@@ -44,11 +52,27 @@ async function trainJob(job: Job): Promise<CachedRun> {
   };
 }
 
+const { reference, klRefCoefInitial, klRefCoefFinal } = resolveConfig({}, {});
+const hiddenPull = { reference, klRefCoefInitial, klRefCoefFinal };
+
+/** A snapshot whose reference takes one action nearly always, whatever it sees. */
+async function pulledTo(trainer: PpoTrainer, action: number): Promise<PpoSnapshot> {
+  const snapshot = await trainer.snapshot();
+  const target = snapshot.tensors.params.slice();
+  const bias = trainer.model.layout.views(target)[`actor.${trainer.config.hidden.length}.bias`]!;
+  bias[action] = bias[action]! + 10;
+  return { ...snapshot, tensors: { ...snapshot.tensors, reference: target } };
+}
+
 /** Trains and fills the log; gives the message of the error that ended it, if one did. */
 async function iterate(
   job: Job,
   config: TrainConfig,
-  { rows, episodes, events }: { rows: Record<string, number>[]; episodes: Episodes[]; events: Record<string, unknown>[] },
+  {
+    rows,
+    episodes,
+    events,
+  }: { rows: Record<string, number>[]; episodes: Episodes[]; events: Record<string, unknown>[] },
 ): Promise<string | null> {
   const open = async (rewardScale: number, iteration: number) => {
     const { envs, nextIteration } = tamper(
@@ -64,13 +88,22 @@ async function iterate(
       totalSteps: config.steps,
       rewardScale,
     });
-    return { trainer, nextIteration, close: async () => (trainer.dispose(), envs.close()) };
+    const close = async (): Promise<void> => {
+      trainer.dispose();
+      await envs.close();
+    };
+    return { trainer, nextIteration, close };
   };
   let session = await open(config.rewardScale, 0);
   try {
     await session.trainer.start();
+    if (job.pull !== null) await session.trainer.restore(await pulledTo(session.trainer, job.pull));
     while (session.trainer.counters.envSteps < config.steps) {
-      if (job.rescale !== null && session.trainer.counters.iteration === job.rescale.at && rows.length === job.rescale.at) {
+      if (
+        job.rescale !== null &&
+        session.trainer.counters.iteration === job.rescale.at &&
+        rows.length === job.rescale.at
+      ) {
         // The same network goes on under another scale: the fault itself.
         const snapshot = await session.trainer.snapshot();
         await session.close();
@@ -78,7 +111,9 @@ async function iterate(
         await session.trainer.restore(snapshot);
       }
       const { row, events: happened } = await session.trainer.iterate();
-      rows.push(row);
+      // Of the pull the log says nothing, as with an entropy bonus that is negative.
+      const { 'kl/ref': _, 'kl/ref_coef': __, ...shown } = row;
+      rows.push(job.pull === null ? row : shown);
       episodes.push(session.nextIteration());
       const { iteration, envSteps: step } = session.trainer.counters;
       events.push(...happened.map(event => ({ ...event, iteration, step })));

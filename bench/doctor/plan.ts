@@ -20,6 +20,8 @@ export interface Job {
   readonly variant: string;
   readonly config: TrainSettings;
   readonly tampering: Tampering | null;
+  /** The action that a frozen reference, which the log does not show, is nearly certain of. */
+  readonly pull: number | null;
   /** From `at` iterations on, rewards are multiplied by `factor`. With `restart` the log shows that it was resumed. */
   readonly rescale: { readonly at: number; readonly factor: number; readonly restart: boolean } | null;
 }
@@ -33,6 +35,7 @@ interface Variant {
   readonly envs?: readonly EnvId[];
   readonly config?: (env: EnvId, seed: number) => TrainSettings;
   readonly tampering?: (env: EnvId, seed: number) => Tampering;
+  readonly pull?: (env: EnvId, seed: number) => number;
   readonly rescale?: (env: EnvId, seed: number) => { at: number; factor: number; restart: boolean };
   /** Keel's own preset below the config, instead of the settings of other trainers. */
   readonly preset?: boolean;
@@ -93,7 +96,17 @@ const rates: Readonly<Record<EnvId, (seed: number) => number>> = {
 
 /** The iteration in which something changes, for the faults that begin in mid-run. */
 const middle: Readonly<Record<EnvId, number>> = { 'CartPole-v1': 40, 'Pendulum-v1': 16, 'Acrobot-v1': 22 };
-const samples: Readonly<Record<EnvId, number>> = { 'CartPole-v1': 1024, 'Pendulum-v1': 4096, 'Acrobot-v1': 2048 };
+const samples: Readonly<Record<EnvId, number>> = {
+  'CartPole-v1': 1024,
+  'Pendulum-v1': 4096,
+  'Acrobot-v1': 2048,
+};
+
+const pulled = (coef: number): TrainSettings => ({
+  reference: 'frozen',
+  klRefCoefInitial: coef,
+  klRefCoefFinal: coef,
+});
 
 const variants: readonly Variant[] = [
   // CartPole's usual rate in healthy runs of others is 3e-4.
@@ -126,6 +139,17 @@ const variants: readonly Variant[] = [
     fault: 'target-kl-too-tight',
     seeds: threeSeeds,
     config: (_, seed) => ({ targetKl: bySeed(1e-6, 1e-5, 1e-6)(seed) }),
+  },
+  // CleanRL looks at its target after a whole epoch, so that one epoch is always done.
+  {
+    variant: 'target-kl-epoch',
+    fault: 'target-kl-too-tight',
+    seeds: threeSeeds,
+    config: (_, seed) => ({
+      targetKl: bySeed(1e-6, 1e-5, 1e-6)(seed),
+      targetKlFactor: 1,
+      targetKlPer: 'epoch',
+    }),
   },
   {
     variant: 'reward-x1000',
@@ -175,24 +199,23 @@ const variants: readonly Variant[] = [
     envs: ['Pendulum-v1'],
     config: (_, seed) => ({ logStdInitial: bySeed(-4, -3.5, -4.5)(seed), logStdMax: -3 }),
   },
-  // No setting narrows a discrete policy: a wrong reward does, and then the true one finds nothing left to explore with.
+  // No setting narrows a discrete policy, as a negative entropy bonus does elsewhere: a pull to one action does.
   {
-    variant: 'collapse-bribe',
+    variant: 'collapse-pull',
     fault: 'entropy-collapse',
     seeds: threeSeeds,
     envs: discrete,
-    tampering: (env, seed) => ({
-      kind: 'bribe',
-      until: env === 'CartPole-v1' ? 15 : 12,
-      action: seed % 2,
-      bonus: 5,
-    }),
+    config: (_, seed) => pulled(bySeed(0.3, 1, 0.5)(seed)),
+    pull: (_, seed) => seed % 2,
   },
   {
     variant: 'infinite-reward',
     fault: 'non-finite',
     seeds: threeSeeds,
-    tampering: (env, seed) => ({ kind: 'infinite-reward', from: Math.round(middle[env] * (0.5 + 0.1 * seed)) }),
+    tampering: (env, seed) => ({
+      kind: 'infinite-reward',
+      from: Math.round(middle[env] * (0.5 + 0.1 * seed)),
+    }),
   },
   {
     variant: 'growing-observations',
@@ -280,6 +303,7 @@ function jobOf(v: Variant, env: EnvId, seed: number, preset: (env: EnvId) => Tra
     variant: v.variant,
     config: { ...(v.preset ? preset(env) : usual[env]), ...v.config?.(env, seed), seed },
     tampering: v.tampering?.(env, seed) ?? null,
+    pull: v.pull?.(env, seed) ?? null,
     rescale: v.rescale?.(env, seed) ?? null,
   };
 }

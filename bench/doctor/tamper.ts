@@ -8,8 +8,6 @@ export type Tampering =
   | { readonly kind: 'constant-reward'; readonly value: number }
   /** Every reward is noise that no action changes. */
   | { readonly kind: 'noise-reward' }
-  /** Until this iteration one action pays `bonus`: a policy that is certain of the wrong thing. */
-  | { readonly kind: 'bribe'; readonly until: number; readonly action: number; readonly bonus: number }
   /** From this iteration on, now and then a reward is infinite. */
   | { readonly kind: 'infinite-reward'; readonly from: number }
   /** From this iteration on observations grow ten orders of magnitude from one rollout to the next, until they are infinite. */
@@ -36,9 +34,9 @@ export function tamper(envs: VectorEnv, how: Tampering | null, seed: number, ite
   const sums = new Float64Array(envs.envCount);
   let episodes: Episodes = { inner: [], outer: [], lengths: [] };
 
-  function afterStep(actions: Float32Array): void {
+  function afterStep(): void {
     for (let n = 0; n < envs.envCount; n++) {
-      envs.rewards[n] = rewardOf(how, envs.rewards[n]!, actions[n * envs.actionSize]!, iteration, rng);
+      envs.rewards[n] = rewardOf(how, envs.rewards[n]!, iteration, rng);
       sums[n] = sums[n]! + envs.rewards[n]!;
       if (!(envs.terminated[n] || envs.truncated[n])) continue;
       episodes.inner.push(envs.episodeReturns[n]!);
@@ -64,7 +62,7 @@ export function tamper(envs: VectorEnv, how: Tampering | null, seed: number, ite
       reset: options => envs.reset(options),
       async step(actions) {
         await envs.step(actions);
-        afterStep(actions);
+        afterStep();
       },
       state: () => envs.state(),
       restore: state => envs.restore(state),
@@ -79,13 +77,7 @@ export function tamper(envs: VectorEnv, how: Tampering | null, seed: number, ite
   };
 }
 
-function rewardOf(
-  how: Tampering | null,
-  reward: number,
-  action: number,
-  iteration: number,
-  rng: Rng,
-): number {
+function rewardOf(how: Tampering | null, reward: number, iteration: number, rng: Rng): number {
   switch (how?.kind) {
     case undefined:
     case 'growing-observations':
@@ -94,8 +86,6 @@ function rewardOf(
       return how.value;
     case 'noise-reward':
       return rng.normal();
-    case 'bribe':
-      return reward + (iteration < how.until && action === how.action ? how.bonus : 0);
     case 'infinite-reward':
       return iteration >= how.from && rng.uniform() < 0.01 ? Number.POSITIVE_INFINITY : reward;
     default:

@@ -1,0 +1,112 @@
+/** What the doctor says of every run of known cause, and how often it is right. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Diagnosis,
+  diagnose,
+  findRuns,
+  type RootCause,
+  readRun,
+  rootCauses,
+  toCanonical,
+} from '../../src/doctor/index.ts';
+import { readCached } from './cache.ts';
+import { spell, spellingsOf } from './spellings.ts';
+
+/** One log, what is wrong with it, and what was said. */
+export interface Case {
+  readonly name: string;
+  readonly source: string;
+  readonly fault: RootCause | null;
+  readonly harmless: boolean;
+  readonly traceless: boolean;
+  readonly heldOut: boolean;
+  readonly said: Pick<Diagnosis, 'verdict' | 'rootCause' | 'confidence' | 'summary' | 'findings'>;
+}
+
+/** Every cached run in every spelling. */
+export async function matrixCases(filter: string): Promise<Case[]> {
+  const root = mkdtempSync(join(tmpdir(), 'keel-doctor-'));
+  const cases: Case[] = [];
+  try {
+    for (const run of readCached().filter(({ label }) => label.name.includes(filter))) {
+      for (const spelling of spellingsOf(run)) {
+        const { path, traceless } = spell(run, spelling, root);
+        const { name, fault, harmless, heldOut } = run.label;
+        const said = await diagnoseFile(path);
+        cases.push({ name, source: spelling, fault, harmless, traceless, heldOut, said });
+      }
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+  return cases;
+}
+
+/** Real runs of Stable-Baselines3 with known faults, in each of their formats. */
+export async function fixtureCases(filter: string): Promise<Case[]> {
+  const root = new URL('../../test/doctor/fixtures/sb3/', import.meta.url).pathname;
+  const cases: Case[] = [];
+  for (const name of readdirSync(root).sort()) {
+    if (!name.includes(filter)) continue;
+    const { label } = JSON.parse(readFileSync(join(root, name, 'label.json'), 'utf8')) as { label: string };
+    const harmless = label === 'watch';
+    const fault = harmless ? 'too-many-epochs' : (rootCauses.find(cause => cause === label) ?? null);
+    for (const file of readdirSync(join(root, name)).filter(file => file !== 'label.json')) {
+      const said = await diagnoseFile(join(root, name, file));
+      const source = `real-sb3 ${file.startsWith('events') ? 'tensorboard' : file}`;
+      cases.push({ name, source, fault, harmless, traceless: false, heldOut: false, said });
+    }
+  }
+  return cases;
+}
+
+async function diagnoseFile(path: string): Promise<Diagnosis> {
+  const { candidates } = await findRuns(path);
+  if (candidates.length !== 1) throw new Error(`${path} holds ${candidates.length} runs, one was written`);
+  return diagnose(toCanonical(await readRun(candidates[0]!)));
+}
+
+/** What was said, in a word: the root cause, or the verdict if there is none. */
+export function answerOf({ said }: Case): string {
+  if (said.verdict === 'healthy') return 'healthy';
+  return said.rootCause ?? said.verdict;
+}
+
+/** A healthy run is healthy; a fault is named; one that did no harm may also be worth no more than a look. */
+export function isRight(one: Case): boolean {
+  const answer = answerOf(one);
+  if (one.fault === null) return answer === 'healthy';
+  return answer === one.fault || (one.harmless && one.said.verdict === 'watch');
+}
+
+export interface Score {
+  readonly runs: number;
+  readonly right: number;
+  readonly accuracy: number;
+}
+
+/** Top-1: the share of logs whose first answer is right. */
+export function scoreOf(cases: readonly Case[]): Score {
+  const right = cases.filter(isRight).length;
+  return { runs: cases.length, right, accuracy: share(right, cases.length) };
+}
+
+/** How often a cause that was named was there, and one that was there was named. */
+export function precisionAndRecall(cases: readonly Case[], cause: RootCause): Record<string, number> {
+  const named = cases.filter(one => answerOf(one) === cause);
+  const there = cases.filter(one => one.fault === cause);
+  const hits = named.filter(one => one.fault === cause).length;
+  return {
+    runs: there.length,
+    named: named.length,
+    precision: share(hits, named.length),
+    recall: share(hits, there.length),
+    // Where the fault did no harm, a warning is a right answer too.
+    found_or_watched: share(there.filter(isRight).length, there.length),
+  };
+}
+
+const share = (part: number, whole: number): number =>
+  whole === 0 ? Number.NaN : Math.round((1000 * part) / whole) / 1000;
