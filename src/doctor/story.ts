@@ -112,13 +112,16 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
   // What only might be does not explain what surely is.
   if (b.critical && !a.critical && a.confidence < 0.6) return false;
   const tenth = 0.1 * span;
+  const half = span / 2;
   switch (b.cause) {
     case 'non-finite':
       // Out of a calm run a NaN is its own cause: the other must have been there before it.
       return a.from <= b.from;
     case 'no-reward-signal':
       // A policy that was dead from the start earns the same for ever; one that dies later had nothing to learn.
-      if (a.cause === 'entropy-collapse') return a.from <= from + tenth;
+      if (a.cause === 'entropy-collapse') return a.from <= from + half;
+      // Whatever made it so: a policy that always does the same earns the same.
+      if (a.findings.some(f => f.code === 'entropy-collapse' && f.from <= from + half)) return true;
       if (a.cause === 'malformed-outputs' || a.cause === 'degenerate-groups') return true;
       // Much brings about a return that never moves; only a setting that is known to be wrong brings about rewards that
       // are not there at all (a return of 0, a value loss of 0).
@@ -131,7 +134,7 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
       // A coefficient that is known to be large is a cause; an entropy that stays high is a sign of many.
       return b.confidence < 0.9;
     case 'entropy-collapse':
-      return a.cause !== 'no-reward-signal' || b.from > from + tenth;
+      return a.cause !== 'no-reward-signal' || b.from > from + half;
     case 'learning-rate-too-high':
       // A setting far from usual is a cause of its own; the most common guess is not.
       return b.confidence < 0.65 || a.cause === 'sampler-mismatch' || a.cause === 'kl-estimator-broken';

@@ -40,6 +40,9 @@ export function actionsOf(
   const dimensions = Math.round(first / gaussian);
   const isGaussian = dimensions >= 1 && Math.abs(first - dimensions * gaussian) < 0.003 * first;
   const choices = isGaussian ? undefined : choicesAt(first, range[1]);
+  // One dimension lies between 4 actions and 5; more of them come close to some number of actions.
+  if (isGaussian && dimensions === 1 && told === undefined && relative === undefined)
+    return { actions: 'continuous' };
   if (choices !== undefined) return { actions: 'discrete', maxEntropy: Math.log(choices) };
   return { actions: otherwise };
 }

@@ -48,10 +48,13 @@ export function isRule(line: string): boolean {
   return trimmed.length >= 8 && trimmed.length < 400 && /^-+$/.test(trimmed);
 }
 
-/** The dictionary in a line of output, such as `{'loss': 0.1, 'reward': 0.5}`, if it has one. */
+/**
+ * The dictionary in a line of output, such as `{'loss': 0.1, 'reward': 0.5}`, if it has one. One that is the value of
+ * something else (`'kl_ctrl': {'kl_coef': 0.001}`, in settings that are printed) is no row.
+ */
 export function printedDict(line: string): JsonObject | undefined {
   const at = line.indexOf("{'");
-  if (at < 0) return undefined;
+  if (at < 0 || /['"]\s*:\s*$/.test(line.slice(Math.max(0, at - 8), at))) return undefined;
   const value = parsePythonDict(line, at);
   return isObject(value) ? value : undefined;
 }
@@ -64,18 +67,29 @@ export function isTrainingDict(object: JsonObject): boolean {
   return Object.keys(object).some(key => training.test(key));
 }
 
-/** Tells printed output of trainers from other text. */
-export function consoleKind(lines: readonly string[]): 'verl-console' | 'console' | undefined {
+export type ConsoleKind = 'verl-console' | 'console';
+
+/** Tells printed output of trainers from other text, line by line. */
+export function consoleWatch(): (line: string) => ConsoleKind | undefined {
   let [rules, cells] = [0, 0];
+  return raw => {
+    const line = cleanLine(raw);
+    if (verlCells(line, true) !== undefined) return 'verl-console';
+    const dict = printedDict(line);
+    if (dict !== undefined && isTrainingDict(dict)) return 'console';
+    if (isRule(line)) rules++;
+    else if (tableCells(line) !== undefined) cells++;
+    return rules > 0 && cells > 1 ? 'console' : undefined;
+  };
+}
+
+/** Tells printed output of trainers from other text. */
+export function consoleKind(lines: readonly string[]): ConsoleKind | undefined {
+  const watch = consoleWatch();
   for (const raw of lines) {
     for (const part of raw.includes('\r') ? raw.split('\r', 50) : [raw]) {
-      const line = cleanLine(part);
-      if (verlCells(line, true) !== undefined) return 'verl-console';
-      const dict = printedDict(line);
-      if (dict !== undefined && isTrainingDict(dict)) return 'console';
-      if (isRule(line)) rules++;
-      else if (tableCells(line) !== undefined) cells++;
-      if (rules > 0 && cells > 1) return 'console';
+      const kind = watch(part);
+      if (kind !== undefined) return kind;
     }
   }
   return undefined;

@@ -23,6 +23,8 @@ export interface Detected {
   readonly kind: Kind | undefined;
   /** What it looks like, for the message when it is no log. */
   readonly looks: string;
+  /** It is text, of whatever kind: rows of a console may come further down. */
+  readonly text?: boolean;
 }
 
 /** Enough for the first rows of any log but the widest, which are told by their beginning. */
@@ -70,7 +72,7 @@ function isEventFile(head: Buffer): boolean {
 function detectText(text: string, whole: boolean): Detected {
   const start = text.search(/\S/);
   if (start < 0) return { kind: undefined, looks: 'an empty file: only white space' };
-  const lines = text.slice(start).split(/\r?\n/, 400);
+  const lines = text.slice(start).split(/\r?\n/, 2000);
   const first = lines[0]!;
   const firstIsWhole = lines.length > 1 || whole;
   const looks = `text whose first line is ${JSON.stringify(first.slice(0, 60))}`;
@@ -88,7 +90,7 @@ function detectText(text: string, whole: boolean): Detected {
   const kind = consoleKind(lines);
   if (kind !== undefined) return { kind, looks };
   if (isTable(lines, firstIsWhole)) return { kind: 'csv', looks };
-  return { kind: undefined, looks };
+  return { kind: undefined, looks, text: true };
 }
 
 function detectJson(text: string, lines: readonly string[], firstIsWhole: boolean): Kind | undefined {

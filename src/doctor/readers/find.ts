@@ -7,6 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { looksLikeRun } from '../../runs/manifest.ts';
 import { readHead, startReading } from './bytes.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
+import { deepest, detectDeep, mayBePrinted } from './deep-console.ts';
 import { detect, headBytes, type Kind, widthOf } from './detect.ts';
 import { asReadError, ReadError } from './errors.ts';
 import { type Directory, groupRuns, type LogFile } from './group.ts';
@@ -67,7 +68,8 @@ async function fileCandidate(path: string): Promise<Candidate> {
     return candidateOf(directory, { kind: 'keel', directory }, directory, keelFiles(directory));
   }
   const { head, size, packed } = await readHead(path, headBytes);
-  const { kind, looks } = detect(head, packed ? head.length < headBytes : size <= head.length);
+  const whole = packed ? head.length < headBytes : size <= head.length;
+  const { kind, looks } = await detectDeep(path, detect(head, whole));
   if (kind === undefined) throw new ReadError(path, `${lookedFor}, and found ${looks}`);
   return candidateOf(path, sourceOf(kind, path), directory, [path]);
 }
@@ -195,7 +197,9 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
       } else seenFiles.add(path);
       const { head, size, packed } = await readHead(path, headBytes);
       const whole = packed ? head.length < headBytes : size <= head.length;
-      const { kind } = detect(head, whole);
+      const shallow = detect(head, whole);
+      const { kind } =
+        !whole && mayBePrinted(name) ? await detectDeep(path, shallow, deepest, reading) : shallow;
       if (kind === undefined || (kind === 'jsonl' && whole && isLoneObject(head))) return undefined;
       const times = kind === 'tensorboard' ? eventFileHead(head) : undefined;
       const step =

@@ -8,11 +8,11 @@ export const criticFlat: Rule = {
   code: 'critic-flat',
   title: 'The critic never learns',
   looksAt: ['value/explained_variance', 'loss/value', 'loss/total', 'kl/step'],
-  causes: ['critic-not-learning'],
+  causes: ['critic-not-learning', 'no-reward-signal'],
   text: {
     means:
       'The explained variance stays at 0 from beginning to end while the value loss does not fall and the policy does move. The critic is switched off, disconnected or far too slow, so the advantages carry the whole noise of the returns.',
-    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0.',
+    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, says that the rewards cannot be predicted at all: they do not depend on what is seen or done.',
     todo: 'Check the value coefficient, that gradients reach the value head, and its learning rate.',
     silent:
       'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes.',
@@ -41,12 +41,16 @@ export const criticFlat: Rule = {
       : unweighted
         ? `the total loss is ${num(weight!)} of the value loss: it does not contain it, so the value coefficient is 0`
         : undefined;
+    // Its weight is known not to be 0, its loss stands still and no policy earns more: there is nothing to be predicted.
+    const weighted = (run.config.valueCoef ?? 0) >= 0.1 || (weight !== undefined && weight > 0.1);
+    const still = over !== undefined && Math.abs(Math.log(over.end / over.start)) < 0.35;
+    const pointless = weighted && still && progress !== undefined && !progress.improved;
     const moving = kl === undefined || kl.median >= 2e-4;
     return [
       finding('critic-flat', {
         severity: unweighted || !(progress?.improved ?? false) ? 'critical' : 'warning',
         title: `${name(ev)} stays at ${num(critic.evLate)}: the critic does not learn`,
-        cause: 'critic-not-learning',
+        cause: pointless ? 'no-reward-signal' : 'critic-not-learning',
         confidence: unweighted ? 0.95 : moving && ev.n >= 20 ? 0.75 : 0.65,
         evidence: [
           `${name(ev)} is below 0.1 in ${num(100 * share(settled, v => v < 0.1))}% of the rows after the first tenth`,
@@ -58,12 +62,17 @@ export const criticFlat: Rule = {
             ? undefined
             : `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`,
         ],
-        fix: [
-          change(run, { valueCoef: 0.5 }, 'give the value loss a weight of 0.5'),
-          unweighted
-            ? undefined
-            : 'check that the value head gets gradients, and give it a rate of its own, 3 times that of the policy',
-        ],
+        fix: pointless
+          ? [
+              'print the rewards of one episode as the learner gets them, beside the actions: they must depend on them',
+              'check that the reward is stored with the action that earned it, and that the value head gets gradients',
+            ]
+          : [
+              change(run, { valueCoef: 0.5 }, 'give the value loss a weight of 0.5'),
+              unweighted
+                ? undefined
+                : 'check that the value head gets gradients, and give it a rate of its own, 3 times that of the policy',
+            ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ev)} should climb above 0.3`,
         marks: [
           mark(ev, signals.from, signals.to),

@@ -30,7 +30,18 @@ function collapseOf(signals: Signals): Collapse | undefined {
     const limit = Math.min(0.05 * std.first, 0.05);
     const at = below(std.v, limit);
     if (at !== undefined) return { track: std, at, what: `below ${num(limit)}`, certain: false };
+    // Next to no noise from the first row on: a log-std that starts far too low.
+    if (std.q(0.95) < 0.05) return { track: std, at: 0, what: 'below 0.05', certain: false };
   }
+  // The same where no std is logged. One dimension of std 0.05 has -1.6 nats, more dimensions have less still.
+  if (
+    std === undefined &&
+    entropy !== undefined &&
+    entropy.n >= 10 &&
+    run.actions === 'continuous' &&
+    entropy.q(0.95) < -1.5
+  )
+    return { track: entropy, at: 0, what: 'below -1.5 nats', certain: false };
   if (entropy === undefined || entropy.n < 8 || run.actions === 'continuous') return undefined;
   if (relativeEntropy !== undefined) {
     const track = signals.get('policy/entropy_relative') ?? entropy;
@@ -52,7 +63,7 @@ export const entropyCollapse: Rule = {
   text: {
     means:
       'The entropy fell to its floor while the return was still bad: the policy always does the same, sees nothing new and cannot get out, because the gradient of a deterministic policy is 0.',
-    seen: 'Entropy below 5% of its maximum (or a std below 5% of its start and 0.05) for the rest of the run, with a return that did not improve or collapsed. If huge updates with an unusual setting came first, that setting is the cause.',
+    seen: 'Entropy below 5% of its maximum (or a std below 5% of its start and 0.05, or below 0.05 from the first row on) for the rest of the run, with a return that did not improve or collapsed. If huge updates with an unusual setting came first, that setting is the cause.',
     todo: 'Add an entropy bonus of about 0.01, lower the learning rate, and check for a negative entropy coefficient.',
     silent:
       'When the return is good: a solved task may well have a deterministic policy. Differential entropy may be negative without fault, and SB3 logs -H.',

@@ -88,11 +88,13 @@ export const entropyStuck: Rule = {
       gained > 4 * noise &&
       median(last) - median(third) < 0.15 * gained &&
       trend(blockMedians(part(progress.track, 0.5), 20)).z < 2;
-    const told = large && (moves || critic) && !(progress.improving && level < 0.9);
+    // So large a coefficient is a mistake even where the return still creeps up.
+    const huge = (coef ?? 0) >= 0.2;
+    const told = large && (moves || critic) && (huge || !(progress.improving && level < 0.9));
     if (!pinned && !stopped && !told) return [];
     return [
       finding('entropy-stuck', {
-        severity: large || pinned ? 'critical' : 'warning',
+        severity: (large && !(huge && progress.improving)) || pinned ? 'critical' : 'warning',
         title: `${name(entropy)} stays at ${percent(level)} of its maximum and the return has stopped rising`,
         cause: 'entropy-bonus-too-large',
         confidence: large ? 0.92 : pinned ? 0.75 : 0.6,

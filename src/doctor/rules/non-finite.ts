@@ -33,6 +33,11 @@ function brokenRewards(track: Track): boolean {
   return track.n >= 10 && track.broken.trailing >= Math.max(5, 0.05 * track.rows);
 }
 
+/** Infinity is never a placeholder for an episode that has not ended: after a finite return it is what it says. */
+function infiniteRewards(track: Track): boolean {
+  return track.n > 0 && track.broken.infinite > 0 && track.broken.points > track.broken.leading;
+}
+
 function brokenCore(track: Track): boolean {
   // A few rows before the first update have no losses yet, and some trainers write NaN for that.
   const after = track.n === 0 ? track.rows : track.broken.points - track.broken.leading;
@@ -47,7 +52,7 @@ export const nonFinite: Rule = {
   text: {
     means:
       'NaN or infinity entered the loss, the gradient, the policy or the rewards. Everything computed from it is lost, and an optimiser that took the step has lost its parameters.',
-    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, or an error text beside the log that says so. One or two such rows that recover are a warning; values that stay so are critical.',
+    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. One or two such rows that recover are a warning; values that stay so are critical.',
     todo: 'Find the first row. If KL or the gradient norm grew before it, lower the learning rate. If it came out of a calm run, look for the observation, reward or division that made it: an advantage normalised over one sample, log of 0, an outlier of the physics. Go back to the last checkpoint before it.',
     silent:
       'A reward that is NaN before the first episode ends is missing, not broken. Explained variance may be NaN or -infinity when returns do not vary. Rows of evaluations have no losses.',
@@ -65,11 +70,11 @@ export const nonFinite: Rule = {
     const broken = core
       .map(id => signals.get(id))
       .filter((t): t is Track => t !== undefined && brokenCore(t));
-    if (run.kind === 'language-model' || broken.length > 0) {
-      for (const id of rewards) {
-        const track = signals.get(id);
-        if (track !== undefined && track.n > 0 && brokenRewards(track)) broken.push(track);
-      }
+    const others = run.kind === 'language-model' || broken.length > 0;
+    for (const id of rewards) {
+      const track = signals.get(id);
+      if (track === undefined || track.n === 0) continue;
+      if (infiniteRewards(track) || (others && brokenRewards(track))) broken.push(track);
     }
     const crash = run.error !== undefined && named.test(run.error) ? run.error : undefined;
     if (broken.length === 0 && crash === undefined) return [];

@@ -1,4 +1,4 @@
-import { abruptStep, changePoint, median, quantile } from '../statistics/index.ts';
+import { abruptStep, changePoint, median, quantile, share } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';
@@ -122,6 +122,81 @@ function byCritic(signals: Signals): Change | undefined {
   };
 }
 
+/**
+ * The value loss rises to ten times all that it ever was, out of a calm run. Returns that grow raise it with their square,
+ * and updates that are too large can blow it up as well: both are ruled out.
+ */
+function byLevel(signals: Signals): Change | undefined {
+  const { progress, kl } = signals;
+  const { loss } = signals.critic;
+  if (loss === undefined || loss.n < 14 || progress === undefined || progress.track.n < 12) return undefined;
+  const first = 8;
+  let highest = Math.max(...loss.v.subarray(0, first));
+  let best = { at: -1, rise: 0, before: 0, after: 0 };
+  for (let i = first; i + 4 <= loss.n; i++) {
+    const after = median(loss.v.subarray(i, i + 4));
+    const rise = after / Math.max(highest, 1e-9);
+    if (rise > best.rise && loss.v[i]! > 3 * highest) best = { at: i, rise, before: highest, after };
+    highest = Math.max(highest, loss.v[i]!);
+  }
+  if (best.at < 0) return undefined;
+  const x = loss.x[best.at]!;
+  const [was, is] = split(progress.track, x);
+  if (was.length < 4 || is.length < 3) return undefined;
+  const sizeOf = (values: Float64Array): number => quantile(values.map(Math.abs), 0.9);
+  const grown = Math.max(1, sizeOf(is) / Math.max(sizeOf(was), 1e-9));
+  if (best.rise < 10 * grown ** 2) return undefined;
+  if (kl !== undefined) {
+    const [calm] = split(kl.track, x);
+    if (share(calm, v => v > 0.05) > 0.2) return undefined;
+  }
+  return {
+    x,
+    confidence: best.rise > 25 * grown ** 2 ? 0.9 : 0.75,
+    evidence: [
+      `${name(loss)} was at most ${num(best.before)} up to ${place(x)} and has a median of ${num(best.after)} in the four rows after it`,
+      `${name(progress.track)} hardly notices: ${num(median(was.subarray(Math.floor(was.length * 0.7))))} before, ${num(median(is))} after`,
+    ],
+    tracks: [loss],
+  };
+}
+
+/**
+ * Rewards that became smaller: a critic that saw nearly everything predicts worse than a constant for a row or two, learns
+ * the new scale, and its loss ends far below what it was, while the returns that are logged go on as before.
+ */
+function byDip(signals: Signals): Change | undefined {
+  const { progress } = signals;
+  const { loss, ev } = signals.critic;
+  if (loss === undefined || ev === undefined || progress === undefined) return undefined;
+  if (ev.n < 16 || loss.n !== ev.n || progress.track.n < 12) return undefined;
+  for (let i = 6; i + 5 <= ev.n; i++) {
+    const before = ev.v.subarray(i - 5, i);
+    if (!(ev.v[i]! < -0.3 && quantile(before, 0.2) > 0.8)) continue;
+    const back = ev.v.subarray(i + 1).findIndex(v => v > 0.7);
+    if (back < 0 || back > 8) continue;
+    const level = median(loss.v.subarray(i - 5, i));
+    const after = median(loss.v.subarray(Math.min(loss.n - 3, i + back + 2)));
+    if (!(loss.v[i]! > level && after < 0.05 * level)) continue;
+    const x = ev.x[i]!;
+    const [was, is] = split(progress.track, x);
+    const [near, next] = [was.subarray(-5), is.subarray(0, 5)];
+    if (near.length < 3 || next.length < 3) continue;
+    if (Math.abs(median(next) - median(near)) > Math.max(4 * progress.noise, 0.3 * Math.abs(median(near))))
+      continue;
+    return {
+      x,
+      confidence: 0.65,
+      evidence: [
+        `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i]!)} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
+        `${name(loss)} had a level of ${num(level)} before and has ${num(after)} since, while ${name(progress.track)} hardly notices: ${num(median(near))} and ${num(median(next))}`,
+      ],
+      tracks: [loss, ev],
+    };
+  }
+  return undefined;
+}
+
 export const rewardScaleChanged: Rule = {
   code: 'reward-scale-changed',
   title: 'The scale of the reward changed in mid-run',
@@ -130,7 +205,7 @@ export const rewardScaleChanged: Rule = {
   text: {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
-    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change.',
+    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
     todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
@@ -138,11 +213,13 @@ export const rewardScaleChanged: Rule = {
   },
   check(run, signals) {
     if (run.kind !== 'classic') return [];
-    const found = byRatio(signals) ?? byCritic(signals);
+    const grown = byRatio(signals) ?? byCritic(signals) ?? byLevel(signals);
+    const found = grown ?? byDip(signals);
     if (found === undefined) return [];
     return [
       finding('reward-scale-changed', {
-        severity: 'critical',
+        // Smaller rewards heal by themselves.
+        severity: grown === undefined ? 'warning' : 'critical',
         title: `The scale of the reward changed at ${run.unit} ${place(found.x)}`,
         cause: 'reward-scale-changed',
         confidence: found.confidence,

@@ -1,3 +1,4 @@
+import type { CanonicalRun } from '../canonical.ts';
 import { trend } from '../statistics/index.ts';
 import { impliedEntropyCoef } from './entropy-stuck.ts';
 import type { Rule } from './rule.ts';
@@ -6,6 +7,11 @@ import { change, finding, mark, name, num, soon } from './words.ts';
 
 /** Entropy of one dimension with std 1. */
 const unit = 0.5 * Math.log(2 * Math.PI * Math.E);
+
+/** Actions whose entropy has no maximum; where nothing tells, a coefficient that nobody would choose is reason to look. */
+function growable({ actions, config }: CanonicalRun): boolean {
+  return actions === 'continuous' || (actions === 'unknown' && (config.entropyCoef ?? 0) >= 0.2);
+}
 
 export const stdGrowing: Rule = {
   code: 'std-growing',
@@ -34,7 +40,7 @@ export const stdGrowing: Rule = {
       track = std;
       growth = over.end / over.start;
       z = over.z;
-    } else if (entropy !== undefined && entropy.n >= 10 && run.actions === 'continuous') {
+    } else if (entropy !== undefined && entropy.n >= 10 && growable(run)) {
       const over = trend(entropy.v);
       const dimensions = Math.max(1, Math.round(entropy.first / unit));
       track = entropy;

@@ -14,7 +14,7 @@ export const targetKlTight: Rule = {
   text: {
     means:
       'Nearly every update is stopped after its first minibatches because the KL passes a target that is too small. Most of each rollout is thrown away, for the critic too.',
-    seen: 'A target KL below 0.003 with KLs just around it; or one epoch in nearly every update while the KL stays below 3e-4 at an ordinary learning rate, or stops in nearly every update; or, where epochs are not logged, KLs of one tiny size from the first row on.',
+    seen: 'A target KL below 0.003 with KLs just around it, or below 0.001 and passed in nearly every row; or one epoch in nearly every update while the KL stays below 3e-4 at an ordinary learning rate, or stops in nearly every update; or, where epochs are not logged, KLs of one tiny size from the first row on.',
     todo: 'Use a target KL of 0.01 to 0.03, or none and a lower learning rate.',
     silent:
       'When one epoch is what was configured, KL is of ordinary size, or the return reaches its ceiling all the same.',
@@ -22,7 +22,7 @@ export const targetKlTight: Rule = {
   },
   check(run, signals) {
     const { kl, settings, progress } = signals;
-    if (run.kind !== 'classic' || kl === undefined || kl.track.n < 8 || progress?.saturated) return [];
+    if (run.kind !== 'classic' || kl === undefined || kl.track.n < 8) return [];
     const target = settings.targetKl;
     const ran = signals.get('train/epochs_run');
     const stops = signals.get('train/early_stop');
@@ -38,6 +38,12 @@ export const targetKlTight: Rule = {
     const stopped = stops !== undefined && stops.n >= 5 && share(stops.v, v => v >= 0.5) >= 0.8;
     const rate = settings.lr ?? 3e-4;
     const tiny = target !== undefined && target < 0.003 && kl.median < 10 * target && kl.median < 1e-3;
+    // A trainer that looks once an epoch is past such a target after its first one, whatever it does.
+    const passed =
+      target !== undefined &&
+      target < 1e-3 &&
+      kl.median < 5e-3 &&
+      share(kl.settled, v => v > 3 * target) >= 0.9;
     // SB3 tells no target, but n_updates counts epochs: one each, with steps this small, is a stop and not a choice.
     const told = once && configured !== 1 && stalled !== undefined && stalled.level > 1e-7 && rate >= 5e-5;
     const early = (cut || stopped) && (target === undefined || target < 0.005) && kl.median < 2e-3;
@@ -55,24 +61,32 @@ export const targetKlTight: Rule = {
       !(signals.critic.evLate > 0.3) &&
       signals.critic.lossLate < 1e4 &&
       spread(kl.track.v.map(v => Math.log(Math.max(v, 1e-12)))) < 0.6;
-    if (!tiny && !told && !early && !uniform) return [];
+    if (!tiny && !passed && !told && !early && !uniform) return [];
+    // A target that is known to be passed at once is a mistake even where the task is easy; anything less is a guess.
+    if (progress?.saturated && !passed) return [];
     // An error beyond all returns says that rewards are out of scale, which starves the policy by itself.
     const largest =
       progress === undefined
         ? Number.POSITIVE_INFINITY
         : Math.max(Math.abs(progress.track.q(0.02)), Math.abs(progress.track.q(0.98)));
-    if (!tiny && !early && Math.sqrt(signals.critic.lossLate) > 3 * largest && signals.critic.lossLate > 1e3)
+    if (
+      !tiny &&
+      !passed &&
+      !early &&
+      Math.sqrt(signals.critic.lossLate) > 3 * largest &&
+      signals.critic.lossLate > 1e3
+    )
       return [];
     const learns = progress?.improving ?? false;
     return [
       finding('target-kl-tight', {
-        severity: stalled === undefined && learns ? 'warning' : 'critical',
+        severity: (stalled === undefined && learns) || progress?.saturated ? 'warning' : 'critical',
         title:
           target === undefined
             ? `Every update ends${ran === undefined ? '' : ` after ${num(ran.median)} epoch`} at a KL of ${num(kl.median)}: a target KL stops it`
             : `The target KL of ${num(target)} stops the updates`,
         cause: 'target-kl-too-tight',
-        confidence: tiny ? 0.95 : told ? 0.8 : early ? 0.75 : 0.6,
+        confidence: tiny || passed ? 0.95 : told ? 0.8 : early ? 0.75 : 0.6,
         evidence: [
           target === undefined ? undefined : `the target KL is ${num(target)}; 0.01 to 0.03 is usual`,
           ran === undefined
