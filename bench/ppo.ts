@@ -28,7 +28,7 @@ export async function run(): Promise<void> {
     try {
       const rows: Readonly<Record<string, number>>[] = [];
       const start = performance.now();
-      await train({ env, config, root, onRow: row => rows.push(row) });
+      await train({ env, config, preset: {}, root, onRow: row => rows.push(row) });
       const seconds = (performance.now() - start) / 1000;
       // The first iterations warm up.
       const steady = rows.slice(5);

@@ -4,7 +4,7 @@ import { evaluatePolicy, openTrained, train } from '../src/index.ts';
 const steps = Number(process.argv[2] ?? 60_000);
 const { dir } = await train({
   env: 'cartpole',
-  config: { steps, envs: 8, stepsPerRollout: 128, minibatchSize: 256, learningRate: 1e-3, guard: 0.05 },
+  config: { steps, guard: 0.05 },
   root: process.argv[3] ?? 'runs',
   onRow: row => {
     if (row['train/iteration'] % 10 !== 0) return;

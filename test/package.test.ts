@@ -23,8 +23,10 @@ beforeAll(() => {
     'cp',
     '-r',
     'src',
+    'web',
     'configs',
     'package.json',
+    '.npmrc',
     'tsconfig.json',
     'tsconfig.build.json',
     'README.md',
@@ -33,8 +35,8 @@ beforeAll(() => {
     work,
   );
   run(work, 'ln', '-s', join(root, 'node_modules'), 'node_modules');
-  run(work, process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
-  run(work, 'npm', 'pack', '--ignore-scripts');
+  // Builds by itself, as on any machine: `prepack`.
+  run(work, 'npm', 'pack');
   run(work, 'mkdir', 'app');
   writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }');
   const packed = readdirSync(work).find(name => name.endsWith('.tgz'))!;

@@ -10,6 +10,8 @@ export {
   type TrainEvent,
 } from './ppo-trainer.ts';
 export {
+  type ForkOptions,
+  fork,
   openTrained,
   type ResumeRunOptions,
   resume,

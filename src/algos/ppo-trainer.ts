@@ -251,22 +251,21 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         guardSeconds += (performance.now() - learntAt) / 1000;
         return { knobs, stats, failed, after, params, seen };
       };
+      const tooFar = ({ failed, seen }: ReturnType<typeof attempt>): boolean =>
+        !failed && config.guard !== null && !(seen.klRaw <= config.guard);
       let done = attempt();
       const klRaw = done.seen.klRaw;
       let retries = 0;
       // ---- too far: again, slower
-      while (
-        !done.failed &&
-        config.guard !== null &&
-        !(done.seen.klRaw <= config.guard) &&
-        retries < config.guardRetries
-      ) {
-        slowDown(counters, config, done.knobs, done.stats.kls, order.length / config.minibatchSize, events);
+      while (tooFar(done) && retries < config.guardRetries) {
+        const { knobs, stats } = done;
+        const slower = slowDown(counters, knobs, stats.kls, order.length / config.minibatchSize, events);
+        if (!slower) break;
         retries++;
         done = attempt();
       }
       const { knobs, stats, failed, after, params, seen } = done;
-      if (!failed && retries === 0) counters.guardedFactor = regainedFactor(counters.guardedFactor);
+      if (!failed && klRaw <= knobs.guard) counters.guardedFactor = regainedFactor(counters.guardedFactor);
 
       // ---- what stands: the update as the guard left it, or, of one that failed, nothing
       holdLogStd(model, params, config);
@@ -300,7 +299,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       const refKl = stats.klRef;
       reference = nextReference(config, counters, reference, state.params, refKl, events);
       // What the update wanted, not what the guard left of it; a restored one says nothing.
-      if (!failed) control(config, counters, seen.klRaw, samples, events);
+      if (!failed) control(config, counters, knobs, seen.klRaw, samples, events);
 
       const row = rowOf({
         rollout,
@@ -470,6 +469,7 @@ function knobsAt(config: PpoConfig, counters: TrainerCounters, progress: number)
 function control(
   config: PpoConfig,
   counters: TrainerCounters,
+  knobs: PpoKnobs,
   kl: number,
   samples: number,
   events: TrainEvent[],
@@ -487,7 +487,7 @@ function control(
         what: 'klCoef',
         from,
         to: counters.klCoef,
-        why: `kl/step_raw ${kl.toExponential(2)}`,
+        why: `the update had a KL of ${kl.toExponential(2)}`,
       });
     }
   }
@@ -500,32 +500,34 @@ function control(
       events.push({
         type: 'rate-change',
         what: 'learningRate',
-        from,
-        to,
-        why: `kl/step_raw ${kl.toExponential(2)}`,
+        // As it is used, what the schedule and the guard make of it included.
+        from: knobs.actorRate,
+        to: knobs.actorRate * (to / from),
+        why: `the update had a KL of ${kl.toExponential(2)}`,
       });
   }
 }
 
-/** After an update that left the bound: the rates for another attempt. */
+/** After an update that left the bound: lower rates for another attempt. False where they cannot be lower. */
 function slowDown(
   counters: TrainerCounters,
-  config: PpoConfig,
   knobs: PpoKnobs,
   kls: Float32Array,
   minibatches: number,
   events: TrainEvent[],
-): void {
+): boolean {
   const within = kls.findIndex(kl => !(kl <= knobs.guard));
   const from = counters.guardedFactor;
   counters.guardedFactor = slowerFactor(from, within < 0 ? 1 : within / minibatches);
+  if (counters.guardedFactor === from) return false;
   events.push({
     type: 'rate-change',
     what: 'learningRate',
     from: knobs.actorRate,
     to: (knobs.actorRate * counters.guardedFactor) / from,
-    why: `the update left the guard's bound of ${config.guard}`,
+    why: `the update left the bound of ${knobs.guard}`,
   });
+  return true;
 }
 
 /** After minibatches that were not finite: lower rates, or the end. */

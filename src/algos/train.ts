@@ -1,9 +1,12 @@
 /** Whole training runs: a trainer, and a run on disk that it writes to. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { saveOnnx } from '../engine/index.ts';
 import { makeVectorEnv, type OptionValues, resolveEnv } from '../envs/index.ts';
 import {
+  type Adjustment,
+  adjustedAt,
+  type Checkpoint,
   type EnvironmentSpec,
   loadCheckpoint,
   type Manifest,
@@ -11,6 +14,7 @@ import {
   RunError,
   type RunEvent,
   RunWriter,
+  readAdjustments,
   readRows,
   recentReturn,
   scoreEpisodes,
@@ -18,8 +22,17 @@ import {
 import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
 import { settingProblems } from './explain-settings.ts';
 import { policyGraph } from './export.ts';
-import { createPpoTrainer, type PpoTrainer, TrainError, type TrainEvent } from './ppo-trainer.ts';
+import { handChanges } from './hand-changes.ts';
+import type { PpoConfig } from './ppo-config.ts';
+import {
+  createPpoTrainer,
+  type PpoTrainer,
+  TrainError,
+  type TrainEvent,
+  type TrainerCounters,
+} from './ppo-trainer.ts';
 import { rescaled } from './rescale.ts';
+import { loadPreset } from './settings-file.ts';
 import { resolveConfig } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
 
@@ -51,7 +64,10 @@ export interface TrainOptions extends TrainHooks {
   envOptions?: OptionValues;
   /** What differs from the defaults. */
   config?: TrainSettings;
-  /** Defaults of this environment, below `config`; what they set is never called inert. */
+  /**
+   * Defaults below `config`; what they set is never called inert. Unless given, the environment's own (`configs/`), as on
+   * the command line; `{}` does without.
+   */
   preset?: TrainSettings;
   /** Directory of runs; `runs` unless told. */
   root?: string;
@@ -67,8 +83,8 @@ export interface TrainResult {
 
 /** Trains from the beginning in a new run. */
 export async function train(options: TrainOptions): Promise<TrainResult> {
-  const config = resolveConfig(options.preset ?? {}, options.config ?? {});
   const { id: envId } = await resolveEnv(options.env);
+  const config = resolveConfig(options.preset ?? loadPreset(envId), options.config ?? {});
   const session = await openSession(envId, options.envOptions ?? {}, config);
   const writer = await orClose(session, () =>
     RunWriter.create(
@@ -83,7 +99,7 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
       { csv: config.csv, tensorboard: config.tensorboard },
     ),
   );
-  return runSession(session, writer, config, options, () => session.trainer.start());
+  return runSession(session, writer, config, options, { begin: () => session.trainer.start() });
 }
 
 export interface ResumeRunOptions extends TrainHooks {
@@ -104,6 +120,7 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
   const { id: envId } = await resolveEnv(reference);
   const session = await openSession(envId, manifest.environment.options as OptionValues, config);
   let rescale = 1;
+  const made = await orClose(session, () => readAdjustments(dir));
   const { writer, checkpoint } = await orClose(session, () =>
     RunWriter.resume(dir, {
       csv: config.csv,
@@ -128,13 +145,110 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
       patch: { config: { ...config, env: reference }, environment: session.environment },
     }),
   );
-  return runSession(session, writer, config, options, async () => {
-    if (!checkpoint) return session.trainer.start();
-    const snapshot = snapshotFrom(session.trainer.model.layout, checkpoint.files, checkpoint.state);
-    await session.trainer.restore(
-      rescale === 1 ? snapshot : rescaled(snapshot, session.trainer.model, rescale),
-    );
+  const iteration = checkpoint?.index.iteration ?? 0;
+  // Made by hand before: they hold again from the same iterations on. What is set now goes before them, and who goes
+  // back behind them on purpose does without.
+  const changes = made.filter(
+    change =>
+      !Object.hasOwn(options.config ?? {}, change.key) &&
+      (options.discardLater !== true || change.iteration <= iteration),
+  );
+  return runSession(session, writer, config, options, {
+    changes,
+    changesWereDropped: changes.length < made.length,
+    begin: () => restore(session, checkpoint, { rescale, adjusted: adjustedAt(changes, iteration) }),
   });
+}
+
+export interface ForkOptions extends TrainHooks {
+  /** The checkpoint to start from. Default `last`. */
+  from?: 'last' | 'best' | number;
+  /** What differs from the settings of the run that it comes from. */
+  config?: TrainSettings;
+  /** Directory of runs; that of the parent unless told. */
+  root?: string;
+  /** The new run's name; made of environment, time and seed unless given. */
+  id?: string;
+  onRewardScale?: 'refuse' | 'rescale';
+}
+
+/**
+ * Starts a new run from a checkpoint of another, with other settings. The other run is not touched; the new one names it
+ * as its parent. Steps go on from the checkpoint's, iterations begin at 1.
+ */
+export async function fork(dir: string, options: ForkOptions = {}): Promise<TrainResult> {
+  const parent = openRun(dir);
+  const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
+  if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
+  const { step, iteration } = checkpoint.index;
+  const { saved: written, env: reference } = configOf(parent.manifest);
+  const saved = trainSchema.parse({ ...written, ...adjustedAt(readAdjustments(dir), iteration) });
+  const given = options.config ?? {};
+  const config = resolveConfig(saved, given);
+  refuseOtherShape(saved, config);
+  if (config.steps <= step) {
+    throw new ConfigError(
+      `steps ${config.steps} were done at checkpoint ${step}: give more, such as steps ${2 * step}`,
+    );
+  }
+  const { id: envId } = await resolveEnv(reference);
+  const session = await openSession(envId, parent.manifest.environment.options as OptionValues, config);
+  const { writer, rescale } = await orClose(session, () => ({
+    rescale: checkEnvironment(
+      parent.manifest,
+      checkpoint.index.environment,
+      session.environment,
+      options.onRewardScale ?? 'refuse',
+    ),
+    writer: RunWriter.create(
+      {
+        algorithm: parent.manifest.algorithm,
+        environment: session.environment,
+        config: { ...config, env: reference },
+        seed: config.seed,
+        versions: { keel: VERSION },
+        parent: { id: parent.id, step },
+      },
+      { root: options.root ?? dirname(parent.dir), id: options.id },
+      { csv: config.csv, tensorboard: config.tensorboard },
+    ),
+  }));
+  const fresh = (counters: TrainerCounters): TrainerCounters => ({
+    ...counters,
+    iteration: 0,
+    recoveries: 0,
+    // A rate that was set is the rate, whatever controllers had made of the one before.
+    ...('learningRate' in given ? { adaptiveFactor: 1, guardedFactor: 1, recoveryFactor: 1 } : {}),
+    ...('klCoef' in given ? { klCoef: config.klCoef } : {}),
+  });
+  return runSession(session, writer, config, options, {
+    // Without it a kill before the first checkpoint would begin again from the seed, not from the parent.
+    saveFirst: true,
+    begin: () => restore(session, checkpoint, { rescale, counters: fresh }),
+  });
+}
+
+/** Puts a trainer where a checkpoint left it; without one, at the beginning. */
+async function restore(
+  { trainer }: Session,
+  checkpoint: Checkpoint | undefined,
+  {
+    rescale,
+    adjusted = {},
+    counters = same => same,
+  }: {
+    readonly rescale: number;
+    /** Settings that were changed by hand up to there. */
+    readonly adjusted?: Readonly<Record<string, number | null>>;
+    readonly counters?: (saved: TrainerCounters) => TrainerCounters;
+  },
+): Promise<void> {
+  // First, because what the counters say, such as an adaptive coefficient, is newer.
+  trainer.adjust(adjusted as Partial<PpoConfig>);
+  if (!checkpoint) return trainer.start();
+  const snapshot = snapshotFrom(trainer.model.layout, checkpoint.files, checkpoint.state);
+  const scaled = rescale === 1 ? snapshot : rescaled(snapshot, trainer.model, rescale);
+  return trainer.restore({ ...scaled, counters: counters(scaled.counters) });
 }
 
 interface Session {
@@ -195,13 +309,35 @@ async function orClose<T>(session: Session, open: () => T): Promise<T> {
   }
 }
 
+/** How a session begins. */
+interface SessionStart {
+  readonly begin: () => Promise<void>;
+  /** Changes that were made by hand in earlier processes, and whether there were others that no longer count. */
+  readonly changes?: readonly Adjustment[];
+  readonly changesWereDropped?: boolean;
+  /** Whether there is something to save before the first iteration. */
+  readonly saveFirst?: boolean;
+}
+
+/** What `open` gives; if it fails, the run is left as one that failed. */
+async function orFail<T>(session: Session, writer: RunWriter, open: () => T): Promise<T> {
+  return orClose(session, () => {
+    try {
+      return open();
+    } catch (error) {
+      writer.end('failed', (error as Error).message);
+      throw error;
+    }
+  });
+}
+
 /** Iterates until the steps are done or someone stops it, and leaves a run that can be gone on with. */
 async function runSession(
   session: Session,
   writer: RunWriter,
   config: TrainConfig,
   hooks: TrainHooks,
-  begin: () => Promise<void>,
+  { begin, changes = [], changesWereDropped = false, saveFirst = false }: SessionStart,
 ): Promise<TrainResult> {
   const { trainer } = session;
   let lastRow: Record<string, number> | undefined;
@@ -228,8 +364,12 @@ async function runSession(
     const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
     hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
   };
+  const byHand = await orFail(session, writer, () =>
+    handChanges(trainer, writer, { earlier: changes, rewrite: changesWereDropped }, hooks.onEvent),
+  );
   try {
     await begin();
+    if (saveFirst) await save();
     // What was restored is on the disk already.
     savedAt = trainer.counters.iteration;
     recent = readRows(writer.dir).items.slice(-scoredRows);
@@ -244,6 +384,8 @@ async function runSession(
     let logged = performance.now();
     let logSeconds = 0;
     while (trainer.counters.envSteps < config.steps && !hooks.signal?.aborted) {
+      byHand.apply();
+      if (byHand.stopped) break;
       const { row, events } = await trainer.iterate();
       const { iteration, envSteps: step } = trainer.counters;
       logged = performance.now();
@@ -265,10 +407,13 @@ async function runSession(
     }
     if (trainer.counters.iteration > 0) await save();
     const status = trainer.counters.envSteps < config.steps ? 'stopped' : 'finished';
-    writer.end(status, status === 'stopped' ? 'stopped by its user' : undefined);
+    const by = byHand.stopped ? 'stopped from the page' : 'stopped by its user';
+    writer.end(status, status === 'stopped' ? by : undefined);
+    byHand.close(`the run has ${status}`);
     return { id: writer.id, dir: writer.dir, status, step: trainer.counters.envSteps, lastRow };
   } catch (error) {
     writer.end('failed', error instanceof Error ? error.message : String(error));
+    byHand.close('the run has failed');
     throw error;
   } finally {
     await session.close();
@@ -350,7 +495,7 @@ function messageOf(event: TrainEvent): string {
     case 'early-stop':
       return `stopped in epoch ${Number(event.epoch) + 1}: KL ${short(event.kl)} above ${short(event.limit)}`;
     case 'guard':
-      return `KL ${short(event.klBefore)} taken back to ${short(event.klAfter)}, bound ${short(event.bound)}`;
+      return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
     case 'skipped':
       return `${event.count} minibatches were not finite and changed nothing`;
     case 'restored':

@@ -3,14 +3,17 @@
 import { Command } from 'commander';
 import { addCheckEnv } from './commands/check-env.ts';
 import { addConfig } from './commands/config.ts';
+import { addDash } from './commands/dash.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnvs } from './commands/envs.ts';
 import { addEval } from './commands/eval.ts';
 import { addExport } from './commands/export.ts';
+import { addFork } from './commands/fork.ts';
 import { addPreflight } from './commands/preflight.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
 import { addTrain } from './commands/train.ts';
+import { addWatch } from './commands/watch.ts';
 import { reportError } from './errors.ts';
 import { packageVersion } from './package.ts';
 
@@ -42,6 +45,7 @@ Examples:
   $ keel eval last               how good it is
   $ keel preflight ./my-env.ts   try every part on a tiny batch
   $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
+  $ keel dash                    all runs live in the browser
 
 Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
 that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`,
@@ -49,10 +53,13 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
   for (const add of [
     addTrain,
     addResume,
+    addFork,
     addEval,
     addExport,
     addRuns,
     addDoctor,
+    addDash,
+    addWatch,
     addEnvs,
     addCheckEnv,
     addPreflight,

@@ -2,6 +2,7 @@
 import type { TrainHooks, TrainProgress, TrainResult } from '../algos/train.ts';
 import { listCheckpoints } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
+import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
 import { ExitWith } from './errors.ts';
 import { reporterFor } from './progress.ts';
 import { duration, grouped, number, toJson, widthOf } from './terminal.ts';
@@ -10,10 +11,18 @@ import { duration, grouped, number, toJson, widthOf } from './terminal.ts';
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 type Stop = keyof typeof exitCodes;
 
+/** What is shown of it. */
+export interface TrainingView {
+  readonly json: boolean;
+  readonly title: (progress: TrainProgress) => string;
+  /** The flags of the page, where the command has them. */
+  readonly dash?: TrainDashFlags;
+}
+
 /** Runs `work` with hooks that show it; a signal ends it after its iteration, with a checkpoint. */
 export async function runTraining(
   context: Context,
-  { json, title }: { json: boolean; title: (progress: TrainProgress) => string },
+  { json, title, dash }: TrainingView,
   work: (hooks: TrainHooks) => Promise<TrainResult>,
 ): Promise<void> {
   const reporter = reporterFor(context, json);
@@ -43,6 +52,7 @@ export async function runTraining(
         const more = overshoot(progress);
         if (more !== undefined) (json ? context.note : context.print)(more);
         reporter.start(progress);
+        if (dash !== undefined && wantsDash(context, dash, json)) void startDash(context, progress.dir, dash);
       },
       onRow: (row, progress) => reporter.row(row, progress),
       onEvent: event => reporter.event(event),

@@ -1,12 +1,11 @@
 /** Where a run's settings come from: presets, files, `--set` and flags, in the order in which they win. */
-import { existsSync, readFileSync } from 'node:fs';
-import { extname, join, resolve } from 'node:path';
-import { LineCounter, parse, parseDocument } from 'yaml';
+import { resolve } from 'node:path';
+import { parse } from 'yaml';
+import { readSettings } from '../algos/settings-file.ts';
 import { resolveConfig } from '../algos/train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
 import { isEnvFile, type OptionValues } from '../envs/index.ts';
 import { UsageError } from './errors.ts';
-import { packageRoot } from './package.ts';
 
 export type Settings = Record<string, unknown>;
 
@@ -29,64 +28,6 @@ export interface Wanted {
   readonly settings: TrainSettings;
   readonly sources: ReadonlyMap<string, string>;
 }
-
-/** The file of a preset, which every environment may have. */
-export function presetPath(envId: string): string {
-  return join(packageRoot, 'configs', `${envId.toLowerCase()}.yaml`);
-}
-
-/** The preset of an environment; without one, nothing. */
-export function loadPreset(envId: string): TrainSettings {
-  const path = presetPath(envId);
-  return existsSync(path) ? (readSettings(path) as TrainSettings) : {};
-}
-
-/** Reads a YAML or JSON file of settings. */
-export function readSettings(path: string): Settings {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : code;
-    throw new ConfigError(`${path} cannot be read: ${why}: check the path, which begins at ${process.cwd()}`);
-  }
-  const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : parseYaml(path, text);
-  if (value === null || value === undefined) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    throw new ConfigError(
-      `${path} holds ${kindOf(value)}, not keys with values: write lines such as steps: 100000`,
-    );
-  }
-  const { $schema: _, ...settings } = value as Settings;
-  return settings;
-}
-
-function parseJson(path: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ConfigError(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}`);
-  }
-}
-
-function parseYaml(path: string, text: string): unknown {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
-  const [problem] = document.errors;
-  if (problem !== undefined) {
-    const { line, col } = lineCounter.linePos(problem.pos[0]);
-    throw new ConfigError(`${path}:${line}:${col} is not YAML: ${problem.message.split('\n')[0]}`);
-  }
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw new ConfigError(`${path} is not usable YAML: ${(error as Error).message.split('\n')[0]}`);
-  }
-}
-
-const kindOf = (value: unknown): string =>
-  Array.isArray(value) ? 'a list' : `the ${typeof value} ${String(value)}`;
 
 /** `key=value` pairs, values as YAML: `hidden=[32,32]`, `targetKl=null`. */
 export function parseSets(pairs: readonly string[]): Settings {

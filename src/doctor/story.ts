@@ -34,7 +34,14 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'entropy-bonus-too-large',
   ],
   'learning-rate-too-low': ['no-reward-signal', 'critic-not-learning', 'entropy-bonus-too-large'],
-  'learning-rate-too-high': ['no-reward-signal', 'non-finite', 'entropy-collapse', 'critic-not-learning'],
+  'learning-rate-too-high': [
+    'no-reward-signal',
+    'non-finite',
+    'entropy-collapse',
+    'critic-not-learning',
+    'malformed-outputs',
+    'degenerate-groups',
+  ],
   'too-many-epochs': [
     'no-reward-signal',
     'non-finite',

@@ -15,6 +15,19 @@ export {
   wholeCheckpointBefore,
 } from './checkpoint.ts';
 export { type Difference, differences } from './differences.ts';
+export {
+  type Adjustment,
+  type AskOptions,
+  adjustedAt,
+  adjustmentsPath,
+  askRun,
+  type Inbox,
+  openInbox,
+  type RunAnswer,
+  type RunRequest,
+  readAdjustments,
+  writeAdjustments,
+} from './inbox.ts';
 export { checkpointDir, defaultRoot, isRunId, newRunId, runPaths } from './layout.ts';
 export { acquireLock, type Lock, lockHolder } from './lock.ts';
 export {

@@ -167,7 +167,7 @@ const eventKinds = {
   act: {
     scope: 'training',
     title: 'Changed by hand',
-    doc: 'Someone changed a setting of the live run. A resume from an earlier checkpoint undoes it.',
+    doc: 'Someone changed a setting of the live run. A resume makes the same change at the same iteration.',
     fields: z.object({ what: text, by: text }),
   },
   started: {

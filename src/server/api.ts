@@ -12,13 +12,18 @@
  * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
  * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
  * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
- * | GET | `/api/runs/:id/policy.onnx`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
+ * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
  * | GET | `/api/stream` (server-sent events, `Last-Event-ID`) | {@link StreamMessage} |
  *
  * An error is `{ error: { code, message } }` with a fitting status; the message is a sentence for people. `:id` is what
- * `/api/runs` gave, and nothing else: no path is ever taken from a request.
+ * `/api/runs` gave, and nothing else: no path is ever taken from a request. An id is made from the run's path, so a link
+ * to a run holds when the server is started again.
+ *
+ * POST and PATCH need `Content-Type: application/json`. Where the server asks for a token it is in the address that it
+ * prints (`/?token=…`): the page is loaded once with it, and from then on a cookie carries it, for the stream too.
+ * `metrics=` may be left out for all of a run's series; each name in it is percent-encoded before they are joined.
  */
 import type { Diagnosis, RootCause, Verdict } from '../doctor/findings.ts';
 
@@ -28,6 +33,8 @@ export interface Hello {
   readonly roots: readonly string[];
   /** False where actions are refused: the server was started read-only, or for another trainer's logs. */
   readonly canAct: boolean;
+  /** When this server was started: another value after a lost connection means that it is another one. */
+  readonly startedAt: number;
 }
 
 /** Where a run is in its life; `quiet` is another trainer's log that nothing was written to lately. */
@@ -63,6 +70,13 @@ export interface RunSummary {
   readonly notes: Notes;
   /** What is wrong with reading it, as a sentence. */
   readonly problem: string | null;
+  /**
+   * Goes up when what was read of the run no longer holds: it was resumed from an earlier checkpoint, or its log was
+   * replaced. Series and events are to be asked for again.
+   */
+  readonly generation: number;
+  /** False while its log is being read for the first time: series and sparkline come later. */
+  readonly loaded: boolean;
 }
 
 export interface RunList {
@@ -103,6 +117,10 @@ export interface RunDetail {
   readonly logNotes: readonly string[];
   /** Which settings may be changed now, with their current values; empty where nothing can. */
   readonly adjustable: Readonly<Record<string, number | null>>;
+  /** What `x=step` counts, and `from` and `to` of a finding: `steps`, `iterations`, `updates`, `rows` … */
+  readonly unit: string;
+  /** Whether `x=time` can be asked for. */
+  readonly hasTime: boolean;
 }
 
 /** `time` is in milliseconds since 1970, as every time in this file; the page shows it since the first point. */
@@ -126,6 +144,9 @@ export interface SeriesAnswer {
   readonly from: number | null;
   readonly to: number | null;
   readonly series: readonly Envelope[];
+  /** As in {@link RunSummary}, and how many rows the run has: those that the stream tells with a larger `total` are new. */
+  readonly generation: number;
+  readonly rows: number;
 }
 
 export interface PageEvent {
@@ -200,12 +221,16 @@ export type StreamMessage =
   /**
    * A run has new rows, oldest first: values by the metric's id (as in {@link MetricInfo}). Where known, each row has
    * its place on all axes as `train/step`, `train/iteration` and `time/unix_s` (seconds), also for other trainers' logs.
-   * `step` is that of the last row.
+   * `step` is that of the last row. At most 100 of the newest are sent; `more` says that others came before them, which
+   * only a new `series` tells. `total` is how many rows the run has after these.
    */
   | {
       readonly type: 'rows';
       readonly run: string;
+      readonly generation: number;
       readonly step: number;
+      readonly total: number;
+      readonly more: boolean;
       readonly rows: readonly Readonly<Record<string, number | null>>[];
     }
   | { readonly type: 'events'; readonly run: string; readonly events: readonly PageEvent[] }

@@ -232,6 +232,44 @@ describe('early stop', () => {
   });
 });
 
+describe('a rate that no cut can mend', () => {
+  it('is tried no further than cuts go, and no cut is reported that was none', async () => {
+    const { rows, results } = await trained({ learningRate: 1e6, guard: 1e-6, epochs: 2 }, { iterations: 6 });
+    const cuts = results.flatMap(({ events }) => events.filter(e => e.type === 'rate-change'));
+    for (const { from, to } of cuts) expect(Number(to)).toBeLessThan(Number(from));
+    expect(cuts.length).toBe(rows.reduce((sum, row) => sum + row['guard/retries'], 0));
+    // 1e-4 in steps of a tenth to a half.
+    expect(cuts.length).toBeLessThanOrEqual(14);
+    expect(rows.at(-1)!['guard/retries']).toBe(0);
+    for (const row of rows) expect(row['kl/step']).toBeLessThanOrEqual(1e-6);
+  });
+
+  it('wins nothing back while updates leave the bound', async () => {
+    const trainer = await trainerOf({ learningRate: 0.3, guard: 0.001, epochs: 3 });
+    await trainer.iterate();
+    const cut = trainer.counters.guardedFactor;
+    expect(cut).toBeLessThan(1);
+    trainer.adjust({ guardRetries: 0, guard: 1e-9 });
+    const { row } = await trainer.iterate();
+    expect(row['kl/step_raw']).toBeGreaterThan(1e-9);
+    expect(trainer.counters.guardedFactor).toBe(cut);
+  });
+
+  it('controllers see the KL of the attempt that stands', async () => {
+    const settings = {
+      adaptiveRate: true,
+      adaptiveRateTarget: 0.5,
+      adaptiveRateMin: 1e-6,
+      adaptiveRateMax: 10,
+    };
+    const { rows, trainer } = await trained({ ...settings, learningRate: 1, guard: 0.05, epochs: 3 });
+    // The first attempt was beyond twice the target, the last far below half of it: the rule lets the rate rise.
+    expect(rows[0]['kl/step_raw']).toBeGreaterThan(1);
+    expect(rows[0]['guard/retries']).toBeGreaterThan(0);
+    expect(trainer.counters.adaptiveFactor).toBeCloseTo(1.5, 9);
+  });
+});
+
 describe('controllers', () => {
   // A fault that was here: they see the KL after the guard. It is never above the bound, so that a rate whose updates
   // want 100 times the bound counts as fine for every target above half of it; and 0, where all was taken back,
@@ -279,7 +317,7 @@ describe('controllers', () => {
     expect(event).toMatchObject({ type: 'rate-change', what: 'learningRate' });
     expect(event.from).toBeCloseTo(rows[0]['train/lr'], 12);
     expect(event.to).toBeCloseTo(rows[1]['train/lr'], 12);
-    expect(event.why).toMatch(/kl\/step/);
+    expect(event.why).toMatch(/had a KL of/);
   });
 
   // A fault that was here: the row has the weight of the next update; kl/coef has that of this one, and so have the

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { meantKey, otherNames } from '../../src/algos/explain-settings.ts';
+import { loadPreset, readSettings } from '../../src/algos/settings-file.ts';
 import { resolveConfig } from '../../src/algos/train-config.ts';
 import { ConfigError, describeConfig, type TrainSettings } from '../../src/algos/train-schema.ts';
 import { fileSchema } from '../../src/cli/commands/config.ts';
@@ -12,9 +13,7 @@ import {
   absoluteEnv,
   checkedConfig,
   gatherSettings,
-  loadPreset,
   parseSets,
-  readSettings,
   whichCheckpoint,
   wholeNumber,
 } from '../../src/cli/settings.ts';

@@ -7,6 +7,7 @@ import {
   type CoefficientRule,
   nextCoefficient,
 } from '../../src/kl/controllers/coefficient.ts';
+import { regainedFactor, slowerFactor } from '../../src/kl/controllers/guarded-rate.ts';
 import { nextRate } from '../../src/kl/controllers/learning-rate.ts';
 import { seed } from '../engine/support/check.ts';
 
@@ -132,5 +133,27 @@ describe('nextRate', () => {
   it('brings a start outside of its bounds inside', () => {
     expect(nextRate(rule, 0.1, 0.01)).toBe(rule.max);
     expect(nextRate(rule, 1e-7, 0.01)).toBe(rule.min);
+  });
+});
+
+describe('what the guard makes of the rate', () => {
+  it('cuts by the share of steps that were within the bound: by half at least, to a tenth at most', () => {
+    expect(slowerFactor(1, 1)).toBe(0.5);
+    expect(slowerFactor(1, 0.3)).toBe(0.3);
+    expect(slowerFactor(0.2, 0.3)).toBeCloseTo(0.06, 12);
+    expect(slowerFactor(1, 0)).toBe(0.1);
+  });
+
+  it('ends at a ten-thousandth and stays there, so that it is seen that nothing more can be done', () => {
+    let factor = 1;
+    for (let i = 0; i < 10; i++) factor = slowerFactor(factor, 0);
+    expect(factor).toBe(1e-4);
+    expect(slowerFactor(factor, 0)).toBe(factor);
+  });
+
+  it('wins back half a percent, up to the rate that was asked for', () => {
+    expect(regainedFactor(0.5)).toBeCloseTo(0.5025, 12);
+    expect(regainedFactor(0.999)).toBe(1);
+    expect(regainedFactor(1)).toBe(1);
   });
 });

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { loadPreset } from '../../algos/settings-file.ts';
 import { configJsonSchema, resolveConfig } from '../../algos/train-config.ts';
 import { ConfigError, describeConfig, type TrainConfig } from '../../algos/train-schema.ts';
 import { type Context, contextOf } from '../context.ts';
 import { settingOptions } from '../options.ts';
-import { checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
+import { checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
 import { toJson, wrap } from '../terminal.ts';
 
 type ConfigFlags = SettingFlags & { readonly schema?: boolean; readonly json?: boolean };

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { loadPreset } from '../../algos/settings-file.ts';
 import { contextOf } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
 import type { PartReport } from '../preflight.ts';
-import { checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
+import { checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
 import { toJson } from '../terminal.ts';
 
 export function addPreflight(program: Command): void {

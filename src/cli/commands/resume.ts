@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import type { TrainSettings } from '../../algos/train-schema.ts';
 import { openRun, RunError, resolveRun } from '../../runs/index.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
+import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { checkpointOption, countOption, runArgument, runDirOption, setOption } from '../options.ts';
 import { located, parseSets } from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
-interface ResumeFlags {
+interface ResumeFlags extends TrainDashFlags {
   readonly steps?: number | undefined;
   readonly set?: readonly string[];
   readonly from?: 'last' | 'best' | number;
@@ -17,8 +18,7 @@ interface ResumeFlags {
 }
 
 export function addResume(program: Command): void {
-  program
-    .command('resume')
+  trainDashOptions(program.command('resume'))
     .description('go on with a run that was stopped or killed, to the same bits, or with a finished one')
     .addArgument(runArgument('[run]').default('last'))
     .addOption(countOption('--steps <n>', 'steps of the whole run, those done included'))
@@ -65,6 +65,7 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
       context,
       {
         json: flags.json === true,
+        dash: flags,
         title: ({ step, totalSteps }) => {
           return `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`;
         },

@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
+import { loadPreset } from '../../algos/settings-file.ts';
 import { contextOf } from '../context.ts';
+import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import { absoluteEnv, checkedConfig, gatherSettings, loadPreset, type SettingFlags } from '../settings.ts';
+import { absoluteEnv, checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
-type TrainFlags = SettingFlags & { readonly runDir: string; readonly json?: boolean };
+type TrainFlags = SettingFlags & TrainDashFlags & { readonly runDir: string; readonly json?: boolean };
 
 export function addTrain(program: Command): void {
-  settingOptions(program.command('train'))
+  trainDashOptions(settingOptions(program.command('train')))
     .description('train a policy in a new run; without arguments, in a terminal, it asks')
     .argument('[env]', 'an id (cartpole, Pendulum-v1) or a file (./my-env.ts)')
     .option('--run-dir <root>', 'directory of runs', 'runs')
@@ -56,6 +58,7 @@ Examples:
         context,
         {
           json: flags.json === true,
+          dash: flags,
           title: ({ dir, totalSteps, config }) =>
             `${context.paint(id, 'bold')}, ${grouped(totalSteps)} steps, seed ${config.seed}: ${shownDir(dir)}`,
         },

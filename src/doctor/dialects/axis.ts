@@ -78,7 +78,9 @@ export function chooseAxis(log: Log, dialect: Pick<Dialect, 'steps' | 'eventStep
 function pick(log: Log, names: readonly StepName[]): { series: Series; unit: string } | undefined {
   for (const { theirs, unit } of names) {
     const series = log.series.get(theirs)?.series;
-    if (series !== undefined && counts(series)) return { series, unit };
+    // Hugging Face prints how much of an epoch is done: no count of anything.
+    if (series !== undefined && counts(series) && (unit !== 'epochs' || isWhole(series)))
+      return { series, unit };
   }
   return undefined;
 }
@@ -108,6 +110,14 @@ function counts(series: Series): boolean {
     else if (value !== first) return true;
   }
   return !Number.isNaN(first) && series.length === 1;
+}
+
+function isWhole(series: Series): boolean {
+  for (let i = 0; i < series.length; i++) {
+    const value = series.max[i]!;
+    if (Number.isFinite(value) && !Number.isInteger(value)) return false;
+  }
+  return true;
 }
 
 /** A share of the way: a log that goes back further than this began anew, else it went back to a checkpoint. */

@@ -29,7 +29,9 @@ export function configOf(log: Log, names: Dialect['config']): KnownConfig {
       continue;
     }
     const number = numberOf(value);
-    if (number === undefined || !Number.isFinite(number) || number < 0) continue;
+    if (number === undefined || !Number.isFinite(number)) continue;
+    // A negative entropy bonus is a mistake that people make, and one that a rule must see.
+    if (number < 0 && setting !== 'entropyCoef') continue;
     if (counts.includes(setting) && (number === 0 || !Number.isInteger(number))) continue;
     put(found, setting, number);
   }

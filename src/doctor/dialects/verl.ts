@@ -24,7 +24,7 @@ const actor = 'actor_rollout_ref.actor';
 
 /** The console of older versions has three decimals: a learning rate of 1e-6 reads 0.000. */
 const withoutRoundedRate: Refine = (drafts, log) => {
-  if (log.raw.format !== 'verl-console') return {};
+  if (log.raw.format !== 'verl-console' && log.raw.format !== 'console') return {};
   const isRounded = (id: string, range: readonly [number, number] | undefined): boolean =>
     (id === 'train/lr' || id === 'train/lr_critic') && range?.[0] === 0 && range[1] === 0;
   const kept = drafts.filter(({ id, series }) => !isRounded(id, rangeOf(series)));

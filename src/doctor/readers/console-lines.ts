@@ -1,6 +1,6 @@
 /**
- * What trainers print, line by line: verl's `step:1 - key:value - …`, SB3's tables between rules, the dictionaries that
- * Hugging Face's trainers print, and the errors that ended them.
+ * What trainers print, line by line: verl's `step:1 - key:value - …`, SB3's tables between rules, RSL-RL's lists below
+ * `Learning iteration 1/1500`, the dictionaries that Hugging Face's trainers print, and the errors that ended them.
  */
 import { isObject, type JsonObject } from './json.ts';
 import { parsePythonDict } from './python.ts';
@@ -67,6 +67,23 @@ export function isTrainingDict(object: JsonObject): boolean {
   return Object.keys(object).some(key => training.test(key));
 }
 
+const iterationLine = /^[ \t]*Learning iteration (\d{1,12})\/\d{1,12}[ \t]*$/;
+
+/** The number of an iteration that RSL-RL begins to tell of, or undefined. */
+export function iterationOf(line: string): string | undefined {
+  return line.includes('Learning iteration') ? iterationLine.exec(line)?.[1] : undefined;
+}
+
+const labelled =
+  /^[ \t]*([A-Za-z][\w/.() -]{1,98}):[ \t]+([-+]?(?:[\d.]+(?:[eE][-+]?\d+)?|nan|inf))(?:s| steps\/s.{0,80})?[ \t]*$/;
+
+/** `Mean reward: 0.71`, with or without a unit after it. */
+export function labelledCell(line: string): [string, string] | undefined {
+  if (line.length > 240) return undefined;
+  const found = labelled.exec(line);
+  return found === null ? undefined : [found[1]!, found[2]!];
+}
+
 export type ConsoleKind = 'verl-console' | 'console';
 
 /** Tells printed output of trainers from other text, line by line. */
@@ -75,6 +92,7 @@ export function consoleWatch(): (line: string) => ConsoleKind | undefined {
   return raw => {
     const line = cleanLine(raw);
     if (verlCells(line, true) !== undefined) return 'verl-console';
+    if (iterationOf(line) !== undefined) return 'console';
     const dict = printedDict(line);
     if (dict !== undefined && isTrainingDict(dict)) return 'console';
     if (isRule(line)) rules++;

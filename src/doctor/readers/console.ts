@@ -1,8 +1,19 @@
 /** What a trainer printed, kept in a file. */
 import type { Reading } from './bytes.ts';
-import { cleanLine, isRule, isTrainingDict, printedDict, tableCells, verlCells } from './console-lines.ts';
+import {
+  cleanLine,
+  isRule,
+  isTrainingDict,
+  iterationOf,
+  labelledCell,
+  printedDict,
+  tableCells,
+  verlCells,
+} from './console-lines.ts';
+import { addSettings, isObject } from './json.ts';
 import { addRow } from './jsonl.ts';
 import { noNumber, readNumber } from './numbers.ts';
+import { parsePythonDict } from './python.ts';
 import { RowSink } from './rows.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
@@ -18,6 +29,9 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
   let table: [string, string][] | undefined;
   let group = '';
   let cutLines = 0;
+  /** Whether an iteration's list is open, and whether its last line was seen. */
+  let [inIteration, iterationEnded] = [false, false];
+  const settings = settingsWatch();
   const half = await forEachLine(
     path,
     reading,
@@ -25,6 +39,25 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     (raw, whole) => {
       const line = cleanLine(raw);
       errors.line(line);
+      const printed = settings.line(line);
+      if (printed !== undefined) addSettings(run, printed);
+      const iteration = iterationOf(line);
+      if (iteration !== undefined) {
+        sink.end();
+        [inIteration, iterationEnded] = [true, false];
+        cell('iteration', iteration);
+        return;
+      }
+      const labelled = inIteration ? labelledCell(line) : undefined;
+      if (labelled !== undefined) {
+        // The same words in later text are of no iteration.
+        if (!iterationEnded) cell(labelled[0], labelled[1]);
+        return;
+      }
+      if (inIteration && /^[ \t]*ETA:/.test(line)) {
+        iterationEnded = true;
+        return;
+      }
       if (isRule(line)) {
         // A rule ends the table that is open, or begins one.
         if (table !== undefined && table.length > 0) {
@@ -57,6 +90,13 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     true,
   );
   // A last table without its lower rule is still being printed.
+  if (inIteration) {
+    if (iterationEnded) sink.end();
+    else {
+      sink.discard();
+      run.unfinished = true;
+    }
+  }
   if (half || (table !== undefined && table.length > 0)) run.unfinished = true;
   sink.finish();
   const error = errors.found();
@@ -71,6 +111,30 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     if (typeof value === 'number') sink.number(name, value);
     else if (value === noNumber) sink.text(name, text);
   }
+}
+
+/** Settings that a trainer prints before it begins are a few hundred lines. */
+const longestSettings = 2 ** 17;
+const mostTries = 64;
+
+/** Puts together a dictionary of settings that is printed over many lines, as verl does when it begins. */
+function settingsWatch(): { line(text: string): Record<string, unknown> | undefined } {
+  let text = '';
+  let tries = 0;
+  return {
+    line(line) {
+      if (/^\s*\{'actor_rollout_ref'/.test(line)) [text, tries] = [line.trim(), 0];
+      else if (text === '') return undefined;
+      else text += ` ${line.trim()}`;
+      if (text.length > longestSettings || tries > mostTries) text = '';
+      if (text === '' || !line.trimEnd().endsWith('}')) return undefined;
+      tries++;
+      const value = parsePythonDict(text, 0);
+      if (!isObject(value)) return undefined;
+      text = '';
+      return value;
+    },
+  };
 }
 
 /** Remembers the last error that a program printed: the line after its traceback. */

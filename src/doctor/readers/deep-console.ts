@@ -11,7 +11,8 @@ import { forEachPiece, LineSplitter } from './text.ts';
 export const deepest = 32 * 2 ** 20;
 
 /** Names that people give to what a program printed. */
-const printed = /(?:\.(?:log|txt|out|err|stdout|stderr|text)(?:\.\d+)?|^(?:nohup|stdout|stderr|slurm[\w.-]*))(?:\.gz)?$/i;
+const printed =
+  /(?:\.(?:log|txt|out|err|stdout|stderr|text)(?:\.\d+)?|^(?:nohup|stdout|stderr|slurm[\w.-]*))(?:\.gz)?$/i;
 
 export function mayBePrinted(name: string): boolean {
   return printed.test(name);

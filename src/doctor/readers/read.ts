@@ -1,7 +1,8 @@
 /** Reads one run. */
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RawRun } from '../raw-run.ts';
-import { type ReadOptions, startReading } from './bytes.ts';
+import { type Reading, type ReadOptions, startReading } from './bytes.ts';
 import type { Candidate } from './candidate.ts';
 import { readConsole } from './console.ts';
 import { readCsv } from './csv.ts';
@@ -41,6 +42,8 @@ export async function readRun(
       case 'wandb':
         await readWandb(source.file, run, reading);
         await addWandbFiles(run, candidate.directory);
+        if (!run.hasNumbers)
+          await readPrinted(run, join(candidate.directory, 'files', 'output.log'), reading);
         break;
       case 'monitor':
         await readMonitors(source.monitors, run, reading);
@@ -78,6 +81,15 @@ export async function readRun(
     );
   }
   return run.finish();
+}
+
+/** W&B keeps what was printed: all there is, where the log itself was not written before the end. */
+async function readPrinted(run: RunBuilder, path: string, reading: Reading): Promise<void> {
+  if (!(statSync(path, { throwIfNoEntry: false })?.isFile() ?? false)) return;
+  await readConsole(path, run, reading);
+  if (!run.hasNumbers) return;
+  run.files.add(path);
+  run.note(`the W&B log has no numbers: they are from ${path}`);
 }
 
 function bytesOf(files: readonly string[]): number {

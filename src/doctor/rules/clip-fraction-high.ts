@@ -28,9 +28,9 @@ export const clipFractionHigh: Rule = {
     if (often < 0.5) return [];
     const suspect = suspectOf(signals);
     const fell = progress !== undefined && (progress.collapsed || progress.drawdown >= 0.5);
-    const stuck =
-      progress !== undefined && progress.track.n >= 10 && !progress.improved && !progress.saturated;
     const unusual = suspect.excess >= 0.9;
+    const holds = progress?.improved || progress?.saturated || (progress?.kept && !unusual);
+    const stuck = progress !== undefined && progress.track.n >= 10 && !holds;
     if (!unusual && !(often >= 0.7 && (fell || stuck))) return [];
     const critical = unusual && (fell || stuck) && often >= 0.7;
     return [

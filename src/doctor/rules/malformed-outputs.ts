@@ -22,7 +22,7 @@ export const malformedOutputs: Rule = {
   text: {
     means:
       'Completions run into the length limit or do not have the form that the reward looks for, so that nearly all get the lowest reward, whatever they say. A model that was never taught the form, or wrong weights, look like this.',
-    seen: 'Most completions truncated in the second half while the reward does not improve; or a reward that stays at one lowest value together with a form reward that never leaves its floor.',
+    seen: 'Most completions truncated in the second half while the reward does not improve (a warning, where it is above 0 and above its first row); or a reward that stays at one lowest value together with a form reward that never leaves its floor.',
     todo: 'Read some outputs. Load the right weights and chat template, warm up on examples of the form, raise the length limit, give partial credit.',
     silent:
       'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop.',
@@ -38,11 +38,13 @@ export const malformedOutputs: Rule = {
     const cut = late >= 0.7 && quantile(part(truncated!, 0.8), 0.5) >= 0.5;
     const floor = share(track.v, v => v <= track.q(0) + 0.02 * Math.max(Math.abs(track.q(0)), 0.05)) >= 0.8;
     const form = formAtFloor(signals);
+    const earns = progress.end > track.first && progress.end > 0;
     if (!cut && !(floor && (form !== undefined || (late >= 0.3 && track.median <= 0)))) return [];
     const seen = cut ? truncated! : (form ?? track);
     return [
       finding('malformed-outputs', {
-        severity: 'critical',
+        // Short answers may be meant to fill their limit: what is cut off and earns something is not lost.
+        severity: floor || progress.collapsed || !earns ? 'critical' : 'warning',
         title: cut
           ? `${percent(late)} of the completions are cut off`
           : `${name(track)} stays at its lowest, ${num(track.median)}, and ${name(seen)} never leaves ${num(seen.median)}`,

@@ -16,6 +16,8 @@ export interface Progress {
   readonly noise: number;
   /** It ends clearly better than it began. */
   readonly improved: boolean;
+  /** It holds most of what it gained, even if it gained it so early that its first stretch has it already. */
+  readonly kept: boolean;
   /** It is still getting better in its second half. */
   readonly improving: boolean;
   /** It lost most of what it had gained, or ends clearly below its start. */
@@ -38,6 +40,8 @@ export function progressOf(track: Track): Progress {
   const start = median(b.subarray(0, edge));
   const end = median(b.subarray(k - Math.max(1, Math.round(k / 6))));
   const noise = jitter(b);
+  // A run that learns most of what it learns in its first rows has not lost it when it falls back a little.
+  const begin = Math.min(start, b[0] ?? start);
   // A level lasts when three blocks in a row hold it.
   const held = Float64Array.from({ length: Math.max(1, k - 2) }, (_, i) =>
     median(b.subarray(i, Math.min(k, i + 3))),
@@ -72,11 +76,12 @@ export function progressOf(track: Track): Progress {
     if (fall > deepest && fall > 5 * noise) {
       deepest = fall;
       drawdownAt = peakAt;
-      drawdown = fall / Math.max(peak - Math.min(start, worst), fall, 1e-300);
+      drawdown = fall / Math.max(peak - Math.min(begin, worst), fall, 1e-300);
     }
   });
-  const gained = best - start;
+  const gained = best - begin;
   const lost = best - end;
+  const kept = k >= 8 && gained > 6 * noise && end - begin >= 0.6 * gained && start - begin > 3 * noise;
   const fellBelow = start - end > Math.max(6 * noise, 0.5 * Math.abs(start)) && over.z < -1.6;
   const collapsed =
     k >= 8 && ((gained > 4 * noise && lost > 0.5 * gained && lost > 5 * noise) || fellBelow) && lost > 0;
@@ -102,6 +107,7 @@ export function progressOf(track: Track): Progress {
     worstX: xOf(worstAt),
     noise,
     improved,
+    kept,
     improving,
     collapsed,
     drawdown,

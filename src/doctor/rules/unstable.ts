@@ -18,6 +18,8 @@ export interface Suspect {
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
 const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
 const usualEpochs = 10;
+/** RLlib's default is 30: no sign that somebody changed it. */
+const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
 const usualClip = 0.2;
 
 export function suspectOf(signals: Signals): Suspect {
@@ -25,7 +27,7 @@ export function suspectOf(signals: Signals): Suspect {
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
   const lr = doublings(settings.lr, usual[run.kind].lr);
-  const epochs = doublings(settings.epochs, usualEpochs);
+  const epochs = doublings(settings.epochs, defaultEpochs[run.trainer] ?? usualEpochs);
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;

@@ -1,0 +1,75 @@
+/** What people change while a run is trained: asked for through its inbox, or made again where an earlier process made it. */
+import { type Adjustment, openInbox, type RunWriter, writeAdjustments } from '../runs/index.ts';
+import { type PpoTrainer, TrainError, type TrainEvent } from './ppo-trainer.ts';
+
+export interface HandChanges {
+  /** Whether someone asked the run to stop. */
+  readonly stopped: boolean;
+  /** Before each iteration: does what is due in it, and what was asked since the last. */
+  apply(): void;
+  /** Answers whoever still waits; `ended` says how the run ended. */
+  close(ended: string): void;
+}
+
+/** `earlier` are those of processes before; `rewrite` if they are fewer than on the disk. */
+export function handChanges(
+  trainer: PpoTrainer,
+  writer: RunWriter,
+  { earlier, rewrite }: { readonly earlier: readonly Adjustment[]; readonly rewrite: boolean },
+  onEvent?: (event: TrainEvent & { step: number; message: string }) => void,
+): HandChanges {
+  const inbox = openInbox(writer.dir);
+  let changes = earlier;
+  if (rewrite) writeAdjustments(writer.dir, changes);
+  const waiting: string[] = [];
+  let stopped = false;
+
+  const setting = (key: string): unknown => (trainer.config as Record<string, unknown>)[key];
+  const make = (change: Adjustment): unknown => {
+    const from = setting(change.key);
+    trainer.adjust({ [change.key]: change.value });
+    return from;
+  };
+  const tell = ({ iteration, key, value, by }: Adjustment, from: unknown): void => {
+    const { envSteps: step } = trainer.counters;
+    const what = `${key} ${from} to ${value}`;
+    const message = `${what}, set from the ${by}`;
+    writer.event({ type: 'act', iteration, step, message, what, by });
+    onEvent?.({ type: 'act', what, by, step, message });
+  };
+
+  return {
+    get stopped() {
+      return stopped;
+    },
+    apply() {
+      const iteration = trainer.counters.iteration + 1;
+      for (const change of changes) if (change.iteration === iteration) tell(change, make(change));
+      for (const { id, request } of inbox.take()) {
+        if (request.type === 'stop') {
+          stopped = true;
+          waiting.push(id);
+          continue;
+        }
+        const { key, value, by } = request;
+        const change = { iteration, key, value, by };
+        try {
+          const from = make(change);
+          // On the disk before it has any effect: from here on it is as good as in the config.
+          changes = [...changes, change];
+          writeAdjustments(writer.dir, changes);
+          tell(change, from);
+          const message = `${key} is ${value} from iteration ${iteration} on, was ${from}`;
+          inbox.answer(id, { done: true, message });
+        } catch (error) {
+          inbox.answer(id, { done: false, message: (error as Error).message });
+          if (!(error instanceof TrainError)) throw error;
+        }
+      }
+    },
+    close(ended) {
+      for (const id of waiting) inbox.answer(id, { done: true, message: `${ended}, with a checkpoint` });
+      for (const { id } of inbox.take()) inbox.answer(id, { done: false, message: ended });
+    },
+  };
+}

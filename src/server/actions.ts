@@ -1,0 +1,324 @@
+/** Everything behind the buttons: changes to a live run, a new run from a checkpoint, evaluation, the policy as a file. */
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod/mini';
+import { temporaryBeside } from '../runs/atomic.ts';
+import { listCheckpoints } from '../runs/checkpoint.ts';
+import { askRun } from '../runs/inbox.ts';
+import { newRunId, runPaths } from '../runs/layout.ts';
+import { lockHolder } from '../runs/lock.ts';
+import type { ActionAnswer, EvaluationAnswer } from './api.ts';
+import { childEnv, complaint, keelCommand, runKeel } from './children.ts';
+import { Problem } from './problem.ts';
+import type { KeelRun } from './runs/keel-run.ts';
+import { idOf } from './runs/places.ts';
+import type { RunIndex } from './runs/run-index.ts';
+
+export interface Actions {
+  /** Settings that the run would take now, with their values. */
+  adjustable(run: KeelRun): Readonly<Record<string, number | null>>;
+  act(run: KeelRun, body: unknown): Promise<ActionAnswer>;
+  evaluate(run: KeelRun, step: number): Promise<EvaluationAnswer>;
+  /** The run's deployable policy, or that of one checkpoint. */
+  policy(run: KeelRun, step: number | undefined): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export interface ActionsOptions {
+  readonly index: RunIndex;
+  readonly evaluationMs?: number;
+  readonly episodes?: number;
+}
+
+/** Offered on the page; the trainer has the last word. The second list only where the setting is in use. */
+const offered = ['learningRate', 'targetKl', 'clipRange', 'guard'];
+const offeredInUse = ['criticLearningRate', 'klCoef', 'gamma', 'gaeLambda'];
+
+const answerMs = 30_000;
+const startMs = 60_000;
+const mostPolicyBytes = 2 ** 30;
+
+const key = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/));
+const actionSchema = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('set'), key, value: z.number() }),
+  z.strictObject({ type: z.literal('stop') }),
+  z.strictObject({
+    type: z.literal('restart'),
+    checkpoint: z.int().check(z.nonnegative()),
+    set: z.record(key, z.number()),
+  }),
+]);
+
+export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: ActionsOptions): Actions {
+  const stop = new AbortController();
+  /** What runs in a child, so that a second click does not start it again. */
+  let busy: string | undefined;
+
+  async function alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (busy !== undefined)
+      throw new Problem(409, 'busy', `${busy} is under way: wait until it is done, then try again`);
+    busy = what;
+    try {
+      return await work();
+    } finally {
+      busy = undefined;
+    }
+  }
+
+  function requireLive(run: KeelRun): void {
+    if (lockHolder(run.path) === undefined)
+      throw new Problem(409, 'not-running', 'the run is not being trained now: nothing can be changed in it');
+  }
+
+  function requireCheckpoint(run: KeelRun, step: number): void {
+    const found = listCheckpoints(run.path).find(info => info.step === step);
+    if (found === undefined)
+      throw new Problem(
+        404,
+        'no-such-checkpoint',
+        `there is no checkpoint ${step}: it may have been replaced by a newer one`,
+      );
+    if (found.problem !== undefined)
+      throw new Problem(409, 'damaged-checkpoint', `checkpoint ${step} cannot be used: it is damaged`);
+    if (!index.mayRead([found.dir]))
+      throw new Problem(
+        403,
+        'outside',
+        `checkpoint ${step} is a link that leads out of the watched directories`,
+      );
+  }
+
+  /** Longer than a few of its iterations, which may be long. */
+  function patienceOf(run: KeelRun): number {
+    const { axes } = run.table;
+    const [last, before] = [axes.time[axes.length - 1], axes.time[axes.length - 4]];
+    const iterationMs = last !== undefined && before !== undefined ? (last - before) / 3 : 0;
+    return Math.min(600_000, Math.max(answerMs, Number.isFinite(iterationMs) ? 4 * iterationMs : 0));
+  }
+
+  const ask = (run: KeelRun, request: Parameters<typeof askRun>[1]) =>
+    askRun(run.path, request, { timeoutMs: patienceOf(run), signal: stop.signal });
+
+  async function stopRun(run: KeelRun): Promise<ActionAnswer> {
+    const { done, message } = await ask(run, { type: 'stop', by: 'page' });
+    await index.refresh();
+    return { done, message, newRun: null };
+  }
+
+  async function restart(
+    run: KeelRun,
+    checkpoint: number,
+    set: Readonly<Record<string, number>>,
+  ): Promise<ActionAnswer> {
+    requireCheckpoint(run, checkpoint);
+    const { manifest } = run;
+    if (manifest === undefined) throw new Problem(409, 'unreadable', 'the run cannot be read');
+    if (lockHolder(run.path) !== undefined) {
+      const stopped = await stopRun(run);
+      if (!stopped.done) return stopped;
+      // Its last checkpoint may have replaced the one that was wanted.
+      requireCheckpoint(run, checkpoint);
+    }
+    const root = dirname(run.path);
+    const id = newRunId(manifest.environment.id, manifest.seed, new Date());
+    const dir = join(root, id);
+    const log = temporaryBeside(join(root, `${id}.log`));
+    const out = openSync(log, 'wx');
+    const [program, ...first] = keelCommand();
+    const args = [
+      'fork',
+      run.path,
+      '--checkpoint',
+      String(checkpoint),
+      '--id',
+      id,
+      '--run-dir',
+      root,
+      '--no-dash',
+    ];
+    for (const [name, value] of Object.entries(set)) args.push('--set', `${name}=${value}`);
+    let exit: { code: number | null } | undefined;
+    const child = spawn(program, [...first, ...args], {
+      detached: true,
+      stdio: ['ignore', out, out],
+      env: childEnv(),
+    });
+    child.on('error', () => {
+      exit = { code: null };
+    });
+    child.on('exit', code => {
+      exit = { code };
+    });
+    child.unref();
+    closeSync(out);
+    const until = performance.now() + startMs;
+    while (!existsSync(runPaths(dir).metrics) && exit === undefined && performance.now() < until)
+      await sleep(50);
+    const failed = !existsSync(runPaths(dir).manifest);
+    const said = readFileSync(log, 'utf8');
+    if (failed) {
+      rmSync(log, { force: true });
+      if (exit === undefined) child.kill('SIGTERM');
+      throw new Problem(
+        422,
+        'not-started',
+        `the new run did not start: ${exit === undefined ? `nothing happened within ${startMs / 1000} seconds` : complaint(said)}`,
+      );
+    }
+    renameSync(log, join(dir, 'process.log'));
+    await index.refresh();
+    const changes = Object.entries(set).map(([name, value]) => `${name} ${value}`);
+    return {
+      done: true,
+      message: `${id} was started from checkpoint ${checkpoint}${changes.length === 0 ? '' : ` with ${changes.join(', ')}`}`,
+      newRun: idOf(dir),
+    };
+  }
+
+  return {
+    adjustable(run) {
+      if (run.state !== 'running') return {};
+      const config = run.settings;
+      const out: Record<string, number | null> = {};
+      for (const name of offered) {
+        const value = config[name];
+        if (typeof value === 'number' || value === null) out[name] = value;
+      }
+      for (const name of offeredInUse) {
+        const value = config[name];
+        if (typeof value === 'number' && value !== 0) out[name] = value;
+      }
+      return out;
+    },
+
+    async act(run, body) {
+      const parsed = z.safeParse(actionSchema, body);
+      if (!parsed.success) {
+        throw new Problem(
+          422,
+          'invalid-action',
+          'an action is {"type":"set","key":…,"value":…}, {"type":"stop"} or {"type":"restart","checkpoint":…,"set":{…}}, with numbers for values',
+        );
+      }
+      const action = parsed.data;
+      switch (action.type) {
+        case 'set': {
+          requireLive(run);
+          const { done, message } = await ask(run, {
+            type: 'set',
+            key: action.key,
+            value: action.value,
+            by: 'page',
+          });
+          if (!done) throw new Problem(422, 'refused', message);
+          await index.refresh();
+          return { done, message, newRun: null };
+        }
+        case 'stop':
+          requireLive(run);
+          return stopRun(run);
+        case 'restart':
+          return alone('another restart', () => restart(run, action.checkpoint, action.set));
+        default:
+          return action satisfies never;
+      }
+    },
+
+    async evaluate(run, step) {
+      requireCheckpoint(run, step);
+      return alone('another evaluation', async () => {
+        const args = [
+          'eval',
+          run.path,
+          '--checkpoint',
+          String(step),
+          '--episodes',
+          String(episodes),
+          '--json',
+        ];
+        const { code, stdout, stderr, timedOut } = await runKeel(args, {
+          timeoutMs: evaluationMs,
+          signal: stop.signal,
+        });
+        if (timedOut)
+          throw new Problem(
+            504,
+            'too-long',
+            `${episodes} episodes took longer than ${Math.round(evaluationMs / 1000)} seconds: use keel eval with fewer`,
+          );
+        if (code !== 0) throw new Problem(422, 'not-evaluated', complaint(stderr));
+        const {
+          mean,
+          std,
+          episodes: played,
+          sampled,
+        } = JSON.parse(stdout) as Record<string, number | boolean>;
+        return {
+          step,
+          episodes: Number(played),
+          mean: Number(mean),
+          std: Number(std),
+          deterministic: sampled !== true,
+        };
+      });
+    },
+
+    async policy(run, step) {
+      if (step === undefined) {
+        const path = runPaths(run.path).onnx;
+        if (!existsSync(path))
+          throw new Problem(
+            404,
+            'no-policy',
+            'there is no policy yet: it is written with the first checkpoint',
+          );
+        if (!index.mayRead([path]))
+          throw new Problem(
+            403,
+            'outside',
+            'policy.onnx is a link that leads out of the watched directories',
+          );
+        return readPolicy(path);
+      }
+      requireCheckpoint(run, step);
+      return alone('another export', async () => {
+        const directory = mkdtempSync(join(tmpdir(), 'keel-policy-'));
+        try {
+          const file = join(directory, 'policy.onnx');
+          const { code, stderr, timedOut } = await runKeel(
+            ['export', run.path, '--checkpoint', String(step), '-o', file],
+            { timeoutMs: startMs, signal: stop.signal },
+          );
+          if (timedOut) throw new Problem(504, 'too-long', 'the export took too long: use keel export');
+          if (code !== 0) throw new Problem(422, 'not-exported', complaint(stderr));
+          return readPolicy(file);
+        } finally {
+          rmSync(directory, { recursive: true, force: true });
+        }
+      });
+    },
+
+    async close() {
+      stop.abort();
+    },
+  };
+}
+
+function readPolicy(path: string): Buffer {
+  const { size } = statSync(path);
+  if (size > mostPolicyBytes)
+    throw new Problem(413, 'too-long', `the policy has ${size} bytes: copy the file instead`);
+  return readFileSync(path);
+}

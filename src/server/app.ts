@@ -1,0 +1,305 @@
+/** The routes: see `api.ts` for what each answers. */
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import type { Actions } from './actions.ts';
+import type { CheckpointsAnswer, Hello, RunDetail, SeriesAnswer, XAxis } from './api.ts';
+import { checkpointsOf } from './checkpoints.ts';
+import type { Doctor } from './doctor/client.ts';
+import { proposals } from './doctor/proposals.ts';
+import { csvOf } from './http/csv.ts';
+import { answer, bodyOf } from './http/json-answer.ts';
+import { reportPolicy, security } from './http/security.ts';
+import { createStaticFiles, missingPage, type StaticFiles } from './http/static-files.ts';
+import { streamTo } from './http/stream-route.ts';
+import { Problem } from './problem.ts';
+import { KeelRun } from './runs/keel-run.ts';
+import { type NotesStore, parsePatch } from './runs/notes.ts';
+import type { WatchedRun } from './runs/run.ts';
+import type { RunIndex } from './runs/run-index.ts';
+import { envelopeOf } from './series/envelope.ts';
+import type { Hub } from './stream.ts';
+
+export interface AppOptions {
+  readonly index: RunIndex;
+  readonly hub: Hub;
+  readonly doctor: Doctor;
+  readonly notes: NotesStore;
+  readonly actions: Actions;
+  readonly version: string;
+  /** The address that is listened on, and the token that is asked for. */
+  readonly host: string;
+  readonly token?: string | undefined;
+  readonly readOnly?: boolean | undefined;
+  /** Where the built page is. */
+  readonly page?: string | undefined;
+  /** Told of errors that are faults of ours. */
+  readonly onFault?: ((error: unknown) => void) | undefined;
+}
+
+type Env = { Bindings: HttpBindings };
+
+const mostBuckets = 4000;
+const mostMetrics = 500;
+
+export function createApp(options: AppOptions): Hono<Env> {
+  const { index, hub, doctor, notes, actions, version, host, token, readOnly = false } = options;
+  const files: StaticFiles = createStaticFiles(options.page);
+  const startedAt = Date.now();
+  const app = new Hono<Env>({ strict: false });
+
+  app.use(security({ host, token }));
+
+  const known = (c: Context): WatchedRun => {
+    const run = index.get(c.req.param('id') ?? '');
+    if (run !== undefined) return run;
+    throw new Problem(
+      404,
+      'no-such-run',
+      'there is no such run here: it may have been deleted, or the link is of another server',
+    );
+  };
+  const loaded = async (c: Context): Promise<WatchedRun> => {
+    known(c);
+    return (await index.load(c.req.param('id') ?? '')) ?? known(c);
+  };
+  const writable = (): void => {
+    if (readOnly)
+      throw new Problem(403, 'read-only', 'this server was started with --read-only: it changes nothing');
+  };
+  const keelRun = (c: Context): KeelRun => {
+    const run = known(c);
+    if (run instanceof KeelRun) return run;
+    throw new Problem(409, 'not-keel', "this is another trainer's log: only runs of Keel can do that");
+  };
+
+  app.get('/api/hello', c => {
+    const hello: Hello = {
+      version,
+      roots: index.roots.map(({ shown }) => shown),
+      canAct: !readOnly && index.list().runs.some(({ trainer }) => trainer === 'keel'),
+      startedAt,
+    };
+    return answer(c, hello);
+  });
+
+  app.get('/api/runs', c => answer(c, index.list()));
+
+  app.get('/api/stream', c => streamTo(c, hub));
+
+  app.get('/api/runs/:id', async c => {
+    const run = await loaded(c);
+    const tracks = [...run.tracks().values()];
+    const detail: RunDetail = {
+      run: index.summary(run),
+      metrics: tracks.map(({ info }) => info),
+      config: run.config,
+      lines: run.lines,
+      logNotes: run.logNotes,
+      adjustable: readOnly || !(run instanceof KeelRun) ? {} : actions.adjustable(run),
+      unit: run.unit,
+      hasTime: tracks.some(
+        ({ x, length }) => length > 0 && !Number.isNaN(x('time')?.[length - 1] ?? Number.NaN),
+      ),
+    };
+    return answer(c, detail);
+  });
+
+  app.get('/api/runs/:id/series', async c => answer(c, seriesOf(await loaded(c), c)));
+
+  app.get('/api/runs/:id/events', async c => {
+    const after = numberOf(c, 'after') ?? -1;
+    return answer(c, (await loaded(c)).events(after));
+  });
+
+  app.get('/api/runs/:id/diagnosis', async c => {
+    const run = await loaded(c);
+    const { diagnosis, reason } = run.diagnosis;
+    const offered =
+      run instanceof KeelRun && diagnosis !== null && !readOnly
+        ? proposals(run, diagnosis, checkpointsOf(run), actions.adjustable(run))
+        : [];
+    return answer(c, {
+      // Where it is on the disk is nobody's business who is not told otherwise.
+      diagnosis: diagnosis === null ? null : { ...diagnosis, path: index.summary(run).name },
+      reason: diagnosis === null ? (reason ?? 'it has not been judged yet: wait a moment') : null,
+      actions: offered,
+    });
+  });
+
+  app.get('/api/runs/:id/checkpoints', async c => {
+    const run = known(c);
+    const checkpoints: CheckpointsAnswer = { checkpoints: run instanceof KeelRun ? checkpointsOf(run) : [] };
+    return answer(c, checkpoints);
+  });
+
+  app.post('/api/runs/:id/checkpoints/:step/evaluate', async c => {
+    const run = keelRun(c);
+    await bodyOf(c);
+    return answer(c, await actions.evaluate(run, stepOf(c.req.param('step'))));
+  });
+
+  app.get('/api/runs/:id/policy.onnx', async c => {
+    const run = keelRun(c);
+    const checkpoint = c.req.query('checkpoint');
+    const file = await actions.policy(run, checkpoint === undefined ? undefined : stepOf(checkpoint));
+    c.header('content-type', 'application/octet-stream');
+    c.header('content-disposition', `attachment; filename="${fileName(run, 'onnx')}"`);
+    c.header('cache-control', 'no-store');
+    return c.body(new Uint8Array(file));
+  });
+
+  app.get('/api/runs/:id/metrics.csv', async c => {
+    const run = await loaded(c);
+    c.header('content-type', 'text/csv; charset=utf-8');
+    c.header('content-disposition', `attachment; filename="${fileName(run, 'csv')}"`);
+    c.header('cache-control', 'no-store');
+    return c.body(csvOf(run));
+  });
+
+  app.get('/api/runs/:id/report.html', async c => {
+    const run = known(c);
+    const page = await doctor.report(run.path, index.summary(run).name);
+    c.header('content-security-policy', reportPolicy);
+    c.header('content-disposition', `inline; filename="${fileName(run, 'html')}"`);
+    c.header('cache-control', 'no-store');
+    return c.html(page);
+  });
+
+  app.patch('/api/runs/:id/notes', async c => {
+    const run = known(c);
+    writable();
+    const changed = notes.set(run, parsePatch(await bodyOf(c)));
+    index.touch(run);
+    return answer(c, changed);
+  });
+
+  app.post('/api/runs/:id/actions', async c => {
+    const run = keelRun(c);
+    writable();
+    return answer(c, await actions.act(run, await bodyOf(c)));
+  });
+
+  app.all('/api/*', c => {
+    if (c.req.method !== 'GET')
+      throw new Problem(405, 'wrong-method', `${c.req.method} is not for this address`);
+    throw new Problem(404, 'no-such-address', 'there is nothing at this address');
+  });
+
+  app.get('*', async c => {
+    const found = await files.serve(c.req.path, {
+      accept: c.req.header('accept-encoding'),
+      etag: c.req.header('if-none-match'),
+    });
+    if (found !== undefined) {
+      // Hono puts the headers of all answers onto this one too.
+      return found;
+    }
+    if (!/\.[a-z0-9]+$/i.test(c.req.path) || c.req.path === '/index.html') return c.html(missingPage, 503);
+    throw new Problem(404, 'no-such-file', 'there is no such file');
+  });
+
+  app.notFound(c => fail(c, new Problem(404, 'no-such-address', 'there is nothing at this address')));
+  app.onError((error, c) => {
+    if (error instanceof Problem) return fail(c, error);
+    const { name, message } = error;
+    // Their messages are sentences for users, and name no path but of the runs that the user gave.
+    if (['RunError', 'DoctorError', 'ReadError'].includes(name)) {
+      const roots = index.roots.flatMap(({ path, shown }) => [[path, shown] as const]);
+      const clean = roots.reduce((text, [path, shown]) => text.replaceAll(path, shown), message);
+      return fail(c, new Problem(500, 'failed', clean.replace(/\s+/g, ' ').slice(0, 1000)));
+    }
+    options.onFault?.(error);
+    return fail(c, new Problem(500, 'fault', 'something went wrong in the server: it is a fault in Keel'));
+  });
+  return app;
+}
+
+function fail(c: Context, { status, code, message }: Problem): Response {
+  c.header('cache-control', 'no-store');
+  if (status === 401 && !c.req.path.startsWith('/api/') && c.req.method === 'GET') {
+    return c.html(
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Keel</title></head><body><h1>Keel</h1><p>${message}</p></body></html>`,
+      401,
+    );
+  }
+  return c.json({ error: { code, message } }, status);
+}
+
+function numberOf(c: Context, name: string): number | undefined {
+  const text = c.req.query(name);
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value)) return value;
+  throw new Problem(400, 'not-a-number', `${name} is ${JSON.stringify(text.slice(0, 40))}: send a number`);
+}
+
+function stepOf(text: string): number {
+  const step = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(step)) return step;
+  throw new Problem(
+    400,
+    'not-a-step',
+    `a checkpoint is named by its step, not ${JSON.stringify(text.slice(0, 40))}`,
+  );
+}
+
+const axes: readonly XAxis[] = ['step', 'iteration', 'time'];
+
+function seriesOf(run: WatchedRun, c: Context): SeriesAnswer {
+  const axis = (c.req.query('x') ?? 'step') as XAxis;
+  if (!axes.includes(axis))
+    throw new Problem(
+      400,
+      'unknown-axis',
+      `x is ${JSON.stringify(String(axis).slice(0, 40))}: use ${axes.join(', ')}`,
+    );
+  const [wantedFrom, wantedTo] = [numberOf(c, 'from'), numberOf(c, 'to')];
+  const buckets = Math.max(1, Math.min(mostBuckets, Math.round(numberOf(c, 'buckets') ?? 600)));
+  const all = run.tracks();
+  const names = c.req.query('metrics');
+  const wanted = names === undefined || names === '' ? [...all.keys()] : namesIn(names);
+  if (wanted.length > mostMetrics)
+    throw new Problem(400, 'too-many', `${wanted.length} metrics at once: at most ${mostMetrics}`);
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  const found = wanted.flatMap(name => {
+    const track = all.get(name);
+    const x = track?.x(axis);
+    if (track === undefined || x === undefined || track.length === 0) return [];
+    // Times may be unknown at the beginning.
+    let begin = 0;
+    while (begin < track.length && Number.isNaN(x[begin])) begin++;
+    if (begin === track.length) return [];
+    first = Math.min(first, x[begin]!);
+    last = Math.max(last, x[track.length - 1]!);
+    return [{ name, track, x }];
+  });
+  const from = wantedFrom ?? first;
+  const to = wantedTo ?? last;
+  const empty = found.length === 0 || !(to >= from);
+  return {
+    x: axis,
+    from: empty ? null : from,
+    to: empty ? null : to,
+    series: empty
+      ? []
+      : found.map(({ name, track, x }) =>
+          envelopeOf(name, track.column, x, track.length, { from, to, buckets }),
+        ),
+    generation: run.generation,
+    rows: run.rows,
+  };
+}
+
+/** `a,b%2Cc` as sent: each name was encoded before they were joined; one that was not is taken as it is. */
+function namesIn(text: string): string[] {
+  return text.split(',').map(name => {
+    try {
+      return decodeURIComponent(name);
+    } catch {
+      return name;
+    }
+  });
+}
+
+const fileName = (run: WatchedRun, ending: string): string =>
+  `${(run.path.split(/[\\/]/).at(-1) ?? 'run').replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100) || 'run'}.${ending}`;

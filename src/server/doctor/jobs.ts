@@ -1,0 +1,67 @@
+/** What the doctor's thread is asked, and what it answers. All of it can be sent between threads. */
+import type { Diagnosis } from '../../doctor/findings.ts';
+import type { Candidate } from '../../doctor/readers/candidate.ts';
+import type { Series } from '../../doctor/series.ts';
+import type { Setting } from '../runs/flatten.ts';
+
+export type Job =
+  /** Finds the logs under some paths. */
+  | { readonly type: 'find'; readonly paths: readonly string[] }
+  /** Reads another trainer's log and judges it. */
+  | { readonly type: 'read'; readonly candidate: Candidate }
+  /** Judges a run of Keel whose rows the server has. */
+  | { readonly type: 'judge'; readonly run: JudgedRun }
+  /** The report of a run as a page. */
+  | { readonly type: 'report'; readonly path: string; readonly shown: string };
+
+/** A run of Keel as the server knows it: series by row number, from 1. */
+export interface JudgedRun {
+  readonly path: string;
+  readonly series: readonly (readonly [name: string, series: Series])[];
+  readonly config: object;
+  readonly environment: object;
+  readonly other: object;
+  readonly error: string | null;
+  /** Rows at which a resume went on. */
+  readonly restarts: readonly number[];
+  readonly unfinished: boolean;
+}
+
+export interface Judgement {
+  readonly diagnosis: Diagnosis | null;
+  /** Why there is none, as a sentence. */
+  readonly reason: string | null;
+}
+
+export interface ForeignSeries {
+  readonly id: string;
+  readonly theirs: string;
+  readonly series: Series;
+  /** Whether the bands of `kl/step` hold for it. */
+  readonly banded: boolean;
+}
+
+/** Another trainer's log, read. */
+export interface ForeignLog extends Judgement {
+  readonly trainer: string;
+  readonly unit: string;
+  readonly series: readonly ForeignSeries[];
+  readonly config: Readonly<Record<string, Setting>>;
+  readonly notes: readonly string[];
+  readonly task: string | null;
+  readonly totalSteps: number | null;
+  readonly targetKl: number | null;
+  readonly objective: string | null;
+  /** Positions at which the log began anew. */
+  readonly restarts: readonly number[];
+  readonly error: string | null;
+}
+
+export interface FindAnswer {
+  readonly candidates: readonly Candidate[];
+  readonly notes: readonly string[];
+}
+
+export type Answer =
+  | { readonly id: number; readonly ok: true; readonly value: unknown }
+  | { readonly id: number; readonly ok: false; readonly message: string };

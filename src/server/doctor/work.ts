@@ -1,0 +1,165 @@
+/** The work of the doctor's thread. */
+import { objectiveOf } from '../../doctor/canonical.ts';
+import { toCanonical } from '../../doctor/dialects/index.ts';
+import type { RawRun } from '../../doctor/raw-run.ts';
+import type { Candidate } from '../../doctor/readers/candidate.ts';
+import { findRuns, ReadError, readRun } from '../../doctor/readers/index.ts';
+import { addSettings } from '../../doctor/readers/json.ts';
+import { RunBuilder } from '../../doctor/readers/run-builder.ts';
+import { examine, judged } from '../../doctor/report/examine.ts';
+import { renderHtml } from '../../doctor/report/html.ts';
+import { isUnreadable } from '../../doctor/report/run-report.ts';
+import type { Series } from '../../doctor/series.ts';
+import { RunError } from '../../metrics/errors.ts';
+import { type Setting, settingOf } from '../runs/flatten.ts';
+import type { FindAnswer, ForeignLog, ForeignSeries, Job, JudgedRun, Judgement } from './jobs.ts';
+
+export async function work(job: Job): Promise<unknown> {
+  switch (job.type) {
+    case 'find':
+      return find(job.paths);
+    case 'read':
+      return readForeign(job.candidate);
+    case 'judge':
+      return judge(job.run);
+    case 'report':
+      return report(job.path, job.shown);
+    default:
+      return job satisfies never;
+  }
+}
+
+async function find(paths: readonly string[]): Promise<FindAnswer> {
+  const candidates: Candidate[] = [];
+  const notes: string[] = [];
+  for (const path of paths) {
+    try {
+      const found = await findRuns(path);
+      candidates.push(...found.candidates);
+      notes.push(...found.notes);
+    } catch (error) {
+      // Nothing there yet: a log may come.
+      if (!(error instanceof ReadError)) throw error;
+      notes.push(error.message);
+    }
+  }
+  return { candidates, notes };
+}
+
+/** Judges, or says why it is too early. */
+function judgementOf(run: Parameters<typeof judged>[0]): Judgement {
+  try {
+    return { diagnosis: judged(run), reason: null };
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    const { message } = error;
+    const at = message.startsWith(run.path) ? message.slice(run.path.length).replace(/^:\s*/, '') : message;
+    return { diagnosis: null, reason: at };
+  }
+}
+
+function judge(run: JudgedRun): Judgement {
+  const builder = new RunBuilder(run.path, 'keel', 'row');
+  addSettings(builder, run.config as Record<string, unknown>);
+  addSettings(builder, run.environment as Record<string, unknown>, 'environment');
+  addSettings(builder, run.other as Record<string, unknown>);
+  if (run.error !== null) builder.text('error', run.error);
+  const raw: RawRun = {
+    ...builder.finish(),
+    series: new Map(run.series),
+    restarts: run.restarts,
+    unfinished: run.unfinished,
+  };
+  return judgementOf(toCanonical(raw, { trainer: 'keel' }));
+}
+
+async function readForeign(candidate: Candidate): Promise<ForeignLog> {
+  const raw = await readRun(candidate);
+  const run = toCanonical(raw);
+  const series: ForeignSeries[] = [];
+  for (const { id, theirs, series: points, kl } of run.series.values()) {
+    const banded = id === 'kl/step' && (kl === undefined || (kl.pair === 'step' && kl.per !== 'sequence'));
+    series.push({ id, theirs, series: plain(points), banded });
+  }
+  const place = placeOf(raw, run.series.values());
+  for (const name of run.unknown) {
+    const points = raw.series.get(name);
+    if (points === undefined || series.length >= 2000) continue;
+    series.push({
+      id: name,
+      theirs: name,
+      series: plain({ ...points, x: points.x.map(place) }),
+      banded: false,
+    });
+  }
+  const config: Record<string, Setting> = {};
+  for (const [name, value] of raw.config) config[name.replaceAll('/', '.')] = settingOf(value);
+  return {
+    trainer: run.trainer,
+    unit: run.unit,
+    series,
+    config,
+    notes: run.notes,
+    task: run.config.task ?? null,
+    totalSteps: run.config.totalSteps ?? null,
+    targetKl: run.config.targetKl ?? null,
+    objective: objectiveOf(run)?.id ?? null,
+    restarts: run.restarts.slice(0, 1000),
+    error: run.error ?? null,
+    ...judgementOf(run),
+  };
+}
+
+/** Where a position of the log is on the run's axis, told from the longest series that is on both. */
+function placeOf(
+  raw: RawRun,
+  moved: Iterable<{ readonly theirs: string; readonly series: Series }>,
+): (x: number) => number {
+  let from: Series | undefined;
+  let to: Series | undefined;
+  for (const { theirs, series } of moved) {
+    const before = raw.series.get(theirs);
+    if (before === undefined || before.length !== series.length || series.length <= (to?.length ?? 0))
+      continue;
+    from = before;
+    to = series;
+  }
+  if (from === undefined || to === undefined) return x => x;
+  const [xs, places] = [from.x, to.x];
+  return x => {
+    let [low, high] = [0, xs.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (xs[middle]! < x) low = middle + 1;
+      else high = middle;
+    }
+    return places[Math.min(low, places.length - 1)]!;
+  };
+}
+
+/** Arrays of their own: a view would send the whole memory behind it. */
+function plain({ length, count, x, values, min, max, broken, wallTime }: Series): Series {
+  const own = min !== values;
+  const copy = values.slice();
+  return {
+    length,
+    count,
+    x: x.slice(),
+    values: copy,
+    min: own ? min.slice() : copy,
+    max: own ? max.slice() : copy,
+    broken: broken.slice(),
+    wallTime: wallTime.slice(),
+  };
+}
+
+async function report(path: string, shown: string): Promise<string> {
+  const { candidates } = await findRuns(path);
+  const candidate = candidates.find(found => found.path === path) ?? candidates[0];
+  if (candidate === undefined) throw new RunError('there is no log any more');
+  const outcome = await examine(candidate);
+  const named = isUnreadable(outcome)
+    ? { path: shown, error: outcome.error.replaceAll(path, shown) }
+    : { ...outcome, diagnosis: { ...outcome.diagnosis, path: shown } };
+  return renderHtml([named], { madeAt: new Date().toISOString() });
+}

@@ -1,0 +1,327 @@
+/** Another trainer's log, read by the doctor's readers whenever it changed. */
+import { statSync } from 'node:fs';
+import type { Candidate } from '../../doctor/readers/candidate.ts';
+import { signature } from '../../doctor/readers/find.ts';
+import type { Series } from '../../doctor/series.ts';
+import { klBand } from '../../metrics/registry.ts';
+import type { DiagnosisAnswer, EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../api.ts';
+import type { Doctor } from '../doctor/client.ts';
+import type { ForeignLog } from '../doctor/jobs.ts';
+import { Column } from '../series/column.ts';
+import { rounded } from '../series/envelope.ts';
+import { EventStore } from './events.ts';
+import type { Setting } from './flatten.ts';
+import { oneLine, sparkline } from './keel-run.ts';
+import { idOf, nameUnder, type Root } from './places.ts';
+import { infoOf, mostRows, type News, noNews, type Row, type Track, type WatchedRun } from './run.ts';
+
+/** Nothing written for so long: the run has ended, or rests. */
+const quietAfterMs = 120_000;
+/** A log that takes long to read is read less often. */
+const restFactor = 4;
+const fewestMs = 400;
+
+export class ForeignRun implements WatchedRun {
+  readonly kind = 'foreign';
+  readonly id: string;
+  readonly path: string;
+  readonly #root: Root;
+  readonly #doctor: Doctor;
+  #candidate: Candidate;
+  #signature = '';
+  #log: Omit<ForeignLog, 'series'> | undefined;
+  #tracks = new Map<string, Track>();
+  #problem: string | null = null;
+  #events = new EventStore();
+  #generation = 0;
+  #loaded = false;
+  /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
+  #resting = false;
+  #everLoaded = false;
+  #updatedAt: number;
+  #state: RunState = 'quiet';
+  #notBefore = 0;
+  #rows = 0;
+  #lastX = Number.NEGATIVE_INFINITY;
+  #restarts = 0;
+  #shown: Pick<RunSummary, 'step' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand'> = {
+    step: 0,
+    sparkline: [],
+    lastReturn: null,
+    lastKl: null,
+    klBand: null,
+  };
+  #diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'> = { diagnosis: null, reason: null };
+
+  constructor(candidate: Candidate, root: Root, doctor: Doctor) {
+    this.id = idOf(candidate.path);
+    this.path = candidate.path;
+    this.#candidate = candidate;
+    this.#root = root;
+    this.#doctor = doctor;
+    this.#updatedAt = newest(candidate.files);
+  }
+
+  /** The same run as a later search found it: it may have more files. */
+  set candidate(candidate: Candidate) {
+    this.#candidate = candidate;
+  }
+
+  get state(): RunState {
+    return this.#state;
+  }
+
+  get loaded(): boolean {
+    return this.#loaded;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get cells(): number {
+    let cells = 0;
+    for (const { column } of this.#tracks.values()) cells += 4 * column.length;
+    return cells;
+  }
+
+  get diagnosis(): Pick<DiagnosisAnswer, 'diagnosis' | 'reason'> {
+    return this.#diagnosis;
+  }
+
+  setDiagnosis(diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>): void {
+    this.#diagnosis = diagnosis;
+  }
+
+  look(now: number): 'same' | 'changed' | 'gone' {
+    const before = this.#state;
+    const { files } = this.#candidate;
+    const alive = files.some(file => statSync(file, { throwIfNoEntry: false }) !== undefined);
+    if (!alive) return 'gone';
+    const changed = signature(this.#candidate) !== this.#signature || (!this.#loaded && !this.#resting);
+    if (changed) this.#updatedAt = Math.max(this.#updatedAt, newest(files));
+    this.#state =
+      this.#problem !== null && this.#tracks.size === 0
+        ? 'unreadable'
+        : now - this.#updatedAt < quietAfterMs
+          ? 'running'
+          : 'quiet';
+    if (changed) return now >= this.#notBefore ? 'changed' : 'same';
+    return before === this.#state ? 'same' : 'changed';
+  }
+
+  async read(_: AbortSignal): Promise<News> {
+    const now = signature(this.#candidate);
+    if (this.#loaded && now === this.#signature) return noNews;
+    const started = performance.now();
+    try {
+      const log = await this.#doctor.read(this.#candidate);
+      this.#signature = now;
+      return this.#take(log);
+    } catch (error) {
+      this.#signature = now;
+      this.#problem = oneLine(error);
+      if (this.#tracks.size === 0) this.#state = 'unreadable';
+      return noNews;
+    } finally {
+      this.#loaded = true;
+      this.#everLoaded = true;
+      this.#resting = false;
+      this.#notBefore = Date.now() + Math.max(fewestMs, restFactor * (performance.now() - started));
+    }
+  }
+
+  summary(notes: Notes): RunSummary {
+    const log = this.#log;
+    const task = log?.task ?? null;
+    const seed = log?.config.seed;
+    return {
+      id: this.id,
+      name: nameUnder(this.path, this.#root),
+      root: this.#root.shown,
+      trainer: log?.trainer ?? 'unknown',
+      state: this.#state,
+      environment: task,
+      algorithm: null,
+      seed: typeof seed === 'number' ? seed : null,
+      totalSteps: log?.totalSteps ?? null,
+      startedAt: null,
+      updatedAt: Math.round(this.#updatedAt),
+      stepsPerSecond: lastOf(this.#tracks.get('time/steps_per_second')),
+      ...this.#shown,
+      verdict: this.#diagnosis.diagnosis?.verdict ?? null,
+      rootCause: this.#diagnosis.diagnosis?.rootCause ?? null,
+      parent: null,
+      notes,
+      problem: this.#problem,
+      generation: this.#generation,
+      loaded: this.#everLoaded,
+    };
+  }
+
+  tracks(): ReadonlyMap<string, Track> {
+    return this.#tracks;
+  }
+
+  events(after: number): EventsAnswer {
+    return this.#events.answer(after);
+  }
+
+  get config(): Readonly<Record<string, Setting>> {
+    return this.#log?.config ?? {};
+  }
+
+  get lines(): { readonly targetKl: number | null; readonly guard: number | null } {
+    return { targetKl: this.#log?.targetKl ?? null, guard: null };
+  }
+
+  get logNotes(): readonly string[] {
+    return this.#log?.notes ?? [];
+  }
+
+  get unit(): string {
+    return this.#log?.unit ?? 'steps';
+  }
+
+  unload(): void {
+    this.#tracks = new Map();
+    this.#loaded = false;
+    this.#resting = true;
+  }
+
+  #take(log: ForeignLog): News {
+    const { series, ...rest } = log;
+    const grownFrom = this.#lastX;
+    const told = this.#rows > 0;
+    const tracks = new Map<string, Track>();
+    let [rows, lastX] = [0, Number.NEGATIVE_INFINITY];
+    for (const { id, theirs, series: points } of series) {
+      if (points.length === 0) continue;
+      tracks.set(id, trackOf(id, theirs, points));
+      rows = Math.max(rows, points.count);
+      lastX = Math.max(lastX, points.x[points.length - 1]!);
+    }
+    const rewound = told && (rows < this.#rows || lastX < grownFrom);
+    this.#log = rest;
+    this.#tracks = tracks;
+    this.#problem = rest.error === null ? null : `the log ends with an error: ${oneLine(rest.error)}`;
+    this.#rows = rows;
+    this.#lastX = lastX;
+    this.#diagnosis = { diagnosis: rest.diagnosis, reason: rest.reason };
+    if (rewound) this.#generation++;
+    const kl = tracks.get('kl/step');
+    const lastKl = lastOf(kl);
+    const banded = series.find(({ id }) => id === 'kl/step')?.banded === true;
+    const objective = tracks.get(rest.objective ?? 'episode/return');
+    this.#shown = {
+      step: Number.isFinite(lastX) ? lastX : 0,
+      sparkline:
+        objective === undefined ? [] : sparkline(objective.column, objective.x('step')!, objective.length),
+      lastReturn: lastOf(objective),
+      lastKl,
+      klBand: lastKl !== null && banded ? klBand(lastKl).name : null,
+    };
+    const events = this.#noteRestarts(rest.restarts, rewound);
+    const fresh = told && !rewound ? rowsAfter(tracks, grownFrom) : { rows: [], more: false };
+    return { ...fresh, events: told && !rewound ? events : [], rewound };
+  }
+
+  #noteRestarts(restarts: readonly number[], rewound: boolean): PageEvent[] {
+    if (rewound || restarts.length < this.#restarts) {
+      this.#events.clear();
+      this.#restarts = 0;
+    }
+    const fresh = restarts.slice(this.#restarts).map(step =>
+      this.#events.add({
+        type: 'resumed',
+        step,
+        iteration: null,
+        time: null,
+        message: 'the log was taken up again here',
+      }),
+    );
+    this.#restarts = restarts.length;
+    return fresh;
+  }
+}
+
+function trackOf(id: string, theirs: string, points: Series): Track {
+  const { length, count, x, values, min, max, broken, wallTime } = points;
+  // Merged points all stand for as many values, but for the last.
+  const merged = count > length;
+  let column: Column;
+  if (merged) {
+    const each = 2 ** Math.ceil(Math.log2(count / length));
+    const counts = new Uint32Array(length).fill(each);
+    counts[length - 1] = Math.max(1, count - each * (length - 1));
+    for (let i = 0; i < length; i++) counts[i] = Math.max(counts[i]!, broken[i]!);
+    const [low, high, sum] = [new Float64Array(length), new Float64Array(length), new Float64Array(length)];
+    for (let i = 0; i < length; i++) {
+      const finite = Number.isFinite(values[i]);
+      low[i] = finite ? min[i]! : Number.POSITIVE_INFINITY;
+      high[i] = finite ? max[i]! : Number.NEGATIVE_INFINITY;
+      if (!finite) counts[i] = broken[i]!;
+      sum[i] = finite ? values[i]! * (counts[i]! - broken[i]!) : 0;
+    }
+    column = Column.from({ length, values, counts, min: low, max: high, sum, broken });
+  } else column = Column.from({ length, values });
+  const info = infoOf(id, theirs, count, values[length - 1]);
+  const iteration = Float64Array.from({ length }, (_, i) => ((i + 1) * count) / length);
+  const time = ascending(wallTime);
+  return {
+    info,
+    column,
+    length,
+    x: axis => (axis === 'step' ? x : axis === 'iteration' ? iteration : time),
+  };
+}
+
+/** Seconds as milliseconds that never go back; undefined if none is known. */
+function ascending(seconds: Float64Array): Float64Array | undefined {
+  const out = new Float64Array(seconds.length);
+  let last = Number.NaN;
+  for (let i = 0; i < seconds.length; i++) {
+    const ms = seconds[i]! * 1000;
+    if (!(ms <= last) && !Number.isNaN(ms)) last = ms;
+    out[i] = last;
+  }
+  return Number.isNaN(last) ? undefined : out;
+}
+
+const lastOf = (track: Track | undefined): number | null =>
+  track?.info.last === undefined || track.info.last === null ? null : rounded(track.info.last);
+
+/** The points beyond an x as rows, the newest few. */
+function rowsAfter(
+  tracks: ReadonlyMap<string, Track>,
+  after: number,
+): { readonly rows: Row[]; readonly more: boolean } {
+  const rows = new Map<number, Record<string, number | null>>();
+  for (const [id, { column, length, x }] of tracks) {
+    const xs = x('step')!;
+    for (let i = length - 1, left = mostRows; i >= 0 && left > 0 && xs[i]! > after; i--, left--) {
+      const at = xs[i]!;
+      let row = rows.get(at);
+      if (row === undefined) {
+        row = { 'train/step': at, 'train/iteration': x('iteration')![i]! };
+        const ms = x('time')?.[i];
+        if (ms !== undefined && !Number.isNaN(ms)) row['time/unix_s'] = ms / 1000;
+        rows.set(at, row);
+      }
+      const value = column.at(i);
+      if (value !== undefined) row[id] = Number.isFinite(value) ? value : null;
+    }
+  }
+  const ordered = [...rows].sort((a, b) => a[0] - b[0]).map(([, row]) => row);
+  return { rows: ordered.slice(-mostRows), more: ordered.length >= mostRows };
+}
+
+function newest(files: readonly string[]): number {
+  let time = 0;
+  for (const file of files) time = Math.max(time, statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return time;
+}

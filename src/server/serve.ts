@@ -1,0 +1,162 @@
+/** The whole server: index, stream, doctor and routes behind one port. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { type Actions, createActions } from './actions.ts';
+import { createAlerts } from './alerts.ts';
+import { createApp } from './app.ts';
+import { startDoctor } from './doctor/client.ts';
+import { isLoopback } from './http/security.ts';
+import { createNotesStore } from './runs/notes.ts';
+import { rootOf } from './runs/places.ts';
+import { createRunIndex, type RunIndex } from './runs/run-index.ts';
+import { createHub, type Hub } from './stream.ts';
+
+export interface ServeOptions {
+  /** Directories of runs or logs, or a run itself. */
+  readonly roots: readonly string[];
+  /** Default 7007; another one if it is taken. 0 takes any. */
+  readonly port?: number | undefined;
+  /** Default 127.0.0.1. Any other asks for a token. */
+  readonly host?: string | undefined;
+  /** Default: a random one where one is needed. */
+  readonly token?: string | undefined;
+  readonly readOnly?: boolean | undefined;
+  /** Whether other trainers' logs are looked for. Default true. */
+  readonly foreign?: boolean | undefined;
+  readonly webhook?: string | undefined;
+  readonly onVerdict?: string | undefined;
+  readonly pollMs?: number | undefined;
+  readonly maxCells?: number | undefined;
+  /** Where the built page is, and where notes on others' logs go; for tests. */
+  readonly page?: string | undefined;
+  readonly stateDirectory?: string | undefined;
+  /** Sentences about what did not work and harms nobody, such as an alert that did not arrive. */
+  readonly onProblem?: ((sentence: string) => void) | undefined;
+}
+
+export interface RunningServer {
+  /** To open in a browser, with the token if one is needed. */
+  readonly url: string;
+  readonly port: number;
+  readonly host: string;
+  /** Said when the wanted port was taken. */
+  readonly note: string | undefined;
+  readonly index: RunIndex;
+  readonly hub: Hub;
+  readonly actions: Actions;
+  close(): Promise<void>;
+}
+
+export const defaultPort = 7007;
+
+const version = (): string => {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+};
+
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { host = '127.0.0.1', port: wanted = defaultPort, onProblem } = options;
+  const needsToken = !isLoopback(host);
+  const token = options.token ?? (needsToken ? randomBytes(18).toString('base64url') : undefined);
+  const alerts = createAlerts({
+    webhook: options.webhook,
+    command: options.onVerdict,
+    ...(onProblem === undefined ? {} : { onProblem }),
+  });
+  const hub = createHub();
+  const doctor = startDoctor();
+  const notes = createNotesStore(options.stateDirectory);
+  const index = createRunIndex({
+    roots: options.roots.map(rootOf),
+    hub,
+    doctor,
+    notes,
+    alerts,
+    pollMs: options.pollMs,
+    foreign: options.foreign,
+    maxCells: options.maxCells,
+    onProblem,
+  });
+  const actions = createActions({ index });
+  const app = createApp({
+    index,
+    hub,
+    doctor,
+    notes,
+    actions,
+    version: version(),
+    host,
+    token,
+    readOnly: options.readOnly,
+    page: options.page,
+    onFault: error => onProblem?.(`a fault in Keel's server: ${(error as Error).message}`),
+  });
+  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
+  server.keepAliveTimeout = 30_000;
+  let taken: boolean;
+  try {
+    taken = await listen(server, wanted, host);
+  } catch (error) {
+    hub.close();
+    await doctor.close();
+    throw error;
+  }
+  await index.start();
+  const { port } = server.address() as AddressInfo;
+  const shownHost =
+    host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  const url = `http://${shownHost}:${port}/${token === undefined ? '' : `?token=${token}`}`;
+  return {
+    url,
+    port,
+    host,
+    note: taken ? `port ${wanted} is taken, so it is ${port}` : undefined,
+    index,
+    hub,
+    actions,
+    async close() {
+      hub.close();
+      alerts.close();
+      const closed = new Promise<void>(done => server.close(() => done()));
+      server.closeAllConnections();
+      await index.close();
+      await actions.close();
+      await doctor.close();
+      await closed;
+    },
+  };
+}
+
+/** Listens on the wanted port, or on a free one if another program has it, which is true then. */
+async function listen(server: Server, wanted: number, host: string): Promise<boolean> {
+  const attempt = (port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  try {
+    await attempt(wanted);
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if ((code === 'EADDRINUSE' || code === 'EACCES') && wanted !== 0) {
+      await attempt(0);
+      return true;
+    }
+    throw explained(error as NodeJS.ErrnoException, host);
+  }
+}
+
+function explained(error: NodeJS.ErrnoException, host: string): Error {
+  const why =
+    error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND'
+      ? 'this machine has no such address: use 127.0.0.1, 0.0.0.0 for all, or one of its own'
+      : error.message;
+  return Object.assign(new Error(`cannot listen on ${host}: ${why}`), { name: 'RunError', code: error.code });
+}

@@ -1,0 +1,100 @@
+/** A real browser for the tests of the page. */
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+export type { Browser, Page };
+
+/** Where Chromium is; without one the tests cannot say anything, and fail. */
+export function chromiumPath(): string {
+  const found = [process.env.CHROMIUM, '/usr/bin/chromium'].find(path => path !== undefined && existsSync(path));
+  if (found === undefined) {
+    throw new Error('the tests of the page need Chromium at /usr/bin/chromium or at the path in CHROMIUM: run tools/install-chromium.sh');
+  }
+  return found;
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+export interface OpenPage extends Page {
+  /** Errors of the page's own scripts, and what its content policy refused. */
+  readonly faults: string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: { width?: number; height?: number; colorScheme?: 'light' | 'dark'; permissions?: string[] } = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
+    colorScheme: options.colorScheme ?? 'light',
+    permissions: options.permissions ?? [],
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const faults: string[] = [];
+  page.on('pageerror', error => faults.push(error.stack ?? error.message));
+  page.on('console', message => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(message.text());
+  });
+  await page.goto(url);
+  return Object.assign(page, { faults });
+}
+
+/** Closes a page and says if its scripts failed. */
+export async function closePage(page: OpenPage): Promise<void> {
+  await page.context().close();
+  expect(page.faults).toEqual([]);
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What an accessibility check complains about, as short lines; nothing if all is well. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  const rules = "{ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }";
+  return page.evaluate<string[]>(
+    `axe.run(document, ${rules}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.target.join(' ') + ' ' + (n.failureSummary || '').replace(/\\s+/g, ' ').slice(0, 200))))`,
+  );
+}
+
+/** Keeps a picture as an artifact where one is asked for. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.KEEL_PICTURES;
+  if (folder === undefined) return;
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+/** Waits until plots are drawn: that many canvases with something on them. */
+export async function waitForPlots(page: Page, count: number): Promise<void> {
+  await page.locator('.plot-host canvas').nth(count - 1).waitFor({ state: 'attached' });
+}
+
+/** Whether a canvas has a pixel near a colour (each part within `reach`) that is at least that opaque, somewhere in a box given in shares of it. */
+export function hasColor(
+  page: Page,
+  plot: number,
+  [r, g, b]: readonly [number, number, number],
+  box: { left: number; top: number; right: number; bottom: number },
+  reach = 40,
+  opaque = 150,
+): Promise<boolean> {
+  return page.evaluate<boolean>(`(() => {
+    const canvas = document.querySelectorAll('.plot-host canvas')[${plot}];
+    const { width: w, height: h } = canvas;
+    const x = Math.floor(w * ${box.left}), y = Math.floor(h * ${box.top});
+    const data = canvas.getContext('2d').getImageData(x, y, Math.ceil(w * ${box.right - box.left}), Math.ceil(h * ${box.bottom - box.top})).data;
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] >= ${opaque} && Math.abs(data[i] - ${r}) < ${reach} && Math.abs(data[i + 1] - ${g}) < ${reach} && Math.abs(data[i + 2] - ${b}) < ${reach}) return true;
+    }
+    return false;
+  })()`);
+}

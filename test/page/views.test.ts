@@ -1,0 +1,223 @@
+/** The page in a real browser, over fake answers: each view, each state, both themes, a phone, an accessibility check. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessibilityFaults, type Browser, closePage, keepPicture, launch, openPage, waitForPlots } from './support/browser.ts';
+import { builtPage, initialJavaScript } from './support/built-page.ts';
+import { fakeRun } from './support/fake-runs.ts';
+import { type FakeServer, startFakeServer } from './support/fake-server.ts';
+import { gallery } from './support/gallery.ts';
+
+let browser: Browser;
+let server: FakeServer;
+let site: string;
+
+beforeAll(async () => {
+  site = await builtPage();
+  [browser, server] = await Promise.all([launch(), startFakeServer(site, gallery())]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+test('the page is small: at most 80 kB of JavaScript before a run is shown', async () => {
+  const bytes = await initialJavaScript(site);
+  console.info(`initial JavaScript: ${(bytes / 1000).toFixed(1)} kB gzipped`);
+  expect(bytes).toBeGreaterThan(30_000);
+  expect(bytes).toBeLessThanOrEqual(80_000);
+});
+
+describe('accessibility and looks', () => {
+  const views: [string, string, () => string][] = [
+    ['overview', '#/', () => '[data-run=sick]'],
+    ['run', '#/runs/sick', () => '.plot-host canvas'],
+    ['doctor', '#/runs/sick/doctor', () => 'article'],
+    ['checkpoints', '#/runs/sick/checkpoints', () => 'text=policy.onnx'],
+    ['events', '#/runs/sick/events', () => 'text=What happened'],
+    ['config', '#/runs/sb3/config', () => 'text=learningRate'],
+    ['compare', '#/compare?runs=a1,a2,b1,b2&by=learningRate', () => '.plot-host canvas'],
+  ];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1280, 360]) {
+      test(`${colorScheme}, ${width} pixels wide: axe is silent and nothing overflows`, async () => {
+        const page = await openPage(browser, 'about:blank', { colorScheme, width, height: width < 500 ? 740 : 900 });
+        for (const [name, hash, ready] of views) {
+          await page.goto('about:blank');
+          await page.goto(server.url + hash);
+          await page.waitForSelector(ready());
+          expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme);
+          expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), name).toBe(0);
+          // It takes a second a view: each theme and each width once, not each pair.
+          if ((width === 360) === (colorScheme === 'dark')) expect(await accessibilityFaults(page), `${name} ${colorScheme} ${width}`).toEqual([]);
+          await keepPicture(page, `${name}-${colorScheme}-${width}`);
+        }
+        await closePage(page);
+      });
+    }
+  }
+
+  test('the theme can be chosen and is kept', async () => {
+    const page = await openPage(browser, server.url);
+    await page.getByRole('button', { name: 'Dark theme' }).click();
+    await page.reload();
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+    await page.keyboard.press('t');
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('light');
+    await closePage(page);
+  });
+
+  test('the sheet of keys opens with ? and closes with Escape', async () => {
+    const page = await openPage(browser, server.url);
+    await page.waitForSelector('[data-run=sick]');
+    await page.keyboard.press('?');
+    await page.waitForSelector('dialog[open] >> text=Pan');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog[open]', { state: 'detached' });
+    await closePage(page);
+  });
+});
+
+describe('overview', () => {
+  const names = "[...document.querySelectorAll('[data-run] .name a')].map(a => a.textContent)";
+
+  test('search, filter, sort and the address that keeps them', async () => {
+    const page = await openPage(browser, server.url);
+    await page.waitForSelector('[data-run=sick]');
+    expect(await page.evaluate(`${names}.length`)).toBe(11);
+    await page.keyboard.press('/');
+    await page.keyboard.type('cartpole seed-1');
+    await expect.poll(() => page.evaluate(names)).toEqual(['cartpole-lr-3e-4-seed-1', 'cartpole-lr-1e-3-seed-1']);
+    await page.fill('#search', '');
+    await page.getByRole('button', { name: /^#sweep-3/ }).click();
+    await page.getByRole('button', { name: 'KL of the update' }).click();
+    const sorted = ['hopper-lr-1e-3', 'pendulum-seed-3', 'cartpole-lr-3e-4-seed-1'];
+    await expect.poll(() => page.evaluate(names)).toEqual(sorted);
+    await expect.poll(() => page.url()).toContain('tag=sweep-3');
+    await page.reload();
+    await page.waitForSelector('[data-run=sick]');
+    expect(await page.evaluate(names)).toEqual(sorted);
+    expect(await page.getAttribute('th:has-text("KL of the update")', 'aria-sort')).toBe('descending');
+    await closePage(page);
+  });
+
+  test('tags, a note and the archive', async () => {
+    const page = await openPage(browser, server.url);
+    await page.getByRole('button', { name: 'Tags and note of lunar-nan' }).click();
+    await page.locator('dialog').getByLabel('Tags').fill('broken, look-again');
+    await page.locator('dialog').getByLabel('Note').fill('NaN at step 140k');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.waitForSelector('[data-run=failed] >> text=#look-again');
+    expect(server.runs.get('failed')!.note).toBe('NaN at step 140k');
+    await page.getByRole('button', { name: 'Tags and note of lunar-nan' }).click();
+    await page.getByRole('button', { name: 'Archive', exact: true }).click();
+    await page.waitForSelector('[data-run=failed]', { state: 'detached' });
+    expect(server.runs.get('failed')!.archived).toBe(true);
+    await page.getByRole('button', { name: /^Archived/ }).click();
+    await page.waitForSelector('[data-run=failed]');
+    await closePage(page);
+  });
+
+  test('a problem with saving is said and nothing is lost', async () => {
+    server.broken.set('/api/runs/a2/notes', { status: 403, message: 'The server was started read-only.' });
+    const page = await openPage(browser, server.url);
+    await page.getByRole('button', { name: 'Tags and note of cartpole-lr-3e-4-seed-2' }).click();
+    await page.locator('dialog').getByLabel('Note').fill('mine');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.waitForSelector('dialog >> text=The server was started read-only.');
+    expect(await page.inputValue('dialog textarea')).toBe('mine');
+    server.broken.clear();
+    await closePage(page);
+  });
+
+  test('with keys alone: two runs are chosen and compared', async () => {
+    const page = await openPage(browser, `${server.url}#/?q=lr-3e-4`);
+    await page.waitForSelector('[data-run=a1]');
+    for (const key of ['j', 'Space', 'j', 'Space', 'c']) await page.keyboard.press(key);
+    await page.waitForSelector('h1:has-text("Compare")');
+    expect(page.url()).toContain('runs=a1,a2');
+    await closePage(page);
+  });
+
+  test('200 runs are there at once, and change without a stumble', async () => {
+    const many = await startFakeServer(site, Array.from({ length: 200 }, (_, i) => fakeRun({ id: `r${i}`, name: `run-${i}`, seed: i, state: i < 20 ? 'running' : 'finished', rows: 60 + i, plannedRows: 400 })));
+    const page = await openPage(browser, many.url);
+    await page.locator('[data-run]').nth(199).waitFor();
+    await page.evaluate(watchFrames);
+    for (let k = 0; k < 20; k++) {
+      for (let i = 0; i < 20; i++) many.grow(`r${i}`, 1);
+      await page.waitForTimeout(50);
+    }
+    const frames = await page.evaluate<number[]>('window.frames_');
+    console.info(`frames with 200 runs: ${frames.map(f => f.toFixed(0)).join(' ')}`);
+    expect(frames.length).toBeGreaterThan(20);
+    frames.sort((a, b) => a - b);
+    expect(frames[Math.floor(frames.length * 0.95)]).toBeLessThan(100);
+    await closePage(page);
+    await many.close();
+  });
+});
+
+const watchFrames = `(() => {
+  window.frames_ = [];
+  let last = performance.now();
+  const next = now => { window.frames_.push(now - last); last = now; requestAnimationFrame(next); };
+  requestAnimationFrame(next);
+})()`;
+
+describe('states', () => {
+  test('an empty server says what to do', async () => {
+    const empty = await startFakeServer(site, []);
+    const page = await openPage(browser, empty.url);
+    await page.waitForSelector('text=No runs yet');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await closePage(page);
+    await empty.close();
+  });
+
+  test('a stale link says so and goes on', async () => {
+    const page = await openPage(browser, `${server.url}#/runs/never-was/nothing?x=moon&from=a`);
+    await page.waitForSelector('text=There is no such run');
+    await page.waitForSelector('text=The link asks for x “moon”');
+    await page.waitForSelector('text=which is no number');
+    await page.getByRole('link', { name: 'All runs', exact: true }).click();
+    await page.waitForSelector('[data-run=sick]');
+    await closePage(page);
+  });
+
+  test('a link to a metric that the run does not log shows the rest', async () => {
+    const page = await openPage(browser, `${server.url}#/runs/live?focus=env/altitude`);
+    await page.waitForSelector('text=which this run does not log');
+    await waitForPlots(page, 4);
+    await closePage(page);
+  });
+
+  test('a run that just began, a log that no one knows, a note on a broken line', async () => {
+    const page = await openPage(browser, `${server.url}#/runs/new`);
+    await page.waitForSelector('text=No values yet');
+    await page.waitForSelector('text=too short to be judged');
+    await page.goto(`${server.url}#/runs/bad`);
+    await page.waitForSelector('text=No file here is a log that the doctor knows');
+    await page.goto(`${server.url}#/runs/sb3/config`);
+    await page.waitForSelector('text=Line 812 could not be read');
+    await closePage(page);
+  });
+
+  test('a run that is deleted while open: the page says so, and keeps what it has', async () => {
+    const own = await startFakeServer(site, gallery());
+    const page = await openPage(browser, `${own.url}#/runs/a1`);
+    await waitForPlots(page, 4);
+    own.remove('a1');
+    await page.waitForSelector("text=The run's directory is gone");
+    expect(await page.evaluate("document.querySelectorAll('.plot-host canvas').length")).toBeGreaterThanOrEqual(4);
+    await closePage(page);
+    await own.close();
+  });
+
+  test('series that the server cannot give are an error in their plot, not of the page', async () => {
+    server.broken.set('/api/runs/watch/series', { status: 500, message: 'The log could not be read: disk error.' });
+    const page = await openPage(browser, `${server.url}#/runs/watch`);
+    await page.waitForSelector('.plot >> text=The log could not be read: disk error.');
+    server.broken.clear();
+    await closePage(page);
+  });
+});

@@ -1,0 +1,114 @@
+/** A client that can lie about everything: node's own http, with any header, and a reader of the stream. */
+import { type IncomingMessage, request } from 'node:http';
+import { afterAll } from 'vitest';
+import type { StreamMessage } from '../../../src/server/api.ts';
+import { type RunningServer, type ServeOptions, serve } from '../../../src/server/serve.ts';
+import { scratch } from './make-run.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  readonly bytes: Buffer;
+  json<T>(): T;
+}
+
+export interface Asking {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  /** Sent as it is, dots and all. */
+  readonly path: string;
+}
+
+export function ask(port: number, { method = 'GET', headers = {}, body, path }: Asking): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, method, headers }, response => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('end', () => {
+        const bytes = Buffer.concat(parts);
+        const text = bytes.toString('utf8');
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          bytes,
+          json: <T>() => JSON.parse(text) as T,
+        });
+      });
+      response.on('error', reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** A server on a free port, closed after the file's tests. */
+export async function start(options: Partial<ServeOptions> & { roots: readonly string[] }) {
+  const server: RunningServer = await serve({
+    port: 0,
+    stateDirectory: scratch(),
+    page: scratch(),
+    pollMs: 100,
+    ...options,
+  });
+  afterAll(() => server.close());
+  const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
+    ask(server.port, { path, headers });
+  const send = (method: string, path: string, value: unknown, headers: Record<string, string> = {}) =>
+    ask(server.port, {
+      method,
+      path,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(value),
+    });
+  return { server, port: server.port, get, send };
+}
+
+export interface Told {
+  readonly id: string;
+  readonly message: StreamMessage;
+  readonly at: number;
+}
+
+/** Listens to the stream; `told` grows. */
+export async function listen(port: number, headers: Record<string, string> = {}) {
+  const told: Told[] = [];
+  let rest = '';
+  const { response, destroy } = await new Promise<{ response: IncomingMessage; destroy: () => void }>(
+    (resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, path: '/api/stream', headers }, incoming =>
+        resolve({ response: incoming, destroy: () => outgoing.destroy() }),
+      );
+      outgoing.on('error', reject);
+      outgoing.end();
+    },
+  );
+  response.on('error', () => {});
+  response.setEncoding('utf8').on('data', (text: string) => {
+    rest += text;
+    const frames = rest.split('\n\n');
+    rest = frames.pop()!;
+    for (const frame of frames) {
+      const id = /^id: (.*)$/m.exec(frame)?.[1];
+      const data = /^data: (.*)$/m.exec(frame)?.[1];
+      if (id !== undefined && data !== undefined)
+        told.push({ id, message: JSON.parse(data) as StreamMessage, at: Date.now() });
+    }
+  });
+  afterAll(destroy);
+  return { told, response, close: destroy };
+}
+
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  ms = 15_000,
+): Promise<void> {
+  const end = Date.now() + ms;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error(`waited ${ms} ms in vain: ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}

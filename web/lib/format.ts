@@ -1,0 +1,123 @@
+/** How numbers, steps and times are written on the page: short, and always in the same width where they change. */
+
+const superscripts = new Map([...'0123456789-'].map((c, i) => [c, [...'⁰¹²³⁴⁵⁶⁷⁸⁹⁻'][i]!]));
+
+/** A value as in a readout: four significant digits, `1.2×10⁻⁵` when very small or large. */
+export function formatValue(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e7) return scientific(value, 2);
+  if (size >= 1000) return minus(group(value.toFixed(size >= 1e5 ? 0 : 1)));
+  const digits = size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : size >= 0.1 ? 4 : size >= 0.01 ? 4 : 5;
+  return minus(value.toFixed(digits));
+}
+
+function scientific(value: number, digits: number): string {
+  const [head, tail] = value.toExponential(digits).split('e') as [string, string];
+  const power = [...tail.replace('+', '')].map(c => superscripts.get(c) ?? c).join('');
+  return `${minus(head)}×10${power}`;
+}
+
+const minus = (text: string) => text.replace('-', '−');
+
+function group(text: string): string {
+  const [whole, part] = text.split('.');
+  const grouped = whole!.replace(/\B(?=(\d{3})+$)/g, '\u2009');
+  return part === undefined || /^0+$/.test(part) ? grouped : `${grouped}.${part}`;
+}
+
+/** A count in full, with thin spaces. */
+export function formatCount(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  return minus(group(Math.round(value).toFixed(0)));
+}
+
+/** A count in at most five characters: `1.25M`. */
+export function formatShort(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  const units: [number, string][] = [
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ];
+  for (const [unit, name] of units) {
+    if (size >= unit * 0.99995) return minus(trim((value / unit).toPrecision(3)) + name);
+  }
+  return minus(trim(size >= 1 || size === 0 ? value.toPrecision(3) : value.toPrecision(2)));
+}
+
+const trim = (text: string) =>
+  text.includes('e') ? String(Number(text)) : text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+
+/** An axis label of a value: as short as telling it from its neighbours allows. */
+export function formatTick(value: number, step: number): string {
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size < 1e-3) return minus(value.toExponential(step > 0 && step < size * 0.5 ? 1 : 0).replace('.0e', 'e'));
+  if (size >= 1000) {
+    const [unit, name] = size >= 1e9 ? [1e9, 'G'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
+    return minus(trimZeros((value / unit).toFixed(decimals(step / unit))) + name);
+  }
+  return minus(trimZeros(value.toFixed(decimals(step))));
+}
+
+const trimZeros = (text: string) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+
+function decimals(step: number): number {
+  if (!(step > 0) || step >= 1) return step >= 1 && Number.isInteger(step) ? 0 : 2;
+  return Math.min(8, Math.ceil(-Math.log10(step) + 1e-9) + (mantissa(step) % 1 === 0 ? 0 : 1));
+}
+
+function mantissa(step: number): number {
+  return Math.round((step / 10 ** Math.floor(Math.log10(step) + 1e-9)) * 1e6) / 1e6;
+}
+
+/** A length of time: `3 h 05 m`. */
+export function formatDuration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–';
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  const two = (n: number) => String(n).padStart(2, '0');
+  if (s < 3600) return `${Math.floor(s / 60)} m ${two(s % 60)} s`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} m`;
+  return `${Math.floor(s / 86_400)} d ${two(Math.floor((s % 86_400) / 3600))} h`;
+}
+
+/** How long ago, coarse so that it seldom changes. */
+export function formatAge(then: number | null | undefined, now: number): string {
+  if (then === null || then === undefined || !Number.isFinite(then)) return '–';
+  const s = Math.max(0, (now - then) / 1000);
+  if (s < 10) return 'now';
+  if (s < 60) return `${Math.floor(s / 10) * 10} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h`;
+  if (s < 86_400 * 60) return `${Math.floor(s / 86_400)} d`;
+  return `${Math.floor(s / 86_400 / 30)} mo`;
+}
+
+/** Bytes as people read them. */
+export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes)) return '–';
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ['kB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = -1;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** A stable code as words: `learning-rate-too-high` → `learning rate too high`. */
+export function words(code: string): string {
+  return code.replaceAll('-', ' ');
+}
+
+/** With a capital letter. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,121 @@
+/** What one plot draws: curves on one x, with everything uPlot needs as plain arrays. */
+import { type Line, positiveOnly } from './envelope.ts';
+import { smooth } from './smoothing.ts';
+
+/** One curve: a line, and a band around it. */
+export interface Curve {
+  readonly label: string;
+  /** Index into the palette; 0 is the page's ink for a single run. */
+  readonly color: number;
+  readonly x: readonly number[];
+  readonly low: readonly (number | null)[];
+  readonly high: readonly (number | null)[];
+  /** What was measured. */
+  readonly raw: readonly (number | null)[];
+  /** What is drawn full: smoothed, or the same as raw. */
+  readonly line: readonly (number | null)[];
+  /** Values that were not finite: where, and how many. */
+  readonly broken: readonly { readonly x: number; readonly count: number }[];
+  /** Points that a logarithmic axis has no place for. */
+  readonly hidden: number;
+}
+
+/** A curve of a line. */
+export function curveOf(line: Line, options: { label: string; color: number; smooth: number; log: boolean }): Curve {
+  const smoothed = options.smooth > 0 ? smooth(line.mean, line.count, options.smooth) : line.mean;
+  const base = { label: options.label, color: options.color, x: line.x, broken: line.broken };
+  if (!options.log) return { ...base, low: line.min, high: line.max, raw: line.mean, line: smoothed, hidden: 0 };
+  const low = positiveOnly(line.min);
+  return {
+    ...base,
+    low: low.values,
+    high: positiveOnly(line.max).values,
+    raw: positiveOnly(line.mean).values,
+    line: positiveOnly(smoothed).values,
+    hidden: low.hidden,
+  };
+}
+
+/** Smallest and largest of what is drawn between two places. */
+export function rangeOf(curves: readonly Curve[], from: number, to: number): [number, number] | null {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const { x, low, high } of curves) {
+    for (let i = 0; i < x.length; i++) {
+      if (x[i]! < from || x[i]! > to) continue;
+      const a = low[i];
+      const b = high[i];
+      if (a !== null && a !== undefined && a < min) min = a;
+      if (b !== null && b !== undefined && b > max) max = b;
+    }
+  }
+  return min <= max ? [min, max] : null;
+}
+
+/**
+ * The ends of a y axis around values: with air, never of height 0, and with what must be seen (such as the target line)
+ * inside. On a logarithmic axis the air is a share of the decades. `strip` is the share of the height to keep free at the
+ * bottom, for pins.
+ */
+export function paddedRange(
+  range: [number, number] | null,
+  log: boolean,
+  include: readonly number[] = [],
+  strip = 0,
+): [number, number] {
+  const [low, high] = paddedEnds(range, log, include);
+  const below = strip / (1 - strip);
+  return log ? [low / (high / low) ** below, high] : [low - (high - low) * below, high];
+}
+
+function paddedEnds(range: [number, number] | null, log: boolean, include: readonly number[]): [number, number] {
+  const seen = include.filter(v => Number.isFinite(v) && (!log || v > 0));
+  const all = range === null ? seen : [...range, ...seen];
+  if (all.length === 0) return log ? [0.001, 1] : [0, 1];
+  let min = Math.min(...all);
+  let max = Math.max(...all);
+  if (log) {
+    const air = Math.max(0.06 * Math.log10(max / min), 0.08);
+    return [min / 10 ** air, max * 10 ** air];
+  }
+  if (min === max) {
+    const half = Math.abs(min) * 0.05 || 0.5;
+    min -= half;
+    max += half;
+  }
+  const air = (max - min) * 0.06;
+  // What is never negative keeps its floor at 0.
+  return [min >= 0 && min - air < 0 ? 0 : min - air, max + air];
+}
+
+/** A sentence for those who do not see the plot. */
+export function summarise(
+  title: string,
+  unit: string,
+  line: Line,
+  say: { value: (v: number | null) => string; place: (x: number) => string },
+): string {
+  const n = line.count.reduce((sum, c) => sum + c, 0);
+  if (n === 0) return `${title}: no values yet.`;
+  let min: number | null = null;
+  let max: number | null = null;
+  let last: number | null = null;
+  let at = line.x[0]!;
+  line.mean.forEach((mean, i) => {
+    const low = line.min[i] ?? null;
+    const high = line.max[i] ?? null;
+    if (low !== null && (min === null || low < min)) min = low;
+    if (high !== null && (max === null || high > max)) {
+      max = high;
+      at = line.x[i]!;
+    }
+    if (mean !== null) last = mean;
+  });
+  const broken = line.broken.reduce((sum, b) => sum + b.count, 0);
+  const of = unit === '1' ? '' : ` ${unit}`;
+  return (
+    `${title}: ${n} values from ${say.place(line.x[0]!)} to ${say.place(line.x.at(-1)!)}. ` +
+    `Last ${say.value(last)}${of}, smallest ${say.value(min)}, largest ${say.value(max)} at ${say.place(at)}.` +
+    (broken > 0 ? ` ${broken} values were not finite.` : '')
+  );
+}

@@ -1,0 +1,27 @@
+/** The path of a sparkline: one subpath for each stretch without holes, flat in the middle if nothing changes. */
+export function sparklinePath(values: readonly (number | null)[], width: number, height: number): string {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const v of values) {
+    if (v === null || !Number.isFinite(v)) continue;
+    if (v < min) min = v;
+    if (v > max) max = v;
+  }
+  if (!(min <= max)) return '';
+  const dx = width / Math.max(1, values.length - 1);
+  const y = (v: number) => (max === min ? height / 2 : height - ((v - min) / (max - min)) * height);
+  const round = (n: number) => Math.round(n * 10) / 10;
+  let path = '';
+  let open = false;
+  values.forEach((v, i) => {
+    if (v === null || !Number.isFinite(v)) {
+      open = false;
+      return;
+    }
+    path += `${open ? 'L' : 'M'}${round(i * dx)} ${round(y(v))}`;
+    // A point without neighbours is a dot.
+    if (!open && (values[i + 1] === null || values[i + 1] === undefined)) path += 'h.01';
+    open = true;
+  });
+  return path;
+}

@@ -1,0 +1,189 @@
+/** What is drawn on a plot besides its curves: tinted bands, cited stretches, levels, pins, places that were not finite. */
+import type { Cluster } from '../lib/cluster.ts';
+import type { Colors } from './colors.ts';
+import { lookOf, type Shape } from './events.ts';
+
+/** The drawing area in canvas pixels, and how values get there. */
+export interface Area {
+  readonly ctx: CanvasRenderingContext2D;
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+  readonly ratio: number;
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+  readonly colors: Colors;
+}
+
+export interface Tint {
+  readonly from: number;
+  readonly to: number;
+  readonly tone: keyof Colors['tint'];
+}
+export interface Level {
+  readonly value: number;
+  readonly label: string;
+  readonly tone: keyof Colors['tone'];
+}
+/** A stretch of x. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  readonly tone: keyof Colors['mark'];
+}
+
+/** Height of the strip above the x axis that holds pins, in CSS pixels. */
+export const pinStrip = 16;
+
+function inside(area: Area, draw: () => void): void {
+  const { ctx } = area;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(area.left, area.top, area.width, area.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+/** Bands of the value scale, where it shows them; on a logarithmic scale the lowest reaches down to its end. */
+export function drawTints(area: Area, tints: readonly Tint[], low: number, high: number): void {
+  inside(area, () => {
+    for (const tint of tints) {
+      const from = Math.max(tint.from, low);
+      const to = Math.min(tint.to, high);
+      if (!(to > from)) continue;
+      const top = area.y(to);
+      area.ctx.fillStyle = area.colors.tint[tint.tone];
+      area.ctx.fillRect(area.left, top, area.width, area.y(from) - top);
+    }
+  });
+}
+
+export function drawStretches(area: Area, stretches: readonly Stretch[]): void {
+  inside(area, () => {
+    for (const { from, to, tone } of stretches) {
+      const left = area.x(from);
+      // A single step is still seen.
+      const width = Math.max(area.x(to) - left, 3 * area.ratio);
+      area.ctx.fillStyle = area.colors.mark[tone];
+      area.ctx.fillRect(left, area.top, width, area.height);
+      area.ctx.fillStyle = area.colors.tone[tone];
+      area.ctx.fillRect(left, area.top, width, 2 * area.ratio);
+    }
+  });
+}
+
+export function drawLevels(area: Area, levels: readonly Level[], low: number, high: number): void {
+  const { ctx, ratio } = area;
+  inside(area, () => {
+    ctx.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'bottom';
+    ctx.lineWidth = ratio;
+    for (const { value, label, tone } of levels) {
+      if (!(value >= low && value <= high)) continue;
+      const y = Math.round(area.y(value)) + 0.5;
+      ctx.strokeStyle = area.colors.tone[tone];
+      ctx.setLineDash([5 * ratio, 4 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(area.left, y);
+      ctx.lineTo(area.left + area.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      // On paper of its own, so that it is read over the curve.
+      const width = ctx.measureText(label).width;
+      const under = y - 15 * ratio < area.top;
+      const base = under ? y + 15 * ratio : y - 2 * ratio;
+      ctx.globalAlpha = 0.8;
+      ctx.fillStyle = area.colors.paper;
+      ctx.fillRect(area.left + 4 * ratio, base - 13 * ratio, width + 6 * ratio, 14 * ratio);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = area.colors.tone[tone];
+      ctx.fillText(label, area.left + 7 * ratio, base);
+    }
+  });
+}
+
+/** Red ticks at the top edge. */
+export function drawBroken(area: Area, places: readonly { readonly x: number }[]): void {
+  if (places.length === 0) return;
+  inside(area, () => {
+    area.ctx.fillStyle = area.colors.tone.bad;
+    for (const { x } of places) area.ctx.fillRect(area.x(x) - area.ratio, area.top, 2 * area.ratio, 7 * area.ratio);
+  });
+}
+
+export function drawPins(area: Area, clusters: readonly Cluster[]): void {
+  const { ctx, ratio } = area;
+  const base = area.top + area.height - 7 * ratio;
+  inside(area, () => {
+    for (const { pins } of clusters) {
+      for (const pin of pins) {
+        if (pin.to === undefined) continue;
+        const left = area.x(pin.x);
+        ctx.fillStyle = area.colors.tone[lookOf(pin.kind).tone];
+        ctx.globalAlpha = 0.75;
+        ctx.fillRect(left, area.top + area.height - 2 * ratio, Math.max(area.x(pin.to) - left, 2 * ratio), 2 * ratio);
+        ctx.globalAlpha = 1;
+      }
+    }
+  });
+  for (const { left, lead } of clusters) {
+    const look = lookOf(lead.kind);
+    const x = area.left + left * ratio;
+    // The same small glyph whether one or many, as its loudest: hovering tells the rest. Paper around lifts it off the curve.
+    drawShape(ctx, look.shape, x, base, 3.4 * ratio, area.colors.tone[look.tone], area.colors.paper, ratio);
+  }
+}
+
+/** One glyph around a place. */
+export function drawShape(
+  ctx: CanvasRenderingContext2D,
+  shape: Shape,
+  x: number,
+  y: number,
+  r: number,
+  color: string,
+  paper: string,
+  ratio: number,
+): void {
+  ctx.beginPath();
+  if (shape === 'dot' || shape === 'ring') ctx.arc(x, y, shape === 'dot' ? r * 0.62 : r * 0.8, 0, 7);
+  else if (shape === 'square') ctx.rect(x - r * 0.85, y - r * 0.85, r * 1.7, r * 1.7);
+  else if (shape === 'bar') ctx.rect(x - ratio, y - r * 1.5, 2 * ratio, r * 3);
+  else if (shape === 'cross') {
+    for (const [dx, dy] of [
+      [1, 1],
+      [1, -1],
+    ] as const) {
+      ctx.moveTo(x - dx * r * 0.8, y - dy * r * 0.8);
+      ctx.lineTo(x + dx * r * 0.8, y + dy * r * 0.8);
+    }
+  } else {
+    const points: readonly (readonly [number, number])[] =
+      shape === 'up'
+        ? [[0, -1], [1, 0.8], [-1, 0.8]]
+        : shape === 'down'
+          ? [[0, 1], [1, -0.8], [-1, -0.8]]
+          : [[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]];
+    points.forEach(([dx, dy], i) => (i === 0 ? ctx.moveTo(x + dx * r, y + dy * r) : ctx.lineTo(x + dx * r, y + dy * r)));
+    ctx.closePath();
+  }
+  ctx.lineJoin = 'round';
+  ctx.strokeStyle = paper;
+  ctx.lineWidth = shape === 'cross' ? 5 * ratio : 2.5 * ratio;
+  ctx.stroke();
+  if (shape === 'ring' || shape === 'cross') {
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 1.6 * ratio;
+    ctx.stroke();
+    if (shape === 'ring') {
+      ctx.fillStyle = paper;
+      ctx.fill();
+    }
+  } else {
+    ctx.fillStyle = color;
+    ctx.fill();
+  }
+}

@@ -1,0 +1,89 @@
+/** How events and findings look on the x axis, and which are louder. */
+import type { EventType } from '../../src/runs/schema.ts';
+import type { Finding } from '../../src/doctor/findings.ts';
+import type { PageEvent, XAxis } from '../../src/server/api.ts';
+import type { Pin } from '../lib/cluster.ts';
+import { type Tone, severityTone } from '../lib/tone.ts';
+
+declare const __EVENT_KINDS__: Readonly<Record<EventType, { title: string; doc: string }>>;
+/** Put in by the build, from the schema. */
+const kinds = __EVENT_KINDS__;
+
+export type Shape = 'dot' | 'ring' | 'up' | 'down' | 'diamond' | 'square' | 'cross' | 'bar';
+
+interface Look {
+  readonly shape: Shape;
+  readonly tone: Tone;
+  readonly weight: number;
+}
+
+const looks: Readonly<Record<EventType, Look>> = {
+  checkpoint: { shape: 'dot', tone: 'muted', weight: 1 },
+  evaluation: { shape: 'ring', tone: 'muted', weight: 1 },
+  reference: { shape: 'ring', tone: 'muted', weight: 2 },
+  note: { shape: 'dot', tone: 'muted', weight: 2 },
+  'early-stop': { shape: 'down', tone: 'muted', weight: 3 },
+  'rate-change': { shape: 'up', tone: 'muted', weight: 3 },
+  guard: { shape: 'diamond', tone: 'warn', weight: 4 },
+  started: { shape: 'bar', tone: 'muted', weight: 4 },
+  resumed: { shape: 'bar', tone: 'muted', weight: 5 },
+  stopped: { shape: 'bar', tone: 'muted', weight: 5 },
+  finished: { shape: 'bar', tone: 'good', weight: 5 },
+  act: { shape: 'square', tone: 'good', weight: 6 },
+  skipped: { shape: 'cross', tone: 'bad', weight: 7 },
+  restored: { shape: 'cross', tone: 'bad', weight: 7 },
+  failed: { shape: 'bar', tone: 'bad', weight: 8 },
+  finding: { shape: 'square', tone: 'warn', weight: 9 },
+};
+
+const unknownLook: Look = { shape: 'dot', tone: 'muted', weight: 1 };
+
+/** Findings of the diagnosis are pinned under these kinds, one for each severity. */
+const findingKind = /^finding:(info|warning|critical)$/;
+
+export function lookOf(kind: string): Look {
+  const found = findingKind.exec(kind);
+  if (found !== null) {
+    const severity = found[1] as Finding['severity'];
+    return { shape: 'square', tone: severityTone[severity], weight: severity === 'critical' ? 11 : severity === 'warning' ? 10 : 2 };
+  }
+  return Object.hasOwn(looks, kind) ? looks[kind as EventType] : unknownLook;
+}
+
+export function titleOf(kind: string): string {
+  if (findingKind.test(kind)) return 'Finding';
+  return Object.hasOwn(kinds, kind) ? kinds[kind as EventType].title : kind;
+}
+
+export function docOf(kind: string): string {
+  return Object.hasOwn(kinds, kind) ? kinds[kind as EventType].doc : '';
+}
+
+/** Pins of events and findings on an axis, sorted; `place` maps a step to it, null where it cannot. */
+export function pinsOf(
+  events: readonly PageEvent[],
+  findings: readonly Finding[],
+  axis: XAxis,
+  hidden: readonly string[],
+  place: (step: number) => number | null,
+): Pin[] {
+  const pins: Pin[] = [];
+  for (const event of events) {
+    // A finding in the log is the same as one of the diagnosis, only older.
+    if (event.type === 'finding' || hidden.includes(event.type)) continue;
+    const own = axis === 'step' ? event.step : axis === 'iteration' ? event.iteration : event.time;
+    const x = own ?? place(event.step);
+    if (x === null) continue;
+    pins.push({ x, kind: event.type, weight: lookOf(event.type).weight, text: event.message });
+  }
+  if (!hidden.includes('finding')) {
+    for (const finding of findings) {
+      const x = place(finding.from);
+      if (x === null) continue;
+      const kind = `finding:${finding.severity}`;
+      const to = place(finding.to);
+      pins.push({ x, ...(to === null ? {} : { to }), kind, weight: lookOf(kind).weight, text: finding.title });
+    }
+  }
+  return pins.sort((a, b) => a.x - b.x);
+}

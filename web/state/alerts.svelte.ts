@@ -1,0 +1,71 @@
+/** The tab's title and icon tell the worst verdict of what is running, or of the run that is open; a notification if wanted. */
+import { verdicts, type Verdict } from '../../src/doctor/findings.ts';
+import type { RunSummary } from '../../src/server/api.ts';
+import { words } from '../lib/format.ts';
+import { preferences } from './preferences.svelte.ts';
+import { runs } from './runs.svelte.ts';
+import { say } from './say.svelte.ts';
+import { runLink, viewState } from './view.svelte.ts';
+
+const worst = (all: readonly (Verdict | null)[]): Verdict | null =>
+  all.reduce<Verdict | null>((a, b) => (b !== null && (a === null || verdicts.indexOf(b) > verdicts.indexOf(a)) ? b : a), null);
+
+const marks: Readonly<Record<Verdict, string>> = { healthy: '', watch: '▲ ', sick: '■ ' };
+
+/** Call once, inside a component. */
+export function keepAlerts(): void {
+  const open = $derived(viewState.view.page === 'run' ? runs.get(viewState.view.run ?? '') : undefined);
+  const verdict = $derived(
+    open !== undefined ? open.verdict : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
+  );
+  $effect(() => {
+    const name = open?.name ?? (viewState.view.page === 'compare' ? 'Compare' : null);
+    const state = verdict === null || verdict === 'healthy' ? '' : `${verdict} · `;
+    document.title = `${verdict === null ? '' : marks[verdict]}${state}${name === null ? '' : `${name} · `}Keel`;
+    const icon = document.getElementById('favicon') as HTMLLinkElement | null;
+    const href = verdict === null ? './favicon.svg' : `./favicon-${verdict}.svg`;
+    if (icon !== null && icon.getAttribute('href') !== href) icon.setAttribute('href', href);
+  });
+
+  /** What was told last, so that only a change is told. */
+  const known = new Map<string, Verdict | null>();
+  $effect(() => {
+    for (const run of runs.all) {
+      const before = known.get(run.id);
+      known.set(run.id, run.verdict);
+      if (before === undefined || before === run.verdict || run.verdict === null) continue;
+      if (run.verdict === 'healthy' && before === null) continue;
+      tell(run);
+    }
+  });
+}
+
+function tell(run: RunSummary): void {
+  const cause = run.rootCause === null ? '' : `: ${words(run.rootCause)}`;
+  const text = `${run.name} is now ${run.verdict}${cause}`;
+  if (run.verdict !== 'healthy') say.aloud(text);
+  if (!preferences.notify || !('Notification' in window) || Notification.permission !== 'granted') return;
+  try {
+    const notification = new Notification(`Keel: ${run.verdict}`, { body: text, tag: run.id, icon: `./favicon-${run.verdict}.svg` });
+    notification.onclick = () => {
+      focus();
+      location.hash = runLink(run.id);
+    };
+  } catch {
+    // Some phones know the name only.
+  }
+}
+
+/** On a click only. The answer says how it went. */
+export async function askToNotify(): Promise<string> {
+  if (!('Notification' in window)) return 'This browser has no notifications.';
+  if (preferences.notify) {
+    preferences.notify = false;
+    return 'Notifications are off.';
+  }
+  const answer = await Notification.requestPermission();
+  preferences.notify = answer === 'granted';
+  return answer === 'granted'
+    ? 'You will be told when a verdict changes while this page is open.'
+    : 'The browser refused notifications; its settings for this page can allow them.';
+}

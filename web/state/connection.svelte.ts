@@ -1,0 +1,122 @@
+/**
+ * The live stream. It is read with fetch, not EventSource, which can neither be told where to go on after a lost
+ * connection nor how long to wait. Messages are handed on once a frame; a page in the background collects few and asks
+ * anew when it is looked at.
+ */
+import type { StreamMessage } from '../../src/server/api.ts';
+import { backoffMs, createEventParser } from '../lib/sse.ts';
+import { apiUrl } from './client.ts';
+
+export type Link = 'connecting' | 'live' | 'lost';
+type Listener = (messages: readonly StreamMessage[]) => void;
+
+let link = $state<Link>('connecting');
+let lostAt = $state<number | null>(null);
+let retryAt = $state<number | null>(null);
+
+const listeners = new Set<Listener>();
+let pending: StreamMessage[] = [];
+let lastId: string | null = null;
+let attempt = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let running: AbortController | undefined;
+const maxPending = 2000;
+/** The server says something at least every 15 s; after this long without a word the connection is dead. */
+const silenceMs = 45_000;
+
+export const connection = {
+  get link(): Link {
+    return link;
+  },
+  /** When it was lost, and when it is tried again; milliseconds since 1970. */
+  get lostAt(): number | null {
+    return lostAt;
+  },
+  get retryAt(): number | null {
+    return retryAt;
+  },
+  start(): void {
+    if (running === undefined && timer === undefined) void connect();
+  },
+  retryNow(): void {
+    if (link !== 'lost') return;
+    clearTimeout(timer);
+    attempt = 0;
+    void connect();
+  },
+  /** Tells all messages from now on; the answer ends it. */
+  listen(listener: Listener): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+function receive(message: StreamMessage): void {
+  if (pending.length >= maxPending) pending = [{ type: 'reset' }];
+  pending.push(message);
+  if (pending.length > 1) return;
+  // Not a frame: those stop in a hidden tab, where the title must still change.
+  if (document.hidden) setTimeout(flush, 250);
+  else requestAnimationFrame(flush);
+}
+
+function flush(): void {
+  const messages = pending;
+  pending = [];
+  if (messages.length > 0) for (const listener of listeners) listener(messages);
+}
+
+async function connect(): Promise<void> {
+  timer = undefined;
+  retryAt = null;
+  const abort = new AbortController();
+  running = abort;
+  let watchdog: ReturnType<typeof setTimeout> | undefined;
+  const alive = () => {
+    clearTimeout(watchdog);
+    watchdog = setTimeout(() => abort.abort(), silenceMs);
+  };
+  try {
+    alive();
+    const headers: Record<string, string> = { Accept: 'text/event-stream' };
+    if (lastId !== null) headers['Last-Event-ID'] = lastId;
+    const response = await fetch(apiUrl('stream'), { headers, signal: abort.signal, cache: 'no-store' });
+    if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
+    // Without the id of a message nothing can be caught up on: what came in between is asked for.
+    if (lostAt !== null && lastId === null) receive({ type: 'reset' });
+    link = 'live';
+    lostAt = null;
+    attempt = 0;
+    const parse = createEventParser();
+    const decoder = new TextDecoder();
+    const reader = response.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      alive();
+      for (const event of parse(decoder.decode(value, { stream: true }))) {
+        if (event.id !== null) lastId = event.id;
+        const message = readMessage(event.data);
+        if (message !== null) receive(message);
+      }
+    }
+  } catch {
+    // Every way to lose it ends below.
+  }
+  clearTimeout(watchdog);
+  running = undefined;
+  link = 'lost';
+  lostAt ??= Date.now();
+  const wait = backoffMs(attempt++, performance.now() % 1);
+  retryAt = Date.now() + wait;
+  timer = setTimeout(() => void connect(), wait);
+}
+
+function readMessage(text: string): StreamMessage | null {
+  try {
+    const message = JSON.parse(text) as StreamMessage | null;
+    return typeof message?.type === 'string' ? message : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,61 @@
+import { fileURLToPath } from 'node:url';
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig, type Plugin } from 'vite';
+import { describeEventType, eventTypes } from '../src/runs/schema.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Titles and meanings of events, without the checks (and the library for them) that come with the schema. */
+const eventKinds = Object.fromEntries(
+  eventTypes.map(type => {
+    const { title, doc } = describeEventType(type);
+    return [type, { title, doc }];
+  }),
+);
+
+/**
+ * The server sends what a metric means together with it, so the page need not carry the registry's texts as well: a
+ * tenth of its size.
+ */
+function registryWithoutTexts(): Plugin {
+  return {
+    name: 'registry-without-texts',
+    enforce: 'post',
+    transform(code, id) {
+      if (!id.endsWith('/src/metrics/registry.ts')) return null;
+      const cuts: [number, number][] = [];
+      const visit = (node: unknown): void => {
+        if (node === null || typeof node !== 'object') return;
+        const { type, key, value } = node as { type?: string; key?: { name?: string }; value?: Span };
+        const isText = type === 'Property' && (key?.name === 'doc' || key?.name === 'healthy');
+        if (isText && value?.type === 'Literal') cuts.push([value.start, value.end]);
+        else for (const child of Object.values(node)) visit(child);
+      };
+      visit(this.parse(code));
+      return cuts.sort((a, b) => b[0] - a[0]).reduce((text, [from, to]) => `${text.slice(0, from)}''${text.slice(to)}`, code);
+    },
+  };
+}
+
+interface Span {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Builds the page into dist/web, from where the server of the package serves it: no CDN, works offline. */
+export default defineConfig({
+  root: here('.'),
+  base: './',
+  plugins: [svelte({ configFile: false }), registryWithoutTexts()],
+  define: { __EVENT_KINDS__: JSON.stringify(eventKinds) },
+  build: {
+    outDir: here('../dist/web'),
+    emptyOutDir: true,
+    target: 'es2022',
+    // The server's content policy allows no data: addresses but for pictures that the page makes itself.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: { '/api': process.env.KEEL_SERVER ?? 'http://127.0.0.1:6006' } },
+});
