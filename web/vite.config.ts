@@ -32,7 +32,9 @@ function registryWithoutTexts(): Plugin {
         else for (const child of Object.values(node)) visit(child);
       };
       visit(this.parse(code));
-      return cuts.sort((a, b) => b[0] - a[0]).reduce((text, [from, to]) => `${text.slice(0, from)}''${text.slice(to)}`, code);
+      return cuts
+        .sort((a, b) => b[0] - a[0])
+        .reduce((text, [from, to]) => `${text.slice(0, from)}''${text.slice(to)}`, code);
     },
   };
 }

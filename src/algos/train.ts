@@ -23,6 +23,7 @@ import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
 import { settingProblems } from './explain-settings.ts';
 import { policyGraph } from './export.ts';
 import { handChanges } from './hand-changes.ts';
+import { fittingActions, refuseInertForActions } from './inert-for-actions.ts';
 import type { PpoConfig } from './ppo-config.ts';
 import {
   createPpoTrainer,
@@ -83,9 +84,13 @@ export interface TrainResult {
 
 /** Trains from the beginning in a new run. */
 export async function train(options: TrainOptions): Promise<TrainResult> {
+  if (typeof options?.env !== 'string')
+    throw new ConfigError(
+      `train needs an environment, not ${JSON.stringify(options?.env)}: train({ env: 'cartpole' }), or a file such as './my-env.ts'`,
+    );
   const { id: envId } = await resolveEnv(options.env);
   const config = resolveConfig(options.preset ?? loadPreset(envId), options.config ?? {});
-  const session = await openSession(envId, options.envOptions ?? {}, config);
+  const session = await openSession(envId, options.envOptions ?? {}, config, options.config);
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
@@ -113,12 +118,18 @@ export interface ResumeRunOptions extends TrainHooks {
 
 /** Takes a run up again: stopped, killed or finished with more steps to do. */
 export async function resume(dir: string, options: ResumeRunOptions = {}): Promise<TrainResult> {
+  requireDirectory(dir, 'resume');
   const { manifest } = openRun(dir);
   const { saved, env: reference } = configOf(manifest);
   const config = resolveConfig(saved, options.config ?? {});
   refuseOtherShape(saved, config);
   const { id: envId } = await resolveEnv(reference);
-  const session = await openSession(envId, manifest.environment.options as OptionValues, config);
+  const session = await openSession(
+    envId,
+    manifest.environment.options as OptionValues,
+    config,
+    options.config,
+  );
   let rescale = 1;
   const made = await orClose(session, () => readAdjustments(dir));
   const { writer, checkpoint } = await orClose(session, () =>
@@ -177,6 +188,7 @@ export interface ForkOptions extends TrainHooks {
  * as its parent. Steps go on from the checkpoint's, iterations begin at 1.
  */
 export async function fork(dir: string, options: ForkOptions = {}): Promise<TrainResult> {
+  requireDirectory(dir, 'fork');
   const parent = openRun(dir);
   const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
@@ -192,7 +204,12 @@ export async function fork(dir: string, options: ForkOptions = {}): Promise<Trai
     );
   }
   const { id: envId } = await resolveEnv(reference);
-  const session = await openSession(envId, parent.manifest.environment.options as OptionValues, config);
+  const session = await openSession(
+    envId,
+    parent.manifest.environment.options as OptionValues,
+    config,
+    given,
+  );
   const { writer, rescale } = await orClose(session, () => ({
     rescale: checkEnvironment(
       parent.manifest,
@@ -258,16 +275,31 @@ interface Session {
   readonly actionSpace: Parameters<typeof policyGraph>[2];
 }
 
-async function openSession(envId: string, envOptions: OptionValues, config: TrainConfig): Promise<Session> {
+/** From JavaScript, anything may come. */
+function requireDirectory(dir: string, name: string): void {
+  if (typeof dir !== 'string')
+    throw new ConfigError(
+      `${name} needs the directory of a run, not ${JSON.stringify(dir)}: ${name}('runs/…')`,
+    );
+}
+
+/** `written` are the settings that someone wrote for this session, of which each must mean something. */
+async function openSession(
+  envId: string,
+  envOptions: OptionValues,
+  config: TrainConfig,
+  written: TrainSettings = {},
+): Promise<Session> {
   const envs = await makeVectorEnv(envId, {
     envCount: config.envs,
     workers: config.workers,
     options: envOptions,
   });
   try {
+    refuseInertForActions(written, envs.actionSpace);
     const trainer = await createPpoTrainer({
       envs,
-      config,
+      config: fittingActions(config, envs.actionSpace),
       seed: config.seed,
       totalSteps: config.steps,
       rewardScale: config.rewardScale,

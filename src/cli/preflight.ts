@@ -6,10 +6,11 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fittingActions, refuseInertForActions } from '../algos/inert-for-actions.ts';
 import { createPpoTrainer, type PpoTrainer } from '../algos/ppo-trainer.ts';
 import { openTrained, resume, type TrainResult, train } from '../algos/train.ts';
 import { resolveConfig } from '../algos/train-config.ts';
-import type { TrainConfig } from '../algos/train-schema.ts';
+import type { TrainConfig, TrainSettings } from '../algos/train-schema.ts';
 import { compile, Graph } from '../engine/index.ts';
 import { checkEnv, makeEnv, makeVectorEnv, type OptionValues, type VectorEnv } from '../envs/index.ts';
 import { checkpointDir, listCheckpoints, loadCheckpoint, readTrajectory } from '../runs/index.ts';
@@ -30,6 +31,8 @@ export interface PreflightOptions {
   readonly id: string;
   readonly envOptions: OptionValues;
   readonly config: TrainConfig;
+  /** What of it the user wrote, of which each must mean something. */
+  readonly written?: TrainSettings;
   readonly onPart?: (report: PartReport) => void;
 }
 
@@ -88,6 +91,7 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
         workers: config.workers,
         options: envOptions,
       });
+      refuseInertForActions(options.written ?? {}, envs.actionSpace);
       return {
         detail: `${id}, ${config.envs} side by side${config.workers ? `, ${config.workers} workers` : ''}`,
       };
@@ -102,11 +106,7 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
       if (error) throw new Error(`${error.message} (keel check-env says more)`);
       const warnings = findings.filter(({ level }) => level === 'warning').map(({ message }) => message);
       return {
-        detail:
-          `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`.replaceAll(
-            'Infinity',
-            '∞',
-          ),
+        detail: `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`,
         warnings,
       };
     },
@@ -117,7 +117,7 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
     async compile() {
       trainer = await createPpoTrainer({
         envs: envs!,
-        config,
+        config: fittingActions(config, envs!.actionSpace),
         seed: config.seed,
         totalSteps: config.steps,
         rewardScale: config.rewardScale,

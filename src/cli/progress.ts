@@ -3,7 +3,7 @@ import type { TrainHooks, TrainProgress } from '../algos/train.ts';
 import { klBand } from '../metrics/index.ts';
 import { readRows } from '../runs/index.ts';
 import type { Context } from './context.ts';
-import { duration, fit, grouped, number, short, toJson, toneColours } from './terminal.ts';
+import { duration, fit, grouped, number, short, toJson, toneColours, wrap } from './terminal.ts';
 
 type TrainEvent = Parameters<NonNullable<TrainHooks['onEvent']>>[0];
 type Row = Readonly<Record<string, number>>;
@@ -22,6 +22,8 @@ const PLAIN_MS = 5000;
 const LIVE_MS = 100;
 /** Between two lines about events of one kind: a guard that acts at every update would fill the screen. */
 const EVENT_MS = 3000;
+/** Where what an event says begins. */
+const EVENT_HANG = 13;
 
 export function reporterFor(context: Context, json: boolean): Reporter {
   if (json) return jsonReporter(context);
@@ -49,7 +51,7 @@ interface Screen {
 }
 
 function plainScreen({ print }: Context): Screen {
-  return { everyMs: PLAIN_MS, row: line => print(line), event: line => print(line, 13), close() {} };
+  return { everyMs: PLAIN_MS, row: line => print(line), event: line => print(line, EVENT_HANG), close() {} };
 }
 
 /** The newest row in one line that is drawn again and again, events above it. */
@@ -57,8 +59,9 @@ function liveScreen({ columns }: Context): Screen {
   const { stdout } = process;
   let line = '';
   // As wide as the window is now, which may have changed.
+  const room = (): number => (stdout.columns || columns) - 1;
   const put = (text: string, end = ''): void => {
-    stdout.write(`\r\u001b[K${fit(text, (stdout.columns || columns) - 1)}${end}`);
+    stdout.write(`\r\u001b[K${fit(text, room())}${end}`);
   };
   return {
     everyMs: LIVE_MS,
@@ -67,7 +70,7 @@ function liveScreen({ columns }: Context): Screen {
       put(line);
     },
     event(text) {
-      put(text, '\n');
+      for (const part of wrap(text, room(), EVENT_HANG)) put(part, '\n');
       if (line !== '') put(line);
     },
     close() {

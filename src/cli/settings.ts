@@ -1,10 +1,12 @@
 /** Where a run's settings come from: presets, files, `--set` and flags, in the order in which they win. */
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
+import { settingProblems } from '../algos/explain-settings.ts';
+import { refuseInertForActions } from '../algos/inert-for-actions.ts';
 import { readSettings } from '../algos/settings-file.ts';
 import { resolveConfig } from '../algos/train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
-import { isEnvFile, type OptionValues } from '../envs/index.ts';
+import { isEnvFile, type OptionValues, type Space } from '../envs/index.ts';
 import { UsageError } from './errors.ts';
 
 export type Settings = Record<string, unknown>;
@@ -55,6 +57,7 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
   const sources = new Map<string, string>();
   const settings: Settings = {};
   let envOptions: Settings = {};
+  const overruled: string[] = [];
   const add = (layer: Settings, sourceOf: (key: string) => string): void => {
     for (const [key, value] of Object.entries(layer)) {
       if (key === 'envOptions') {
@@ -65,6 +68,9 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
         envOptions = { ...envOptions, ...value };
         continue;
       }
+      // What is wrong is wrong, also where something else wins.
+      if (key !== 'env' && Object.hasOwn(settings, key))
+        overruled.push(...settingProblems({ [key]: settings[key] }).map(line => sources.get(key) + line));
       settings[key] = value;
       sources.set(key, sourceOf(key));
     }
@@ -75,6 +81,7 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
   for (const [key, value] of Object.entries({ steps, seed, envs, device })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
+  if (overruled.length > 0) throw new ConfigError(overruled.join('\n'));
   const { env: envSetting, ...rest } = settings;
   if (envSetting !== undefined && typeof envSetting !== 'string') {
     throw new ConfigError(
@@ -101,9 +108,12 @@ export function absoluteEnv(env: string): string {
 export function checkedConfig(
   preset: TrainSettings,
   { settings, sources }: Pick<Wanted, 'settings' | 'sources'>,
+  actionSpace?: Space,
 ): TrainConfig {
   try {
-    return resolveConfig(preset, settings);
+    const config = resolveConfig(preset, settings);
+    if (actionSpace !== undefined) refuseInertForActions(settings, actionSpace);
+    return config;
   } catch (error) {
     throw located(error, sources);
   }

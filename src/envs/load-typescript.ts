@@ -6,18 +6,21 @@
  * says, so a hook below tsx's calls the file one; a file that uses CommonJS's own names (`require`, `module.exports`,
  * `__dirname`) stays what it is. `.mts` and `.cts` say it themselves.
  */
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import module from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EnvError, messageOf } from './errors.ts';
+import { keelModules, loadedByNode, preferRunningCopy, tsxIsSynchronous } from './running-copy.ts';
 
 /** Loads a file and what it imports. tsx is imported only here, only when a file needs it. */
 export async function importThroughTsx(url: string): Promise<{ readonly default?: unknown }> {
-  let tsx: typeof import('tsx/esm/api');
+  let esm: typeof import('tsx/esm/api');
+  let common: typeof import('tsx/cjs/api');
   try {
-    tsx = await import('tsx/esm/api');
+    [esm, common] = await Promise.all([import('tsx/esm/api'), import('tsx/cjs/api')]);
   } catch (error) {
     throw new EnvError(
       'file-invalid',
@@ -26,7 +29,19 @@ export async function importThroughTsx(url: string): Promise<{ readonly default?
     );
   }
   callFilesModules();
-  return tsx.tsImport(url, import.meta.url);
+  if (!loadedByNode) preferRunningCopy(); // below, so that tsx reads our sources
+  // What `tsImport` does, with room for hooks above.
+  const namespace = randomUUID();
+  common.register({ namespace });
+  const scoped = esm.register({ namespace });
+  if (loadedByNode) preferRunningCopy();
+  return scoped.import(url, import.meta.url);
+}
+
+/** Loads a file that Node can read as it is. */
+export async function importNatively(url: string): Promise<{ readonly default?: unknown }> {
+  preferRunningCopy();
+  return import(/* @vite-ignore */ url);
 }
 
 /** Why a file did not load, in one line; where the kind of module is to blame, with what to do about it. */
@@ -34,7 +49,9 @@ export function loadProblem(error: unknown): string {
   const [first, ...lines] = messageOf(error).split('\n');
   // esbuild says "Transform failed", then `file:line:column: ERROR: why`.
   const message = /^(Transform|Build) failed/.test(first!) && lines[0] ? lines[0] : first!;
-  const plain = message.replace(': ERROR: ', ': ').trim();
+  const plain = withoutNamespace(message.replace(': ERROR: ', ': ').trim());
+  const missing = missingImport(plain);
+  if (missing !== undefined) return missing;
   if (/top-level await|await is only valid/i.test(plain))
     return `${plain}: rename the file so that it ends in .mts (.mjs), which makes it an ES module`;
   if (/outside a module|unexpected token 'export'/i.test(plain))
@@ -42,6 +59,23 @@ export function loadProblem(error: unknown): string {
   if (/not defined in ES module scope/.test(plain))
     return `${plain.replace(/, you can use import instead$/, '')}: use import and import.meta.url, or rename the file so that it ends in .cts (.cjs)`;
   return plain;
+}
+
+/** Without what tsx adds to the paths of the files that it loads. */
+const withoutNamespace = (text: string): string => text.replaceAll(/(\?|%3F)(tsx-)?namespace=[\w-]+/gi, '');
+
+/** What to do about an import of something that is not there. */
+function missingImport(message: string): string | undefined {
+  const [, what, by] =
+    /^(?:Cannot find (?:package|module)|Package subpath) '([^']+)'(?:.* imported from (.*))?/.exec(message) ??
+    [];
+  if (what === undefined) return undefined;
+  const importer = by === undefined ? '' : `, which ${by} imports`;
+  const name = /^(?:@[^/]+\/)?[^./\\][^/\\:]*/.exec(what)?.[0];
+  if (name === 'keel' || message.startsWith('Package subpath'))
+    return `${message}: Keel has ${[...keelModules.keys()].join(', ')}`;
+  if (name === undefined || /^[a-z]:$/i.test(name)) return `cannot find ${what}${importer}: check the path`;
+  return `cannot find the package ${name}${importer}: npm install ${name}`;
 }
 
 /**
@@ -111,11 +145,3 @@ type SyncLoad = (
   context: LoadContext,
   next: (url: string, context: LoadContext) => Loaded,
 ) => Loaded;
-
-/** Which of Node's two kinds of hooks tsx uses, so that ours is of the same kind: from these versions on the newer. */
-function tsxIsSynchronous(): boolean {
-  const [major = 0, minor = 0, patch = 0] = process.versions.node.split('.').map(Number);
-  const since: Record<number, readonly [number, number]> = { 22: [22, 3], 24: [11, 1], 25: [1, 0] };
-  const [leastMinor, leastPatch] = since[major] ?? [major > 25 ? 0 : Number.POSITIVE_INFINITY, 0];
-  return minor > leastMinor || (minor === leastMinor && patch >= leastPatch);
-}

@@ -5,14 +5,15 @@
  * JavaScript (`.js`, `.mjs`, `.cjs`) is imported as it is. TypeScript (`.ts`, `.mts`, `.cts`, `.tsx`) goes through tsx,
  * which removes the types without checking them (run `tsc --noEmit` for that), finds imports with and without their
  * extension, and reads `paths` of the nearest tsconfig.json; it is an ES module whatever package.json says, see
- * load-typescript.ts. Nothing is compiled to disk.
+ * load-typescript.ts. Nothing is compiled to disk. What either imports from 'keel' is the Keel that runs, see
+ * running-copy.ts.
  */
 import { stat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { definitionProblem, type EnvDefinition } from './definition.ts';
 import { EnvError, fail, show } from './errors.ts';
-import { importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
+import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
 
 const JAVASCRIPT = ['.js', '.mjs', '.cjs'];
@@ -106,7 +107,7 @@ async function importFile(file: string, extension: string): Promise<{ readonly d
   const url = pathToFileURL(file).href;
   const native =
     JAVASCRIPT.includes(extension) && !(extension === '.js' && (await isMistakenForCommonJs(file)));
-  return native ? import(/* @vite-ignore */ url) : importThroughTsx(url);
+  return native ? importNatively(url) : importThroughTsx(url);
 }
 
 /** The default export. CommonJS puts it one level deeper. */

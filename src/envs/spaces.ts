@@ -178,7 +178,7 @@ function limits(name: string, given: number | ArrayLike<number>, size: number): 
 
 /** A limit for messages. */
 function brief(limit: number): string {
-  return String(Number(limit.toPrecision(4)));
+  return String(Number(limit.toPrecision(4))).replace('Infinity', '∞');
 }
 
 function drawBetween(rng: Rng, low: number, high: number, whole: boolean): number {

@@ -783,7 +783,7 @@ export const metrics: readonly Metric[] = [
     title: 'Time updating',
     unit: 's',
     better: 'lower',
-    doc: 'Seconds of this iteration spent in the update and the guard.',
+    doc: 'Seconds of this iteration spent in the update; the guard is apart, in time/guard_s.',
   },
   {
     id: 'time/guard_s',
@@ -791,7 +791,7 @@ export const metrics: readonly Metric[] = [
     title: 'Time in the guard',
     unit: 's',
     better: 'lower',
-    doc: 'Seconds of the update spent measuring the KL and stepping back.',
+    doc: 'Seconds of this iteration spent measuring the KL of the update and stepping back.',
   },
   {
     id: 'time/log_s',

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { fail } from '../metrics/errors.ts';
+import { fail, RunError } from '../metrics/errors.ts';
 import { writeFileAtomic } from './atomic.ts';
 import { encodeJson, parseJson, readBounded } from './json.ts';
 import { runPaths } from './layout.ts';
@@ -63,7 +63,19 @@ export function readManifest(runDir: string): Manifest {
     const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
     fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
   }
-  return parseManifest(parseJson(readBounded(path, maxManifestBytes), path), path);
+  return parseManifest(readManifestJson(path), path);
+}
+
+function readManifestJson(path: string): unknown {
+  try {
+    return parseJson(readBounded(path, maxManifestBytes), path);
+  } catch (error) {
+    if (!(error instanceof RunError) || error.code !== 'invalid') throw error;
+    throw new RunError(`${error.message}; put a whole copy of it back, or delete the run's directory`, {
+      code: error.code,
+      cause: error,
+    });
+  }
 }
 
 /** Writes the whole manifest, or leaves the old one. Refuses what would not read back. */

@@ -122,23 +122,28 @@ export function listRuns(roots: readonly string[] = [defaultRoot]): RunList {
  */
 export function resolveRun(reference: string, roots: readonly string[] = [defaultRoot]): Run {
   if (/[\\/]/.test(reference) || looksLikeRun(reference)) return openRun(reference);
-  const { runs } = listRuns(roots);
+  const { runs, broken } = listRuns(roots);
   const where = roots.join(', ');
-  if (reference === 'last') {
-    return runs[0] ?? fail(`there are no runs in ${where}: start one with \`keel train\``, 'no-such-run');
-  }
+  if (reference === 'last') return lastOf(runs, broken, where);
   for (const root of roots) {
-    // Also one that cannot be listed: the error says why.
-    if (isRunId(reference) && looksLikeRun(join(root, reference))) return openRun(join(root, reference));
+    // Also one that cannot be read: the error says why.
+    if (isRunId(reference) && existsSync(join(root, reference, 'manifest.json')))
+      return openRun(join(root, reference));
   }
-  const matches = runs.filter(
-    ({ id }) => id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`)),
-  );
-  if (matches.length === 1 && reference !== '') return matches[0]!;
+  const places = [...runs.map(({ dir }) => dir), ...broken.map(({ dir }) => dir)];
+  const matches = places.filter(dir => {
+    const id = basename(dir);
+    return id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`));
+  });
+  if (matches.length === 1 && reference !== '') return openRun(matches[0]!);
   if (matches.length > 1) {
-    const some = matches.slice(0, 5).map(({ id }) => id);
+    const some = matches.slice(0, 5).map(dir => basename(dir));
     const more = matches.length > some.length ? ` and ${matches.length - some.length} more` : '';
     fail(`${show(reference)} could be ${some.join(', ')}${more}: write more of it`, 'ambiguous');
+  }
+  for (const root of roots) {
+    // Its manifest is gone, which the error says.
+    if (isRunId(reference) && existsSync(join(root, reference))) return openRun(join(root, reference));
   }
   const near = nearest(
     reference,
@@ -147,6 +152,23 @@ export function resolveRun(reference: string, roots: readonly string[] = [defaul
   const hint = near === undefined ? '`keel runs` lists what there is' : `did you mean ${near}?`;
   return fail(`there is no run ${show(reference)} in ${where}: ${hint}`, 'no-such-run');
 }
+
+/** The run that was started last. If that cannot be read, another is not what was meant. */
+function lastOf(runs: RunList['runs'], broken: RunList['broken'], where: string): Run {
+  const newest = runs[0];
+  const since = newest === undefined ? '' : stampOf(newest.id) || stampFrom(newest.manifest.startedAt);
+  const newer = broken.filter(({ dir }) => newest === undefined || stampOf(basename(dir)) > since);
+  const [first] = newer.sort((a, b) => stampOf(basename(b.dir)).localeCompare(stampOf(basename(a.dir))));
+  if (first !== undefined) {
+    const others = newest === undefined ? '' : `; the newest that can be is ${newest.id}`;
+    fail(`the last run cannot be read: ${first.problem}${others}`, 'invalid');
+  }
+  return newest ?? fail(`there are no runs in ${where}: start one with \`keel train\``, 'no-such-run');
+}
+
+/** When a run began, as its id says it; see `newRunId`. */
+const stampOf = (id: string): string => /-(\d{8}-\d{6})-/.exec(id)?.[1] ?? '';
+const stampFrom = (iso: string): string => iso.replace(/[-:]/g, '').replace('T', '-').slice(0, 15);
 
 /**
  * Deletes a run for good. Refuses what is not a run directly in its root, links to elsewhere, and runs that are being

@@ -5,6 +5,7 @@
  * included), its row, then the checkpoint. So whatever a kill interrupts, cutting the log back to the newest checkpoint's
  * iteration gives what an uninterrupted run had at that point.
  */
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
 import { fail, RunError } from '../metrics/errors.ts';
@@ -27,7 +28,7 @@ import {
 } from './checkpoint.ts';
 import { runPaths } from './layout.ts';
 import { acquireLock, type Lock } from './lock.ts';
-import { truncateTo } from './log.ts';
+import { readEvents, readLastRow, truncateTo } from './log.ts';
 import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts';
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
 import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
@@ -47,7 +48,7 @@ export interface WriterOptions extends ProjectionOptions {
 export interface ResumeOptions extends WriterOptions {
   /** Which checkpoint to go on from. Default `last`. */
   readonly from?: 'last' | 'best' | number | undefined;
-  /** Allows going back behind checkpoints that are whole, which deletes them. */
+  /** Allows going back behind checkpoints that are whole, or to the beginning if all are gone, which deletes what follows. */
   readonly discardLater?: boolean | undefined;
   /** Looks at what was loaded before anything is changed; throws to refuse, e.g. because the reward is another. */
   readonly check?: ((manifest: Manifest, checkpoint: Checkpoint | undefined) => void) | undefined;
@@ -87,7 +88,8 @@ export class RunWriter {
 
   /**
    * Takes a run up again. The checkpoint is undefined if it ended before its first one: then it begins again from its
-   * seed, to the same bits. Nothing is changed before the checkpoint was found whole and `check` agreed.
+   * seed, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
+   * is changed before the checkpoint was found whole and `check` agreed.
    */
   static resume(
     directory: string,
@@ -102,7 +104,8 @@ export class RunWriter {
       cleanLeftovers(runPaths(dir).checkpoints);
       const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
       const { step, iteration } = checkpoint?.index ?? { step: 0, iteration: 0 };
-      if (checkpoint !== undefined && options.discardLater !== true) refuseToDiscard(dir, step);
+      if (checkpoint === undefined) refuseToBeginAgain(dir, manifest, options.discardLater === true);
+      else if (options.discardLater !== true) refuseToDiscard(dir, step);
       options.check?.(manifest, checkpoint);
 
       const dropped = truncateTo(dir, checkpoint === undefined ? -1 : iteration);
@@ -284,4 +287,32 @@ function refuseToDiscard(dir: string, step: number): void {
     `going on from ${step} would delete the later checkpoint${whole.length > 1 ? 's' : ''} ${whole.join(', ')} of ${dir}: allow it (discardLater), or start a new run from ${step}`,
     'would-discard',
   );
+}
+
+/** A run without checkpoints may begin again if it never had one; what it has done since would be lost without a word. */
+function refuseToBeginAgain(dir: string, manifest: Manifest, discardLater: boolean): void {
+  const { parent } = manifest;
+  if (parent !== null) {
+    fail(
+      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it, and fork that run again`,
+      'no-checkpoint',
+    );
+  }
+  if (discardLater) return;
+  const lastRow = readLastRow(dir);
+  const done = lastRow?.['train/step'] ?? manifest.step;
+  if (!hadCheckpoint(dir, manifest, lastRow)) return;
+  fail(
+    `${dir} has done ${done} steps, but its checkpoints are gone: put them back or train anew; or allow it to begin again from 0, which deletes its log (discardLater)`,
+    'would-discard',
+  );
+}
+
+/** Whether one was whole once. Its event alone is no proof, because that comes first. */
+function hadCheckpoint(dir: string, { status, iteration }: Manifest, lastRow: Row | undefined): boolean {
+  if ((status === 'finished' && iteration > 0) || existsSync(runPaths(dir).onnx)) return true;
+  const saved = readEvents(dir).items.filter(({ type }) => type === 'checkpoint');
+  const newest = lastRow?.['train/iteration'] ?? 0;
+  // Those after which the run did more, if only to say that it stops.
+  return saved.length > (status === 'stopped' ? 0 : 1) || saved.some(event => event.iteration < newest);
 }

@@ -108,6 +108,7 @@ export function createAlerts({ webhook, command, onProblem = () => {} }: AlertOp
   function run(change: VerdictChange): Promise<void> {
     const [program = '', ...args] = words!;
     return new Promise(resolve => {
+      let failed = false;
       const child = spawn(program, args, {
         shell: false,
         stdio: ['pipe', 'ignore', 'ignore'],
@@ -126,10 +127,11 @@ export function createAlerts({ webhook, command, onProblem = () => {} }: AlertOp
       });
       child.on('error', error => {
         if (!stop.signal.aborted) onProblem(`${program} could not be started: ${error.message}`);
+        failed = true;
         resolve();
       });
       child.on('close', code => {
-        if (code !== 0 && code !== null) onProblem(`${program} ended with exit code ${code}`);
+        if (!failed && code !== 0 && code !== null) onProblem(`${program} ended with exit code ${code}`);
         resolve();
       });
       child.stdin?.on('error', () => {});

@@ -16,7 +16,7 @@ import { KeelRun } from './runs/keel-run.ts';
 import { type NotesStore, parsePatch } from './runs/notes.ts';
 import type { WatchedRun } from './runs/run.ts';
 import type { RunIndex } from './runs/run-index.ts';
-import { envelopeOf } from './series/envelope.ts';
+import { type Edges, edgesOf, envelopeOf } from './series/envelope.ts';
 import type { Hub } from './stream.ts';
 
 export interface AppOptions {
@@ -275,6 +275,17 @@ function seriesOf(run: WatchedRun, c: Context): SeriesAnswer {
   });
   const from = wantedFrom ?? first;
   const to = wantedTo ?? last;
+  const window = { from, to, buckets };
+  // The series of a run of Keel share their axes.
+  const edges = new Map<Float64Array, Edges>();
+  const sharedEdges = (x: Float64Array, length: number): Edges => {
+    let known = edges.get(x);
+    if (known === undefined) {
+      known = edgesOf(x, length, window);
+      edges.set(x, known);
+    }
+    return known;
+  };
   const empty = found.length === 0 || !(to >= from);
   return {
     x: axis,
@@ -283,7 +294,7 @@ function seriesOf(run: WatchedRun, c: Context): SeriesAnswer {
     series: empty
       ? []
       : found.map(({ name, track, x }) =>
-          envelopeOf(name, track.column, x, track.length, { from, to, buckets }),
+          envelopeOf(name, track.column, x, track.length, window, sharedEdges(x, track.length)),
         ),
     generation: run.generation,
     rows: run.rows,

@@ -1,6 +1,14 @@
 /** Bad input: one line on stderr that says what and what to do, the right exit code, and nothing saved is lost. */
-import { chmodSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { listCheckpoints, openRun, readRows } from '../../src/runs/index.ts';
 import { fixture, keel, scratch, startKeel, tiny } from './support/keel.ts';
@@ -29,6 +37,15 @@ describe('the command line', () => {
     ],
     [['train', 'cartpole', '--set', 'epochs'], /^keel: --set epochs has no value: write --set key=value$/],
     [['eval'], /^keel: missing required argument 'run'$/],
+    [
+      ['runs', 'bogus'],
+      /^keel: there is no command bogus: list, show, compare, delete; keel runs show bogus/,
+    ],
+    [
+      ['runs', 'bogus', '--json'],
+      /^keel: there is no command bogus: list, show, compare, delete; keel runs show bogus/,
+    ],
+    [['runs', 'list', 'bogus'], /^keel: list takes no bogus; keel runs show bogus/],
   ])('keel %j is wrong use', (args, message) => refuses(args, 2, message));
 });
 
@@ -61,6 +78,25 @@ describe('settings', () => {
       'an inert key',
       ['--set', 'targetKlFactor=2'],
       [/^keel: --set targetKlFactor has no effect without targetKl: add that, or remove targetKlFactor$/],
+    ],
+    [
+      'keys that do nothing for discrete actions',
+      ['--set', 'noiseCorrelation=0.5', '-c', file('logStdMin: 0\nlogStdInitial: 1\nlogStdMax: 2\n')],
+      [
+        /^keel: .*c\.yaml: logStdInitial has no effect on the actions Discrete\(2\): only continuous actions have a std; remove logStdInitial$/,
+        /^keel: .*c\.yaml: logStdMin has no effect on the actions Discrete\(2\)/,
+        /^keel: --set noiseCorrelation has no effect on the actions Discrete\(2\): .*; remove noiseCorrelation$/,
+      ],
+    ],
+    [
+      'a wrong type in the file that a flag overrules',
+      ['-c', file('steps: abc\n'), '--steps', '512'],
+      [/^keel: .*c\.yaml: steps is "abc", not a number: the default is 100000$/],
+    ],
+    [
+      'a wrong type in the file that --set overrules',
+      ['-c', file('epochs: 0\n'), '--set', 'epochs=3'],
+      [/^keel: .*c\.yaml: epochs is 0, below its least value 1: the default is 10$/],
     ],
     [
       'a minibatch that does not divide',
@@ -148,6 +184,39 @@ describe('runs', () => {
         2,
         /^keel: there is no checkpoint 77 in .*: there are 64, 128$/,
       );
+  });
+
+  test.concurrent('checkpoints that are gone: nothing is lost, and what to do is said', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const run = theRun(dir);
+    rmSync(join(run, 'checkpoints'), { recursive: true });
+    await refuses(
+      ['resume', 'last', '--steps', '256', '--run-dir', dir],
+      2,
+      /^keel: .* has done 128 steps, but its checkpoints are gone: .*train anew; .* \(--discard-later\)$/,
+    );
+    expect(readRows(run).items).toHaveLength(2);
+    expect(openRun(run).status).toBe('finished');
+    const again = await keel(['resume', '--steps', '256', '--discard-later', '--run-dir', dir]);
+    expect(again).toMatchObject({ code: 0, stderr: '' });
+    expect(again.stdout).toMatch(/^CartPole-v1 again from the beginning, because there is no checkpoint/);
+    expect(readRows(run).items).toHaveLength(4);
+  });
+
+  test.concurrent('a damaged manifest', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const run = theRun(dir);
+    writeFileSync(join(run, 'manifest.json'), '{"kind": "keel-run"');
+    const named = /^keel: .*manifest\.json is damaged: .*; put a whole copy of it back, or delete/;
+    for (const args of [
+      ['resume', 'last'],
+      ['runs', 'show', basename(run)],
+      ['eval', 'cart'],
+    ])
+      await refuses([...args, '--run-dir', dir], 1, named);
+    expect(readRows(run).items).toHaveLength(2);
   });
 
   test.concurrent('a run of another version', async () => {

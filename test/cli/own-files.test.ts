@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { keel, mainFile, scratch, tiny } from './support/keel.ts';
+import { keel, mainFile, root, scratch, tiny } from './support/keel.ts';
 
 const types = { 'no package.json': undefined, commonjs: 'commonjs', module: 'module' } as const;
 
@@ -111,4 +111,76 @@ test.each([0, 2])('it trains, with %i worker threads, and resumes', async worker
   expect(trained).toMatchObject({ code: 0, stderr: '' });
   expect(trained.stdout).toMatch(/return 5\.00/);
   expect(await keel(['resume', '--steps', '192'], { cwd: dir })).toMatchObject({ code: 0, stderr: '' });
+});
+
+/** Imports of both kinds, and what shows that there is but one Keel: that of the program, its registry and its classes. */
+const sameCopy = (common: boolean): string => {
+  const get = (names: string, from: string): string =>
+    common ? `const { ${names} } = require('${from}');\n` : `import { ${names} } from '${from}';\n`;
+  return `${get('box, defineEnv, discrete, findEnv, listEnvs, registerEnv, simulation', 'keel/envs')}${get(common ? 'registerEnv: again' : 'registerEnv as again', 'keel')}
+const scale = 1;
+if (registerEnv !== again) throw new Error('keel and keel/envs are two copies');
+registerEnv(${environment('Second-v0')});
+if (findEnv('second').file === null) throw new Error('the program does not know what it registered');
+${common ? 'module.exports =' : 'export default'} `;
+};
+
+describe('where Keel is not installed, or another one is,', () => {
+  test.concurrent.each(['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'])(
+    'a .%s file gets the Keel that runs',
+    async extension => {
+      const text = sameCopy(extension.startsWith('c')) + environment('E-v0');
+      const empty = scratch();
+      const other = scratch();
+      mkdirSync(join(other, 'node_modules/keel/envs'), { recursive: true });
+      for (const place of ['', 'envs/'])
+        writeFileSync(join(other, `node_modules/keel/${place}index.js`), 'throw new Error("another Keel");');
+      for (const cwd of [empty, other]) writeFileSync(join(cwd, `e.${extension}`), text);
+      const checked = await keel(['check-env', `./e.${extension}#E-v0`], { cwd: other });
+      expect(checked.stdout).toMatch(/^E-v0: passed/);
+      const flags = tiny('runs', '--set', 'workers=2');
+      const trained = await keel(['train', `./e.${extension}#E-v0`, ...flags], { cwd: empty });
+      expect(trained).toMatchObject({ code: 0, stderr: expect.not.stringMatching(/^keel: /m) });
+      expect(trained.stdout).toMatch(/return 5\.00/);
+    },
+  );
+
+  test.concurrent.each(['ts', 'mjs'])('a .%s file gets the sources, if those run', async extension => {
+    const cwd = scratch();
+    writeFileSync(join(cwd, `e.${extension}`), sameCopy(false) + environment('E-v0'));
+    const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
+    const args = [tsx, join(root, 'src/cli/main.ts'), 'train', `./e.${extension}#E-v0`];
+    const flags = tiny('runs', '--set', 'workers=2');
+    const { stdout } = await promisify(execFile)(process.execPath, [...args, ...flags], { cwd });
+    expect(stdout).toMatch(/return 5\.00/);
+  });
+
+  test.concurrent.each([
+    [
+      'e.ts',
+      "import 'left-pad';",
+      /cannot find the package left-pad, which \S+e\.ts imports: npm install left-pad$/,
+    ],
+    [
+      'e.mjs',
+      "import '@a/b/c';",
+      /cannot find the package @a\/b, which \S+e\.mjs imports: npm install @a\/b$/,
+    ],
+    ['e.cjs', "require('left-pad/x');", /cannot find the package left-pad: npm install left-pad$/],
+    ['e.cts', "require('left-pad');", /cannot find the package left-pad: npm install left-pad$/],
+    ['e.ts', "import './no.ts';", /cannot find \S+no\.ts, which \S+e\.ts imports: check the path$/],
+    [
+      'e.ts',
+      "import 'keel/env';",
+      /Cannot find package 'keel' imported from \S+e\.ts: Keel has keel, .*keel\/envs,/,
+    ],
+  ])('%s with %s is told in one line', async (name, text, message) => {
+    const cwd = scratch();
+    writeFileSync(join(cwd, name), `${text}\n`);
+    const { code, stdout, stderr } = await keel(['check-env', `./${name}`], { cwd });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^keel: [^\n]+\n$/);
+    expect(stderr.trimEnd()).toMatch(message);
+    expect(stderr).not.toMatch(/namespace/);
+  });
 });

@@ -74,3 +74,36 @@ test('what happened in an iteration that failed is said, too', () => {
   });
   expect(log).toEqual(['row 64', '128  guard: KL taken back']);
 });
+
+test('in a terminal a long event is broken into lines, and nothing of it is lost', () => {
+  const message =
+    'learning rate 0.0003 to 0.00015: the update left the bound of the guard, so it is done again from where it began';
+  const written: string[] = [];
+  const { write, columns } = process.stdout;
+  const term = process.env.TERM;
+  process.env.TERM = 'xterm';
+  process.stdout.columns = 80;
+  process.stdout.write = ((text: string) => written.push(text) > 0) as typeof write;
+  try {
+    const context: Context = {
+      paint: text => text,
+      colour: false,
+      isTerminal: true,
+      columns: 80,
+      print() {},
+      raw() {},
+      note() {},
+    };
+    const reporter = reporterFor(context, false);
+    reporter.event({ type: 'rate-change', step: 0, message } as Parameters<typeof reporter.event>[0]);
+    reporter.close();
+  } finally {
+    process.stdout.write = write;
+    process.stdout.columns = columns;
+    process.env.TERM = term;
+  }
+  const lines = written.join('').replaceAll('\r\u001b[K', '').trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(1);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(79);
+  expect(lines.map(line => line.trim()).join(' ')).toContain(message);
+});

@@ -59,6 +59,14 @@ describe('80 columns', () => {
     await fits(args.filter(arg => arg !== undefined));
   });
 
+  test('check-env writes infinities as envs does', async () => {
+    const [checked, listed] = await Promise.all([keel(['check-env', 'cartpole']), keel(['envs'])]);
+    for (const { stdout } of [checked, listed]) {
+      expect(stdout).toContain('-∞..∞');
+      expect(stdout).not.toContain('Infinity');
+    }
+  });
+
   test('commands that take a run', async () => {
     for (const id of ids) {
       await fits(['runs', 'show', id]);

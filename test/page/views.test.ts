@@ -1,7 +1,16 @@
 /** The page in a real browser, over fake answers: each view, each state, both themes, a phone, an accessibility check. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityFaults, type Browser, closePage, keepPicture, launch, openPage, waitForPlots } from './support/browser.ts';
+import {
+  accessibilityFaults,
+  type Browser,
+  closePage,
+  keepPicture,
+  launch,
+  openPage,
+  waitForPlots,
+} from './support/browser.ts';
 import { builtPage, initialJavaScript } from './support/built-page.ts';
+import { eventually } from './support/eventually.ts';
 import { fakeRun } from './support/fake-runs.ts';
 import { type FakeServer, startFakeServer } from './support/fake-server.ts';
 import { gallery } from './support/gallery.ts';
@@ -39,15 +48,25 @@ describe('accessibility and looks', () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 360]) {
       test(`${colorScheme}, ${width} pixels wide: axe is silent and nothing overflows`, async () => {
-        const page = await openPage(browser, 'about:blank', { colorScheme, width, height: width < 500 ? 740 : 900 });
+        const page = await openPage(browser, 'about:blank', {
+          colorScheme,
+          width,
+          height: width < 500 ? 740 : 900,
+        });
         for (const [name, hash, ready] of views) {
           await page.goto('about:blank');
           await page.goto(server.url + hash);
           await page.waitForSelector(ready());
           expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme);
-          expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), name).toBe(0);
+          expect(
+            await page.evaluate(
+              'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+            ),
+            name,
+          ).toBe(0);
           // It takes a second a view: each theme and each width once, not each pair.
-          if ((width === 360) === (colorScheme === 'dark')) expect(await accessibilityFaults(page), `${name} ${colorScheme} ${width}`).toEqual([]);
+          if ((width === 360) === (colorScheme === 'dark'))
+            expect(await accessibilityFaults(page), `${name} ${colorScheme} ${width}`).toEqual([]);
           await keepPicture(page, `${name}-${colorScheme}-${width}`);
         }
         await closePage(page);
@@ -86,13 +105,16 @@ describe('overview', () => {
     expect(await page.evaluate(`${names}.length`)).toBe(11);
     await page.keyboard.press('/');
     await page.keyboard.type('cartpole seed-1');
-    await expect.poll(() => page.evaluate(names)).toEqual(['cartpole-lr-3e-4-seed-1', 'cartpole-lr-1e-3-seed-1']);
+    await eventually(() => page.evaluate(names)).toEqual([
+      'cartpole-lr-3e-4-seed-1',
+      'cartpole-lr-1e-3-seed-1',
+    ]);
     await page.fill('#search', '');
     await page.getByRole('button', { name: /^#sweep-3/ }).click();
     await page.getByRole('button', { name: 'KL of the update' }).click();
     const sorted = ['hopper-lr-1e-3', 'pendulum-seed-3', 'cartpole-lr-3e-4-seed-1'];
-    await expect.poll(() => page.evaluate(names)).toEqual(sorted);
-    await expect.poll(() => page.url()).toContain('tag=sweep-3');
+    await eventually(() => page.evaluate(names)).toEqual(sorted);
+    await eventually(() => page.url()).toContain('tag=sweep-3');
     await page.reload();
     await page.waitForSelector('[data-run=sick]');
     expect(await page.evaluate(names)).toEqual(sorted);
@@ -139,7 +161,19 @@ describe('overview', () => {
   });
 
   test('200 runs are there at once, and change without a stumble', async () => {
-    const many = await startFakeServer(site, Array.from({ length: 200 }, (_, i) => fakeRun({ id: `r${i}`, name: `run-${i}`, seed: i, state: i < 20 ? 'running' : 'finished', rows: 60 + i, plannedRows: 400 })));
+    const many = await startFakeServer(
+      site,
+      Array.from({ length: 200 }, (_, i) =>
+        fakeRun({
+          id: `r${i}`,
+          name: `run-${i}`,
+          seed: i,
+          state: i < 20 ? 'running' : 'finished',
+          rows: 60 + i,
+          plannedRows: 400,
+        }),
+      ),
+    );
     const page = await openPage(browser, many.url);
     await page.locator('[data-run]').nth(199).waitFor();
     await page.evaluate(watchFrames);
@@ -208,13 +242,18 @@ describe('states', () => {
     await waitForPlots(page, 4);
     own.remove('a1');
     await page.waitForSelector("text=The run's directory is gone");
-    expect(await page.evaluate("document.querySelectorAll('.plot-host canvas').length")).toBeGreaterThanOrEqual(4);
+    expect(
+      await page.evaluate("document.querySelectorAll('.plot-host canvas').length"),
+    ).toBeGreaterThanOrEqual(4);
     await closePage(page);
     await own.close();
   });
 
   test('series that the server cannot give are an error in their plot, not of the page', async () => {
-    server.broken.set('/api/runs/watch/series', { status: 500, message: 'The log could not be read: disk error.' });
+    server.broken.set('/api/runs/watch/series', {
+      status: 500,
+      message: 'The log could not be read: disk error.',
+    });
     const page = await openPage(browser, `${server.url}#/runs/watch`);
     await page.waitForSelector('.plot >> text=The log could not be read: disk error.');
     server.broken.clear();

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { differences } from '../../src/runs/differences.ts';
@@ -121,6 +121,29 @@ describe('listing and finding', () => {
     );
     expect(() => id('./nowhere')).toThrow(/nowhere does not exist/);
     expect(() => resolveRun('last', [join(root, 'empty')])).toThrow(/there are no runs in .*: start one/);
+  });
+
+  it('says what is damaged instead of passing it over', () => {
+    const find = (reference: string) => resolveRun(reference, [root]).id;
+    const spoil = (id: string): void => writeFileSync(join(root, id, 'manifest.json'), '{"kind":');
+    const old = 'pendulum-20260115-103000-seed1-k3f9';
+    const newer = 'cartpole-20260115-103001-seed1-x7yz';
+    make(newer, 1);
+    spoil(newer);
+    const damaged = new RegExp(`${newer}/manifest\\.json is damaged: `);
+    for (const reference of ['last', newer, 'cart', 'x7yz']) expect(() => find(reference)).toThrow(damaged);
+    make(old, 0);
+    expect(() => find('last')).toThrow(
+      new RegExp(
+        `^the last run cannot be read: .*x7yz/manifest\\.json is damaged: .*; the newest .* is ${old}$`,
+      ),
+    );
+    expect(find('pend')).toBe(old);
+    // An older one that is damaged is not the last.
+    make('acrobot-20260115-103002-seed1-abcd', 2);
+    expect(find('last')).toBe('acrobot-20260115-103002-seed1-abcd');
+    rmSync(join(root, newer, 'manifest.json'));
+    expect(() => find(newer)).toThrow(/x7yz is not a run: it has no manifest\.json/);
   });
 });
 

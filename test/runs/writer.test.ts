@@ -198,6 +198,53 @@ describe('resuming', () => {
     expect(readTrajectory(dir).events).toHaveLength(3);
   });
 
+  it('does not begin again in silence if checkpoints are gone', async () => {
+    const before = (): object => ({ ...readTrajectory(dir), manifest: openRun(dir).manifest });
+    const refused = /has done 1792 steps, but its checkpoints are gone: .*train anew.* \(discardLater\)$/;
+    for (const end of ['finished', 'stopped', 'failed', undefined] as const) {
+      id = `run-${++number}`;
+      dir = join(root, id);
+      const writer = create();
+      await train(writer, 1, 7);
+      if (end !== undefined) writer.end(end, 'x');
+      else {
+        // As a kill leaves it: nobody has its lock, and its manifest says that it runs.
+        const saved = readFileSync(runPaths(dir).manifest);
+        writer.end('stopped');
+        writeFileSync(runPaths(dir).manifest, saved);
+      }
+      rmSync(runPaths(dir).checkpoints, { recursive: true });
+      const was = before();
+      expect(() => RunWriter.resume(dir, options)).toThrow(refused);
+      expect(before()).toEqual(was);
+      const { writer: again, checkpoint } = RunWriter.resume(dir, { ...options, discardLater: true });
+      expect(checkpoint).toBeUndefined();
+      again.end('stopped');
+      expect(readRows(dir).items).toEqual([]);
+    }
+  });
+
+  it('begins again if a kill came between the event of its first checkpoint and the checkpoint', async () => {
+    const writer = create();
+    await train(writer, 1, 3);
+    const saved = readFileSync(runPaths(dir).manifest);
+    writer.end('stopped');
+    writeFileSync(runPaths(dir).manifest, saved);
+    rmSync(runPaths(dir).checkpoints, { recursive: true });
+    const { writer: again, checkpoint } = RunWriter.resume(dir, options);
+    expect(checkpoint).toBeUndefined();
+    again.end('stopped');
+  });
+
+  it('never begins a fork again from its seed', () => {
+    const parent = { id: 'other', step: 512 };
+    RunWriter.create({ ...spec, parent }, { root, id }, options).end('failed', 'x');
+    for (const discardLater of [false, true])
+      expect(() => RunWriter.resume(dir, { discardLater })).toThrow(
+        /began from step 512 of other and has no checkpoint: .*fork that run again$/,
+      );
+  });
+
   it('is for one process at a time', async () => {
     const writer = create();
     expect(() => RunWriter.resume(dir)).toThrow(/is being written by this process/);

@@ -27,7 +27,8 @@ export function timeTicks(from: number, to: number, origin: number, pixels: numb
   const wanted = ((to - from) / Math.max(1, pixels)) * room;
   const increment = timeIncrements.find(n => n >= wanted) ?? Math.ceil(wanted / day) * day;
   const ticks: number[] = [];
-  for (let t = Math.ceil((from - origin) / increment) * increment + origin; t <= to; t += increment) ticks.push(t);
+  for (let t = Math.ceil((from - origin) / increment) * increment + origin; t <= to; t += increment)
+    ticks.push(t);
   return ticks;
 }
 

@@ -62,7 +62,11 @@ export function describeCluster(cluster: Cluster, titles: (kind: string) => stri
   const loudest = [...cluster.pins].sort((a, b) => b.weight - a.weight);
   for (const pin of loudest) byKind.set(pin.kind, [...(byKind.get(pin.kind) ?? []), pin]);
   const lines = [...byKind].map(([kind, pins]) =>
-    pins.length === 1 ? `${titles(kind)}: ${pins[0]!.text}` : `${pins.length} × ${titles(kind)}, such as: ${pins[0]!.text}`,
+    pins.length === 1
+      ? `${titles(kind)}: ${pins[0]!.text}`
+      : `${pins.length} × ${titles(kind)}, such as: ${pins[0]!.text}`,
   );
-  return lines.length <= limit ? lines : [...lines.slice(0, limit - 1), `and ${lines.length - limit + 1} other kinds`];
+  return lines.length <= limit
+    ? lines
+    : [...lines.slice(0, limit - 1), `and ${lines.length - limit + 1} other kinds`];
 }

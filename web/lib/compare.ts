@@ -19,7 +19,11 @@ export function diffConfigs(configs: readonly Config[]): ConfigRow[] {
   const keys = [...new Set(configs.flatMap(config => Object.keys(config)))].sort();
   return keys.map(key => {
     const values = configs.map(config => (Object.hasOwn(config, key) ? config[key] : undefined));
-    return { key, values, differs: new Set(values.map(v => (v === undefined ? ' ' : JSON.stringify(v)))).size > 1 };
+    return {
+      key,
+      values,
+      differs: new Set(values.map(v => (v === undefined ? ' ' : JSON.stringify(v)))).size > 1,
+    };
   });
 }
 

@@ -70,11 +70,7 @@ export function joinLines(coarse: Line, fine: Line | null, from: number, to: num
     max: join(coarse.max, fine.max),
     mean: join(coarse.mean, fine.mean),
     count: join(coarse.count, fine.count),
-    broken: [
-      ...coarse.broken.filter(b => b.x < lo),
-      ...fine.broken,
-      ...coarse.broken.filter(b => b.x > hi),
-    ],
+    broken: [...coarse.broken.filter(b => b.x < lo), ...fine.broken, ...coarse.broken.filter(b => b.x > hi)],
   };
 }
 
@@ -133,7 +129,10 @@ export function extremes(
 }
 
 /** For a logarithmic axis: what is not above 0 has no place on it. Says how many points lost theirs. */
-export function positiveOnly(values: readonly (number | null)[]): { values: (number | null)[]; hidden: number } {
+export function positiveOnly(values: readonly (number | null)[]): {
+  values: (number | null)[];
+  hidden: number;
+} {
   let hidden = 0;
   const kept = values.map(v => {
     if (v === null || v > 0) return v;

@@ -8,7 +8,9 @@ import { decades, niceTicks } from './ticks.ts';
 
 /** The buckets between two places, one line each, with the header's names. */
 export function lineToCsv(metric: string, axis: XAxis, line: Line, from: number, to: number): string {
-  const rows = [`${axis},${['min', 'mean', 'max'].map(part => csvCell(`${metric} ${part}`)).join(',')},points`];
+  const rows = [
+    `${axis},${['min', 'mean', 'max'].map(part => csvCell(`${metric} ${part}`)).join(',')},points`,
+  ];
   const number = (v: number | null | undefined) => (v === null || v === undefined ? '' : String(v));
   for (let i = lowerBound(line.x, from); i < upperBound(line.x, to); i++) {
     const values = [line.min[i], line.mean[i], line.max[i]].map(number);
@@ -33,21 +35,28 @@ export interface SvgPlot {
   readonly high: number;
   readonly log: boolean;
   readonly curves: readonly Curve[];
-  readonly colors: { readonly paper: string; readonly ink: string; readonly grid: string; readonly lines: readonly string[] };
+  readonly colors: {
+    readonly paper: string;
+    readonly ink: string;
+    readonly grid: string;
+    readonly lines: readonly string[];
+  };
   /** Stretches of the scale to tint. */
   readonly tints: readonly { readonly from: number; readonly to: number; readonly color: string }[];
   readonly levels: readonly { readonly value: number; readonly label: string }[];
 }
 
+/** Text for XML, which has no way to write most control characters. */
 const escapeXml = (text: string) =>
-  text.replace(/[<>&"']/g, c => `&#${c.charCodeAt(0)};`).replace(/[^\x09\x0a\x0d\x20-\uffff]/g, '');
+  text.replace(/\p{Cc}/gu, ' ').replace(/[<>&"']/g, c => `&#${c.charCodeAt(0)};`);
 
 /** A picture that needs nothing else: no script, no fonts of its own. */
 export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
   const box = { left: 64, top: 40, right: width - 16, bottom: height - 32 };
   const scale = (v: number) => (plot.log ? Math.log10(v) : v);
   const [lo, hi] = [scale(plot.low), scale(plot.high)];
-  const px = (x: number) => box.left + ((x - plot.from) / (plot.to - plot.from || 1)) * (box.right - box.left);
+  const px = (x: number) =>
+    box.left + ((x - plot.from) / (plot.to - plot.from || 1)) * (box.right - box.left);
   const py = (y: number) => box.bottom - ((scale(y) - lo) / (hi - lo || 1)) * (box.bottom - box.top);
   const n = (v: number) => String(Math.round(v * 100) / 100);
   const clampY = (y: number) => Math.min(box.bottom, Math.max(box.top, y));
@@ -65,7 +74,9 @@ export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
     }
   }
   const xTicks = niceTicks(plot.from, plot.to, 7);
-  formatTicks(plot.axis, xTicks, plot.origin).forEach((label, i) => text(px(xTicks[i]!), box.bottom + 18, label, 'middle'));
+  formatTicks(plot.axis, xTicks, plot.origin).forEach((label, i) => {
+    text(px(xTicks[i]!), box.bottom + 18, label, 'middle');
+  });
   for (const y of plot.log ? decades(plot.low, plot.high) : niceTicks(plot.low, plot.high, 6)) {
     parts.push(`<path d="M${box.left} ${n(py(y))}H${box.right}" stroke="${plot.colors.grid}"/>`);
     text(box.left - 8, py(y) + 4, formatTick(y, plot.log ? y : (plot.high - plot.low) / 6), 'end');
@@ -83,7 +94,9 @@ export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
   parts.push('</g>');
   for (const { value, label } of plot.levels) {
     if (value < plot.low || value > plot.high) continue;
-    parts.push(`<path d="M${box.left} ${n(py(value))}H${box.right}" stroke="${plot.colors.ink}" stroke-dasharray="5 4"/>`);
+    parts.push(
+      `<path d="M${box.left} ${n(py(value))}H${box.right}" stroke="${plot.colors.ink}" stroke-dasharray="5 4"/>`,
+    );
     text(box.right - 4, py(value) - 4, label, 'end');
   }
   text(box.left, 22, plot.title, 'start', ' font-weight="600" font-size="14"');
@@ -126,7 +139,14 @@ function linePath(
   return path;
 }
 
-function bandPath(curve: Curve, first: number, last: number, px: Project, py: Project, n: (v: number) => string): string {
+function bandPath(
+  curve: Curve,
+  first: number,
+  last: number,
+  px: Project,
+  py: Project,
+  n: (v: number) => string,
+): string {
   let path = '';
   let start = first;
   for (let i = first; i <= last; i++) {

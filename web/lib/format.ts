@@ -56,7 +56,10 @@ const trim = (text: string) =>
 export function formatTick(value: number, step: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size < 1e-3) return minus(value.toExponential(step > 0 && step < size * 0.5 ? 1 : 0).replace('.0e', 'e'));
+  if (size < 1e-3) {
+    const digits = step > 0 ? Math.floor(Math.log10(size) + 1e-9) - Math.floor(Math.log10(step) + 1e-9) : 0;
+    return minus(value.toExponential(Math.min(6, Math.max(0, digits))).replace(/\.?0+e/, 'e'));
+  }
   if (size >= 1000) {
     const [unit, name] = size >= 1e9 ? [1e9, 'G'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
     return minus(trimZeros((value / unit).toFixed(decimals(step / unit))) + name);

@@ -16,7 +16,9 @@ const standIns: Readonly<Record<string, readonly string[]>> = {
 /** A plot's title: that of its metric; members of a family (`env/<name>`) go by their own name. */
 export function plotTitle(metric: Pick<MetricInfo, 'id' | 'title'>): string {
   const known = findMetric(metric.id);
-  return known !== undefined && known.id !== metric.id ? metric.id.slice(metric.id.indexOf('/') + 1) : metric.title;
+  return known !== undefined && known.id !== metric.id
+    ? metric.id.slice(metric.id.indexOf('/') + 1)
+    : metric.title;
 }
 
 export interface PlotGroup {
@@ -34,7 +36,9 @@ export function layoutPlots(metrics: readonly MetricInfo[]): Layout {
   const byId = new Map(metrics.map(metric => [metric.id, metric]));
   const headline: MetricInfo[] = [];
   for (const id of headlineMetrics) {
-    const found = [id, ...(standIns[id] ?? [])].map(name => byId.get(name)).find(m => m !== undefined && !headline.includes(m));
+    const found = [id, ...(standIns[id] ?? [])]
+      .map(name => byId.get(name))
+      .find(m => m !== undefined && !headline.includes(m));
     if (found !== undefined) headline.push(found);
   }
   const rest = metrics
@@ -43,6 +47,10 @@ export function layoutPlots(metrics: readonly MetricInfo[]): Layout {
   const known = metricGroups.map(group => ({ ...group, metrics: rest.filter(m => m.group === group.id) }));
   const ids = new Set(metricGroups.map(group => group.id));
   const others = [...new Set(rest.map(m => m.group).filter(group => !ids.has(group)))].sort();
-  const unknown = others.map(id => ({ id, title: id || 'Others', metrics: rest.filter(m => m.group === id) }));
+  const unknown = others.map(id => ({
+    id,
+    title: id || 'Others',
+    metrics: rest.filter(m => m.group === id),
+  }));
   return { headline, groups: [...known, ...unknown].filter(group => group.metrics.length > 0) };
 }

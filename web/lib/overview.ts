@@ -3,7 +3,15 @@ import { verdicts } from '../../src/doctor/findings.ts';
 import type { RunState, RunSummary } from '../../src/server/api.ts';
 import type { OverviewView, SortKey } from './view-state.ts';
 
-const stateOrder: readonly RunState[] = ['running', 'failed', 'killed', 'unreadable', 'stopped', 'quiet', 'finished'];
+const stateOrder: readonly RunState[] = [
+  'running',
+  'failed',
+  'killed',
+  'unreadable',
+  'stopped',
+  'quiet',
+  'finished',
+];
 
 const keys: Readonly<Record<SortKey, (run: RunSummary) => string | number | null>> = {
   name: run => run.name,
@@ -73,7 +81,9 @@ export function selectRuns(runs: readonly RunSummary[], view: OverviewView): Run
 export function countTags(runs: readonly RunSummary[]): { tag: string; count: number }[] {
   const counts = new Map<string, number>();
   for (const run of runs) for (const tag of run.notes.tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-  return [...counts].map(([tag, count]) => ({ tag, count })).sort((a, b) => b.count - a.count || natural.compare(a.tag, b.tag));
+  return [...counts]
+    .map(([tag, count]) => ({ tag, count }))
+    .sort((a, b) => b.count - a.count || natural.compare(a.tag, b.tag));
 }
 
 /** Tags as typed: parted by commas or blanks, each once, at most 40 characters. */

@@ -21,10 +21,14 @@ export interface Curve {
 }
 
 /** A curve of a line. */
-export function curveOf(line: Line, options: { label: string; color: number; smooth: number; log: boolean }): Curve {
+export function curveOf(
+  line: Line,
+  options: { label: string; color: number; smooth: number; log: boolean },
+): Curve {
   const smoothed = options.smooth > 0 ? smooth(line.mean, line.count, options.smooth) : line.mean;
   const base = { label: options.label, color: options.color, x: line.x, broken: line.broken };
-  if (!options.log) return { ...base, low: line.min, high: line.max, raw: line.mean, line: smoothed, hidden: 0 };
+  if (!options.log)
+    return { ...base, low: line.min, high: line.max, raw: line.mean, line: smoothed, hidden: 0 };
   const low = positiveOnly(line.min);
   return {
     ...base,
@@ -68,7 +72,11 @@ export function paddedRange(
   return log ? [low / (high / low) ** below, high] : [low - (high - low) * below, high];
 }
 
-function paddedEnds(range: [number, number] | null, log: boolean, include: readonly number[]): [number, number] {
+function paddedEnds(
+  range: [number, number] | null,
+  log: boolean,
+  include: readonly number[],
+): [number, number] {
   const seen = include.filter(v => Number.isFinite(v) && (!log || v > 0));
   const all = range === null ? seen : [...range, ...seen];
   if (all.length === 0) return log ? [0.001, 1] : [0, 1];

@@ -7,7 +7,8 @@ export function niceTicks(from: number, to: number, count: number): number[] {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough * 0.999)!;
   const ticks: number[] = [];
-  for (let i = Math.ceil(from / step - 1e-9); i * step <= to * (1 + 1e-12) + 1e-300; i++) ticks.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to * (1 + 1e-12) + 1e-300; i++)
+    ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
 }
 

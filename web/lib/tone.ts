@@ -1,12 +1,17 @@
 /** The four tones that all colour on the page comes from, and the shape that says the same without colour. */
-import { type KlBand, klBand, klBands } from '../../src/metrics/registry.ts';
+
 import type { Severity, Verdict } from '../../src/doctor/findings.ts';
+import { type KlBand, klBand, klBands } from '../../src/metrics/registry.ts';
 import type { RunState } from '../../src/server/api.ts';
 
 export type Tone = 'muted' | 'good' | 'warn' | 'bad';
 
 export const verdictTone: Readonly<Record<Verdict, Tone>> = { healthy: 'good', watch: 'warn', sick: 'bad' };
-export const severityTone: Readonly<Record<Severity, Tone>> = { info: 'muted', warning: 'warn', critical: 'bad' };
+export const severityTone: Readonly<Record<Severity, Tone>> = {
+  info: 'muted',
+  warning: 'warn',
+  critical: 'bad',
+};
 
 /** A state's tone: quiet but for what ended badly. */
 export const stateTone: Readonly<Record<RunState, Tone>> = {

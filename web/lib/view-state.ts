@@ -7,10 +7,27 @@ import type { RunState, XAxis } from '../../src/server/api.ts';
 export const tabs = ['plots', 'doctor', 'checkpoints', 'events', 'config'] as const;
 export type Tab = (typeof tabs)[number];
 
-export const sortKeys = ['name', 'state', 'environment', 'step', 'return', 'kl', 'verdict', 'updated'] as const;
+export const sortKeys = [
+  'name',
+  'state',
+  'environment',
+  'step',
+  'return',
+  'kl',
+  'verdict',
+  'updated',
+] as const;
 export type SortKey = (typeof sortKeys)[number];
 
-const states: readonly RunState[] = ['running', 'finished', 'stopped', 'failed', 'killed', 'quiet', 'unreadable'];
+const states: readonly RunState[] = [
+  'running',
+  'finished',
+  'stopped',
+  'failed',
+  'killed',
+  'quiet',
+  'unreadable',
+];
 const axes: readonly XAxis[] = ['step', 'iteration', 'time'];
 
 /** How plots are drawn; shared by runs and compare. */
@@ -54,7 +71,14 @@ export interface View {
   readonly compare: CompareView;
 }
 
-export const defaultPlotView: PlotView = { x: 'step', from: null, to: null, smooth: 0, log: false, logBut: [] };
+export const defaultPlotView: PlotView = {
+  x: 'step',
+  from: null,
+  to: null,
+  smooth: 0,
+  log: false,
+  logBut: [],
+};
 export const defaultView: View = {
   page: 'overview',
   run: null,
@@ -132,15 +156,21 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
   };
   const string = (key: string) => read(query.get(key) ?? '');
   const list = (key: string, limit: number) => {
-    const all = (query.get(key) ?? '').split(',').map(read).filter(part => part !== '');
+    const all = (query.get(key) ?? '')
+      .split(',')
+      .map(read)
+      .filter(part => part !== '');
     const once = [...new Set(all)];
-    if (once.length > limit) problems.push(`The link names ${once.length} ${key}; the first ${limit} are shown.`);
+    if (once.length > limit)
+      problems.push(`The link names ${once.length} ${key}; the first ${limit} are shown.`);
     return once.slice(0, limit);
   };
   const choice = <T extends string>(key: string, values: readonly T[], usual: T, text: string): T => {
     if (text === '') return usual;
     if ((values as readonly string[]).includes(text)) return text as T;
-    problems.push(`The link asks for ${key} “${text.slice(0, 40)}”, which there is not: it can be ${values.join(', ')}.`);
+    problems.push(
+      `The link asks for ${key} “${text.slice(0, 40)}”, which there is not: it can be ${values.join(', ')}.`,
+    );
     return usual;
   };
   const number = (key: string): number | null => {
@@ -159,7 +189,8 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
     run = read(path[1]);
     tab = choice('the tab', tabs, 'plots', read(path[2] ?? ''));
   } else if (path[0] === 'compare') page = 'compare';
-  else if (path.length > 0) problems.push(`There is no page “/${path.join('/').slice(0, 60)}”; this is the overview.`);
+  else if (path.length > 0)
+    problems.push(`There is no page “/${path.join('/').slice(0, 60)}”; this is the overview.`);
 
   const sort = string('sort');
   let from = number('from');
@@ -188,7 +219,11 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         tag: string('tag') || null,
         archived: query.get('archived') === '1',
       },
-      compare: { runs: list('runs', maxRuns), by: string('by') || null, metrics: list('metrics', maxMetrics) },
+      compare: {
+        runs: list('runs', maxRuns),
+        by: string('by') || null,
+        metrics: list('metrics', maxMetrics),
+      },
     },
     problems,
   };

@@ -7,7 +7,18 @@ import { formatTick } from '../lib/format.ts';
 import { type Curve, paddedRange, rangeOf } from '../lib/plot-data.ts';
 import { decades } from '../lib/ticks.ts';
 import { type Colors, fade } from './colors.ts';
-import { type Area, drawBroken, drawLevels, drawPins, drawStretches, drawTints, type Level, pinStrip, type Stretch, type Tint } from './draw.ts';
+import {
+  type Area,
+  drawBroken,
+  drawLevels,
+  drawPins,
+  drawStretches,
+  drawTints,
+  type Level,
+  pinStrip,
+  type Stretch,
+  type Tint,
+} from './draw.ts';
 
 export interface ChartModel {
   readonly curves: readonly Curve[];
@@ -20,6 +31,8 @@ export interface ChartModel {
   readonly levels: readonly Level[];
   readonly stretches: readonly Stretch[];
   readonly pins: readonly Pin[];
+  /** Whether the plot has a strip for pins at its bottom, with or without some in it. */
+  readonly strip: boolean;
   readonly colors: Colors;
 }
 
@@ -78,7 +91,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
       {
         width,
         height,
-        padding: [6, 10, 0, 0],
+        padding: [6, 16, 0, 0],
         legend: { show: false },
         cursor: {
           y: false,
@@ -111,7 +124,15 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
             gap: 3,
             space: 64,
             ...(model.axis === 'time'
-              ? { splits: (u: uPlot) => timeTicks(u.scales.x!.min!, u.scales.x!.max!, model.origin, u.bbox.width / devicePixelRatio) }
+              ? {
+                  splits: (u: uPlot) =>
+                    timeTicks(
+                      u.scales.x!.min!,
+                      u.scales.x!.max!,
+                      model.origin,
+                      u.bbox.width / devicePixelRatio,
+                    ),
+                }
               : {}),
             values: (_u, splits) => formatTicks(model.axis, splits, model.origin),
           },
@@ -123,8 +144,16 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
             size: 50,
             gap: 6,
             space: 28,
-            ...(log ? { splits: (u: uPlot) => decades(u.scales.y!.min!, u.scales.y!.max!), filter: (_u: uPlot, s: number[]) => s } : {}),
-            values: (_u, splits) => splits.map((v, i) => formatTick(v, log ? v : Math.abs((splits[i + 1] ?? splits[i - 1] ?? v) - v))),
+            ...(log
+              ? {
+                  splits: (u: uPlot) => decades(u.scales.y!.min!, u.scales.y!.max!),
+                  filter: (_u: uPlot, s: number[]) => s,
+                }
+              : {}),
+            values: (_u, splits) =>
+              splits.map((v, i) =>
+                formatTick(v, log ? v : Math.abs((splits[i + 1] ?? splits[i - 1] ?? v) - v)),
+              ),
           },
         ],
         series: [{}, ...model.curves.flatMap((_, i) => curveSeries(i))],
@@ -146,7 +175,12 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
               const a = area(u);
               drawLevels(a, model.levels, low, high);
               for (const curve of model.curves) drawBroken(a, curve.broken);
-              clusters = clusterPins(model.pins, x => u.valToPos(x, 'x'), u.bbox.width / devicePixelRatio, pinGap);
+              clusters = clusterPins(
+                model.pins,
+                x => u.valToPos(x, 'x'),
+                u.bbox.width / devicePixelRatio,
+                pinGap,
+              );
               drawPins(a, clusters);
             },
           ],
@@ -174,7 +208,8 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
     return built;
   }
 
-  const lineColor = (i: number) => model.colors.lines[(model.curves[i]?.color ?? 0) % model.colors.lines.length]!;
+  const lineColor = (i: number) =>
+    model.colors.lines[(model.curves[i]?.color ?? 0) % model.colors.lines.length]!;
   const curveColor = (seriesIndex: number) => lineColor(Math.floor((seriesIndex - 1) / parts));
 
   function curveSeries(i: number): uPlot.Series[] {
@@ -197,12 +232,16 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
     const [from, to] = model.range;
     const range = rangeOf(model.curves, from, to);
     // A level is worth seeing if the values come near it; far above them it would flatten the curve.
-    const near = model.levels.map(l => l.value).filter(v => range === null || (v <= range[1] * 1.7 && v >= range[0] * 0.2));
+    const near = model.levels
+      .map(l => l.value)
+      .filter(v => range === null || (v <= range[1] * 1.7 && v >= range[0] * 0.2));
     // The strip that pins lie in is kept free, with and without them, so that nothing moves when the first one comes.
-    return paddedRange(range, model.log, near, Math.min(0.2, pinStrip / Math.max(60, height - 32)));
+    const strip = model.strip ? Math.min(0.2, pinStrip / Math.max(60, height - 32)) : 0;
+    return paddedRange(range, model.log, near, strip);
   }
 
-  const shapeOf = (m: ChartModel) => `${m.log}|${m.axis === 'time'}|${m.smoothed}|${m.curves.map(c => c.color).join()}`;
+  const shapeOf = (m: ChartModel) =>
+    `${m.log}|${m.axis === 'time'}|${m.smoothed}|${m.curves.map(c => c.color).join()}`;
 
   let plot = build();
   return {
@@ -228,7 +267,13 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
     setCursor(x) {
       quiet = true;
       const left = x === null ? -10 : plot.valToPos(x, 'x');
-      plot.setCursor({ left: left >= 0 && left <= plot.bbox.width / devicePixelRatio ? left : -10, top: left < 0 ? -10 : 1 }, false);
+      plot.setCursor(
+        {
+          left: left >= 0 && left <= plot.bbox.width / devicePixelRatio ? left : -10,
+          top: left < 0 ? -10 : 1,
+        },
+        false,
+      );
       quiet = false;
     },
     resize(w, h) {

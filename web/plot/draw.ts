@@ -110,7 +110,8 @@ export function drawBroken(area: Area, places: readonly { readonly x: number }[]
   if (places.length === 0) return;
   inside(area, () => {
     area.ctx.fillStyle = area.colors.tone.bad;
-    for (const { x } of places) area.ctx.fillRect(area.x(x) - area.ratio, area.top, 2 * area.ratio, 7 * area.ratio);
+    for (const { x } of places)
+      area.ctx.fillRect(area.x(x) - area.ratio, area.top, 2 * area.ratio, 7 * area.ratio);
   });
 }
 
@@ -124,7 +125,12 @@ export function drawPins(area: Area, clusters: readonly Cluster[]): void {
         const left = area.x(pin.x);
         ctx.fillStyle = area.colors.tone[lookOf(pin.kind).tone];
         ctx.globalAlpha = 0.75;
-        ctx.fillRect(left, area.top + area.height - 2 * ratio, Math.max(area.x(pin.to) - left, 2 * ratio), 2 * ratio);
+        ctx.fillRect(
+          left,
+          area.top + area.height - 2 * ratio,
+          Math.max(area.x(pin.to) - left, 2 * ratio),
+          2 * ratio,
+        );
         ctx.globalAlpha = 1;
       }
     }
@@ -163,11 +169,24 @@ export function drawShape(
   } else {
     const points: readonly (readonly [number, number])[] =
       shape === 'up'
-        ? [[0, -1], [1, 0.8], [-1, 0.8]]
+        ? [
+            [0, -1],
+            [1, 0.8],
+            [-1, 0.8],
+          ]
         : shape === 'down'
-          ? [[0, 1], [1, -0.8], [-1, -0.8]]
-          : [[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]];
-    points.forEach(([dx, dy], i) => (i === 0 ? ctx.moveTo(x + dx * r, y + dy * r) : ctx.lineTo(x + dx * r, y + dy * r)));
+          ? [
+              [0, 1],
+              [1, -0.8],
+              [-1, -0.8],
+            ]
+          : [
+              [0, -1.15],
+              [1.15, 0],
+              [0, 1.15],
+              [-1.15, 0],
+            ];
+    for (const [dx, dy] of points) ctx.lineTo(x + dx * r, y + dy * r);
     ctx.closePath();
   }
   ctx.lineJoin = 'round';

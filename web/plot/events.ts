@@ -1,9 +1,11 @@
 /** How events and findings look on the x axis, and which are louder. */
-import type { EventType } from '../../src/runs/schema.ts';
+
 import type { Finding } from '../../src/doctor/findings.ts';
+import type { EventType } from '../../src/runs/schema.ts';
 import type { PageEvent, XAxis } from '../../src/server/api.ts';
 import type { Pin } from '../lib/cluster.ts';
-import { type Tone, severityTone } from '../lib/tone.ts';
+import { plain } from '../lib/prose.ts';
+import { severityTone, type Tone } from '../lib/tone.ts';
 
 declare const __EVENT_KINDS__: Readonly<Record<EventType, { title: string; doc: string }>>;
 /** Put in by the build, from the schema. */
@@ -45,7 +47,11 @@ export function lookOf(kind: string): Look {
   const found = findingKind.exec(kind);
   if (found !== null) {
     const severity = found[1] as Finding['severity'];
-    return { shape: 'square', tone: severityTone[severity], weight: severity === 'critical' ? 11 : severity === 'warning' ? 10 : 2 };
+    return {
+      shape: 'square',
+      tone: severityTone[severity],
+      weight: severity === 'critical' ? 11 : severity === 'warning' ? 10 : 2,
+    };
   }
   return Object.hasOwn(looks, kind) ? looks[kind as EventType] : unknownLook;
 }
@@ -82,7 +88,13 @@ export function pinsOf(
       if (x === null) continue;
       const kind = `finding:${finding.severity}`;
       const to = place(finding.to);
-      pins.push({ x, ...(to === null ? {} : { to }), kind, weight: lookOf(kind).weight, text: finding.title });
+      pins.push({
+        x,
+        ...(to === null ? {} : { to }),
+        kind,
+        weight: lookOf(kind).weight,
+        text: plain(finding.title),
+      });
     }
   }
   return pins.sort((a, b) => a.x - b.x);

@@ -1,6 +1,6 @@
 /** Saves a plot as a file. */
 import { lineToCsv, plotToSvg } from '../lib/export.ts';
-import { rangeOf, paddedRange } from '../lib/plot-data.ts';
+import { paddedRange, rangeOf } from '../lib/plot-data.ts';
 import type { Chart, ChartModel } from './chart.ts';
 import type { PlotInfo } from './plot-info.ts';
 import type { NamedLine } from './source.ts';
@@ -17,7 +17,11 @@ export async function exportPlot(
   if (lines.length === 0) return 'There is nothing to save yet.';
   const [from, to] = model.range;
   if (kind === 'csv') {
-    const text = lines.map(l => (lines.length > 1 ? `# ${l.label.replace(/[\r\n]/g, ' ')}\n` : '') + lineToCsv(info.metric, model.axis, l.line, from, to));
+    const text = lines.map(
+      l =>
+        (lines.length > 1 ? `# ${l.label.replace(/[\r\n]/g, ' ')}\n` : '') +
+        lineToCsv(info.metric, model.axis, l.line, from, to),
+    );
     save(new Blob([text.join('')], { type: 'text/csv' }), `${name}.csv`);
   } else if (kind === 'svg') {
     const [low, high] = chart?.valueRange() ?? paddedRange(rangeOf(model.curves, from, to), model.log);
@@ -46,7 +50,11 @@ export async function exportPlot(
   return `Saved ${name}.${kind}.`;
 }
 
-function picture(canvas: HTMLCanvasElement, title: string, colors: ChartModel['colors']): Promise<Blob | null> {
+function picture(
+  canvas: HTMLCanvasElement,
+  title: string,
+  colors: ChartModel['colors'],
+): Promise<Blob | null> {
   const ratio = devicePixelRatio;
   const head = Math.round(34 * ratio);
   const out = document.createElement('canvas');

@@ -15,14 +15,20 @@ export function bindPointer(host: HTMLElement, chart: () => Chart | null, stage:
     'mousedown',
     event => {
       const over = chart()?.over;
-      if (over === undefined || !(event.shiftKey || event.button === 1) || !over.contains(event.target as Node)) return;
+      if (
+        over === undefined ||
+        !(event.shiftKey || event.button === 1) ||
+        !over.contains(event.target as Node)
+      )
+        return;
       event.preventDefault();
       event.stopImmediatePropagation();
       const start = event.clientX;
       const [from, to] = stage.range;
       const perPixel = (to - from) / over.clientWidth;
       const drag = new AbortController();
-      const move = (e: MouseEvent) => stage.zoomTo(from - (e.clientX - start) * perPixel, to - (e.clientX - start) * perPixel);
+      const move = (e: MouseEvent) =>
+        stage.zoomTo(from - (e.clientX - start) * perPixel, to - (e.clientX - start) * perPixel);
       addEventListener('mousemove', move, { signal: drag.signal });
       addEventListener('mouseup', () => drag.abort(), { signal: drag.signal });
     },

@@ -41,7 +41,10 @@ export function createStage(): Stage {
   function zoomTo(from: number, to: number): void {
     const [a, b] = full;
     const width = Math.max(to - from, (b - a) * 1e-6, 1e-9);
-    if (width >= (b - a) * 1.2) return reset();
+    if (width >= (b - a) * 1.2) {
+      reset();
+      return;
+    }
     const start = Math.min(Math.max(from, a - width / 2), b - width / 2);
     viewState.plot({ from: start, to: start + width });
   }
@@ -68,7 +71,9 @@ export function createStage(): Stage {
     isLog: metric => isLog(plot, metric),
     toggleLog(metric) {
       const { logBut } = plot;
-      viewState.plot({ logBut: logBut.includes(metric) ? logBut.filter(m => m !== metric) : [...logBut, metric] });
+      viewState.plot({
+        logBut: logBut.includes(metric) ? logBut.filter(m => m !== metric) : [...logBut, metric],
+      });
     },
     toggleAllLog() {
       viewState.plot({ log: !plot.log, logBut: [] });

@@ -1,5 +1,5 @@
 /** The tab's title and icon tell the worst verdict of what is running, or of the run that is open; a notification if wanted. */
-import { verdicts, type Verdict } from '../../src/doctor/findings.ts';
+import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
 import type { RunSummary } from '../../src/server/api.ts';
 import { words } from '../lib/format.ts';
 import { preferences } from './preferences.svelte.ts';
@@ -8,7 +8,10 @@ import { say } from './say.svelte.ts';
 import { runLink, viewState } from './view.svelte.ts';
 
 const worst = (all: readonly (Verdict | null)[]): Verdict | null =>
-  all.reduce<Verdict | null>((a, b) => (b !== null && (a === null || verdicts.indexOf(b) > verdicts.indexOf(a)) ? b : a), null);
+  all.reduce<Verdict | null>(
+    (a, b) => (b !== null && (a === null || verdicts.indexOf(b) > verdicts.indexOf(a)) ? b : a),
+    null,
+  );
 
 const marks: Readonly<Record<Verdict, string>> = { healthy: '', watch: '▲ ', sick: '■ ' };
 
@@ -16,7 +19,9 @@ const marks: Readonly<Record<Verdict, string>> = { healthy: '', watch: '▲ ', s
 export function keepAlerts(): void {
   const open = $derived(viewState.view.page === 'run' ? runs.get(viewState.view.run ?? '') : undefined);
   const verdict = $derived(
-    open !== undefined ? open.verdict : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
+    open !== undefined
+      ? open.verdict
+      : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
   );
   $effect(() => {
     const name = open?.name ?? (viewState.view.page === 'compare' ? 'Compare' : null);
@@ -46,7 +51,11 @@ function tell(run: RunSummary): void {
   if (run.verdict !== 'healthy') say.aloud(text);
   if (!preferences.notify || !('Notification' in window) || Notification.permission !== 'granted') return;
   try {
-    const notification = new Notification(`Keel: ${run.verdict}`, { body: text, tag: run.id, icon: `./favicon-${run.verdict}.svg` });
+    const notification = new Notification(`Keel: ${run.verdict}`, {
+      body: text,
+      tag: run.id,
+      icon: `./favicon-${run.verdict}.svg`,
+    });
     notification.onclick = () => {
       focus();
       location.hash = runLink(run.id);

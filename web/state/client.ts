@@ -38,7 +38,10 @@ export const apiUrl = (path: string): string => new URL(`api/${path}`, document.
 async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(apiUrl(path), { ...init, headers: { Accept: 'application/json', ...init.headers } });
+    response = await fetch(apiUrl(path), {
+      ...init,
+      headers: { Accept: 'application/json', ...init.headers },
+    });
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error;
     throw problem('The server does not answer.', 0);
@@ -48,11 +51,17 @@ async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   try {
     body = JSON.parse(text);
   } catch {
-    throw problem(`The server's answer to ${path.split('?')[0]} could not be read (status ${response.status}).`, response.status);
+    throw problem(
+      `The server's answer to ${path.split('?')[0]} could not be read (status ${response.status}).`,
+      response.status,
+    );
   }
   if (response.ok) return body as T;
   const said = (body as { error?: { message?: unknown } } | null)?.error?.message;
-  throw problem(typeof said === 'string' ? said : `The server answered with status ${response.status}.`, response.status);
+  throw problem(
+    typeof said === 'string' ? said : `The server answered with status ${response.status}.`,
+    response.status,
+  );
 }
 
 const json = (method: string, body: unknown): RequestInit => ({

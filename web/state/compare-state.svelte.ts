@@ -27,7 +27,10 @@ export interface CompareState {
 }
 
 /** What the legend calls a run or a group, in the order of the colours. */
-export function legendOf(runs: readonly ComparedRun[], by: string | null): { label: string; color: number; runs: readonly ComparedRun[] }[] {
+export function legendOf(
+  runs: readonly ComparedRun[],
+  by: string | null,
+): { label: string; color: number; runs: readonly ComparedRun[] }[] {
   if (by === null) return runs.map((run, color) => ({ label: run.name, color, runs: [run] }));
   const items = runs.map(run => ({ item: run, config: (run.detail?.config ?? {}) as Config }));
   return groupRuns(items, by).map(({ label, items }, color) => ({ label, color, runs: items }));
@@ -49,13 +52,18 @@ export function createCompare(): CompareState {
       const detail = await client.detail(id);
       change(id, { detail, name: detail.run.name, problem: null });
     } catch (error) {
-      change(id, { problem: statusOf(error) === 404 ? 'not found: it was moved or deleted' : messageOf(error) });
+      change(id, {
+        problem: statusOf(error) === 404 ? 'not found: it was moved or deleted' : messageOf(error),
+      });
     }
   }
   const stop = connection.listen(messages => {
     for (const message of messages) {
       if (message.type === 'reset') for (const run of runs) run.series.refresh();
-      else if (message.type === 'rows') runs.find(run => run.id === message.run)?.series.append(message.rows, message.generation, message.more);
+      else if (message.type === 'rows')
+        runs
+          .find(run => run.id === message.run)
+          ?.series.append(message.rows, message.generation, message.more);
     }
   });
 
@@ -71,7 +79,10 @@ export function createCompare(): CompareState {
         const old = kept.get(id);
         if (old !== undefined) return old;
         fresh.push(id);
-        const series = createSeriesStore((ask, signal) => client.series(id, ask, signal));
+        const series = createSeriesStore(
+          (ask, signal) => client.series(id, ask, signal),
+          requestAnimationFrame,
+        );
         series.onExtent(measure);
         return { id, name: id, detail: null, problem: null, series };
       });
@@ -80,16 +91,22 @@ export function createCompare(): CompareState {
     },
     source(metric, by, hidden) {
       const legend = legendOf(runs, by).filter(item => !hidden.has(item.label));
-      const asked = legend.flatMap(item => item.runs).filter(run => run.detail === null || run.detail.metrics.some(m => m.id === metric));
+      const asked = legend
+        .flatMap(item => item.runs)
+        .filter(run => run.detail === null || run.detail.metrics.some(m => m.id === metric));
       return {
         lines() {
           const lines: NamedLine[] = [];
           for (const { label, color, runs: members } of legend) {
-            const some = members.map(run => run.series.line(metric)).filter((l): l is Line => l !== null && l.x.length > 0);
+            const some = members
+              .map(run => run.series.line(metric))
+              .filter((l): l is Line => l !== null && l.x.length > 0);
             if (some.length === 0) continue;
             lines.push({ label, color, line: by === null ? some[0]! : groupLine(some) });
           }
-          const waiting = asked.some(run => run.series.line(metric) === null && run.series.failure(metric) === null);
+          const waiting = asked.some(
+            run => run.series.line(metric) === null && run.series.failure(metric) === null,
+          );
           return lines.length === 0 && waiting ? null : lines;
         },
         failure: () => asked.map(run => run.series.failure(metric)).find(f => f !== null) ?? null,
@@ -117,5 +134,12 @@ export function createCompare(): CompareState {
 /** The mean of a group as a line, its spread as the band. */
 function groupLine(lines: readonly Line[]): Line {
   const spread = spreadOver(lines);
-  return { x: spread.x, min: spread.low, max: spread.high, mean: spread.mean, count: spread.x.map(() => 1), broken: [] };
+  return {
+    x: spread.x,
+    min: spread.low,
+    max: spread.high,
+    mean: spread.mean,
+    count: spread.x.map(() => 1),
+    broken: [],
+  };
 }

@@ -34,7 +34,7 @@ export function openRun(id: string): OpenRun {
   let diagnosisError = $state<string | null>(null);
   const summary = $derived(runs.get(id) ?? detail?.run ?? null);
   const gone = $derived(missing || (runs.get(id) === undefined && runs.wasRemoved(id) !== undefined));
-  const series = createSeriesStore((ask, signal) => client.series(id, ask, signal));
+  const series = createSeriesStore((ask, signal) => client.series(id, ask, signal), requestAnimationFrame);
   let closed = false;
   let detailTimer: ReturnType<typeof setTimeout> | undefined;
   let diagnosisTimer: ReturnType<typeof setTimeout> | undefined;
@@ -122,7 +122,10 @@ export function openRun(id: string): OpenRun {
           missing = false;
           reload();
         } else if (generation >= 0 && changed.generation !== generation) reload();
-        else if (detail !== null && (changed.state !== detail.run.state || changed.loaded !== detail.run.loaded)) {
+        else if (
+          detail !== null &&
+          (changed.state !== detail.run.state || changed.loaded !== detail.run.loaded)
+        ) {
           detailSoon(200);
           diagnosisSoon(200);
         }

@@ -14,7 +14,9 @@ const usual: Stored = { theme: 'auto', folded: ['time'], hiddenEvents: [], notif
 
 function load(): Stored {
   try {
-    const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Partial<Record<keyof Stored, unknown>>;
+    const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Partial<
+      Record<keyof Stored, unknown>
+    >;
     const strings = (value: unknown, fallback: string[]) =>
       Array.isArray(value) ? value.filter(v => typeof v === 'string').slice(0, 200) : fallback;
     return {

@@ -58,7 +58,8 @@ export function rowX(row: Row, x: XAxis): number | null {
 
 export function createSeriesStore(
   fetchSeries: (ask: Ask, signal: AbortSignal) => Promise<SeriesAnswer>,
-  later: (task: () => void) => void = task => requestAnimationFrame(task),
+  /** Runs a task at the next frame. */
+  later: (task: () => void) => void,
 ): SeriesStore {
   const entries = new Map<string, Entry>();
   const extentListeners = new Set<() => void>();
@@ -76,7 +77,15 @@ export function createSeriesStore(
   const entryOf = (metric: string): Entry => {
     let entry = entries.get(metric);
     if (entry === undefined) {
-      entry = { coarse: null, fine: null, joined: null, added: 0, asking: false, failed: null, watchers: new Set() };
+      entry = {
+        coarse: null,
+        fine: null,
+        joined: null,
+        added: 0,
+        asking: false,
+        failed: null,
+        watchers: new Set(),
+      };
       entries.set(metric, entry);
     }
     return entry;
@@ -114,7 +123,8 @@ export function createSeriesStore(
     queueMicrotask(() => {
       askSoon = false;
       const missing = [...entries].filter(([, e]) => e.coarse === null && !e.asking && e.watchers.size > 0);
-      for (let i = 0; i < missing.length; i += metricsPerAsk) void askCoarse(missing.slice(i, i + metricsPerAsk));
+      for (let i = 0; i < missing.length; i += metricsPerAsk)
+        void askCoarse(missing.slice(i, i + metricsPerAsk));
     });
   }
 
@@ -130,7 +140,10 @@ export function createSeriesStore(
       const found = new Map(answer.series.map(envelope => [envelope.metric, envelope]));
       for (const [metric, entry] of wanted) {
         const envelope = found.get(metric);
-        entry.coarse = envelope === undefined ? lineOf({ metric, x: [], min: [], max: [], mean: [], count: [], broken: [] }) : lineOf(envelope);
+        entry.coarse =
+          envelope === undefined
+            ? lineOf({ metric, x: [], min: [], max: [], mean: [], count: [], broken: [] })
+            : lineOf(envelope);
         entry.added = 0;
         entry.failed = null;
         for (const row of recent) grow(metric, entry, row);
@@ -200,7 +213,8 @@ export function createSeriesStore(
     abort.abort();
     abort = new AbortController();
     clearTimeout(fineTimer);
-    for (const entry of entries.values()) Object.assign(entry, { coarse: null, fine: null, joined: null, asking: false });
+    for (const entry of entries.values())
+      Object.assign(entry, { coarse: null, fine: null, joined: null, asking: false });
     bounds = null;
     askMissing();
   }
@@ -216,7 +230,12 @@ export function createSeriesStore(
     line(metric) {
       const entry = entries.get(metric);
       if (entry === undefined || entry.coarse === null) return null;
-      entry.joined ??= joinLines(entry.coarse, entry.fine?.line ?? null, entry.fine?.from ?? 0, entry.fine?.to ?? 0);
+      entry.joined ??= joinLines(
+        entry.coarse,
+        entry.fine?.line ?? null,
+        entry.fine?.from ?? 0,
+        entry.fine?.to ?? 0,
+      );
       return entry.joined;
     },
     failure: metric => entries.get(metric)?.failed ?? null,
@@ -254,7 +273,8 @@ export function createSeriesStore(
         const wanted = [...entries].filter(([, e]) => e.coarse !== null && !e.asking && e.watchers.size > 0);
         for (const [, e] of entries) e.added = 0;
         for (const [, e] of entries) if (e.watchers.size === 0) e.coarse = null;
-        for (let i = 0; i < wanted.length; i += metricsPerAsk) void askCoarse(wanted.slice(i, i + metricsPerAsk));
+        for (let i = 0; i < wanted.length; i += metricsPerAsk)
+          void askCoarse(wanted.slice(i, i + metricsPerAsk));
       }
     },
     refresh: forget,

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { inertForActions } from '../../algos/inert-for-actions.ts';
 import { loadPreset } from '../../algos/settings-file.ts';
 import { configJsonSchema, resolveConfig } from '../../algos/train-config.ts';
 import { ConfigError, describeConfig, type TrainConfig } from '../../algos/train-schema.ts';
+import type { Space } from '../../envs/index.ts';
 import { type Context, contextOf } from '../context.ts';
 import { settingOptions } from '../options.ts';
 import { checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
@@ -34,23 +36,30 @@ Examples:
       if (flags.schema) return context.raw(toJson(fileSchema(), 2));
       const wanted = gatherSettings(argument, flags);
       let id: string | undefined;
+      let actionSpace: Space | undefined;
       if (wanted.env !== undefined) {
-        const { resolveEnv } = await import('../../envs/index.ts');
+        const { makeEnv, resolveEnv } = await import('../../envs/index.ts');
         ({ id } = await resolveEnv(wanted.env));
+        const env = makeEnv(id, wanted.envOptions);
+        ({ actionSpace } = env);
+        env.close?.();
       }
       const preset = id === undefined || flags.preset === false ? {} : loadPreset(id);
-      const config = checkedConfig(preset, wanted);
+      const config = checkedConfig(preset, wanted, actionSpace);
       const { envOptions } = wanted;
       if (flags.json)
         return context.raw(toJson({ ...(id ? { env: wanted.env, envOptions } : {}), ...config }, 2));
       if (wanted.env !== undefined) context.raw(stringify({ env: wanted.env }).trimEnd());
       if (Object.keys(envOptions).length > 0) context.raw(stringify({ envOptions }).trimEnd());
-      print(context, config);
+      print(context, config, actionSpace);
     });
 }
 
-function print({ raw, paint, columns }: Context, config: TrainConfig): void {
-  const inert = inertKeys(config);
+function print({ raw, paint, columns }: Context, config: TrainConfig, actionSpace: Space | undefined): void {
+  const inert = new Set([
+    ...inertKeys(config),
+    ...(actionSpace === undefined ? [] : inertForActions(actionSpace).keys()),
+  ]);
   for (const { key, fallback, doc } of describeConfig()) {
     const value = config[key as keyof TrainConfig];
     const changed = JSON.stringify(value) !== JSON.stringify(fallback);

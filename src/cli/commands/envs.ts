@@ -26,14 +26,13 @@ Examples:
         return { ...info, ...spaces };
       });
       if (flags.json) return raw(toJson(envs, 2));
-      const shown = (space: string): string => space.replaceAll('Infinity', '∞');
       for (const { id, description, observations, actions, maxEpisodeSteps, rewardThreshold } of envs) {
         const limit = maxEpisodeSteps === null ? 'no step limit' : `at most ${maxEpisodeSteps} steps`;
         const solved = rewardThreshold === null ? '' : `, solved at ${rewardThreshold}`;
         print(`${paint(id, 'bold')}  ${description}`);
         const facts = {
-          observations: shown(observations),
-          actions: shown(actions),
+          observations,
+          actions,
           episodes: limit + solved,
         };
         for (const [name, text] of Object.entries(facts))

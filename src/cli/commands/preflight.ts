@@ -52,6 +52,7 @@ Examples:
           id,
           envOptions: wanted.envOptions,
           config,
+          written: wanted.settings,
           ...(flags.json ? {} : { onPart }),
         });
         const failed = reports.find(({ status }) => status === 'failed');

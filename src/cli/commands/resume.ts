@@ -24,7 +24,7 @@ export function addResume(program: Command): void {
     .addOption(countOption('--steps <n>', 'steps of the whole run, those done included'))
     .addOption(setOption())
     .addOption(checkpointOption('--from <checkpoint>', 'last, best or a step').default('last'))
-    .option('--discard-later', 'with --from: delete the checkpoints after it')
+    .option('--discard-later', 'delete what follows --from; without any checkpoint, begin again')
     .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
     .addOption(runDirOption())
     .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
@@ -67,7 +67,11 @@ export async function resumeRun(context: Context, dir: string, flags: ResumeFlag
         json: flags.json === true,
         dash: flags,
         title: ({ step, totalSteps }) => {
-          return `${context.paint(run.manifest.environment.id, 'bold')} from step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`;
+          const from =
+            step > 0
+              ? `from step ${grouped(step)} of ${grouped(totalSteps)}`
+              : `again from the beginning, because there is no checkpoint, ${grouped(totalSteps)} steps`;
+          return `${context.paint(run.manifest.environment.id, 'bold')} ${from}: ${shownDir(dir)}`;
         },
       },
       hooks =>

@@ -60,9 +60,20 @@ Examples:
         'after',
         () => `\nExamples:\n${examples[spec.split(' ')[0]!]!.map(line => `  $ keel ${line}`).join('\n')}`,
       );
-  add('list', 'all runs, newest first (also: keel runs)', true).action((flags: RunsFlags, command: Command) =>
-    list(contextOf(command), flags),
-  );
+  add('list', 'all runs, newest first (also: keel runs)', true)
+    .allowExcessArguments()
+    .action((flags: RunsFlags, command: Command) => {
+      const [extra] = command.args;
+      if (extra !== undefined) {
+        // It is also what runs when no command is named, or one that does not exist.
+        const what =
+          runs.args[0] === 'list'
+            ? `list takes no ${extra}`
+            : `there is no command ${extra}: ${Object.keys(examples).join(', ')}`;
+        throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
+      }
+      list(contextOf(command), flags);
+    });
   add('show <run>', 'one run: settings, progress, checkpoints, events').action(
     (reference: string, flags: RunsFlags, command: Command) => show(contextOf(command), reference, flags),
   );

@@ -4,7 +4,7 @@ import { contextOf } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import { absoluteEnv, checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
+import { absoluteEnv, checkedConfig, gatherSettings, located, type SettingFlags } from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
 type TrainFlags = SettingFlags & TrainDashFlags & { readonly runDir: string; readonly json?: boolean };
@@ -71,6 +71,8 @@ Examples:
             root: flags.runDir,
             ...hooks,
           }),
-      );
+      ).catch(error => {
+        throw located(error, wanted.sources);
+      });
     });
 }

@@ -20,6 +20,7 @@ const common: readonly StepName[] = [
   { theirs: 'train/step', unit: 'steps' },
   { theirs: 'time/total_timesteps', unit: 'steps' },
   { theirs: 'total_timesteps', unit: 'steps' },
+  { theirs: 'total timesteps', unit: 'steps' },
   { theirs: 'num_env_steps_sampled_lifetime', unit: 'steps' },
   { theirs: 'timesteps_total', unit: 'steps' },
   { theirs: 'TimestepsSoFar', unit: 'steps' },

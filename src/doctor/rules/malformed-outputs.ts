@@ -1,4 +1,6 @@
-import { median, quantile, share } from '../statistics/index.ts';
+import type { CanonicalRun } from '../canonical.ts';
+import type { Finding } from '../findings.ts';
+import { median, quantile, share, trend } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
@@ -14,6 +16,35 @@ function formAtFloor(signals: Signals): Track | undefined {
   return undefined;
 }
 
+/** The length of completions where they fall to a tenth of what they were. */
+function shrunkTo(signals: Signals): Track | undefined {
+  const length = signals.get('completion/length');
+  if (length === undefined || length.n < 20) return undefined;
+  const over = trend(length.v);
+  const began = median(length.v.subarray(0, Math.max(3, Math.floor(length.n / 50))));
+  return over.end < 0.1 * began && over.z < -2 ? length : undefined;
+}
+
+function collapsedLength(run: CanonicalRun, signals: Signals, length: Track): Finding {
+  const { track, start, best, end } = signals.progress!;
+  return finding('malformed-outputs', {
+    severity: 'critical',
+    title: `Completions shrink from ${num(length.first)} to ${num(length.last)} tokens and ${name(track)} falls to ${num(end)}`,
+    cause: 'malformed-outputs',
+    confidence: 0.65,
+    evidence: [
+      `${name(length)}: ${num(length.first)} at first, a median of ${num(median(part(length, 0.8)))} in the last fifth`,
+      `${name(track)}: ${num(start)} at the start, best ${num(best)}, ${num(end)} at the end`,
+    ],
+    fix: [
+      'read ten outputs: does the model stop at once, or repeat one word?',
+      'restart from a checkpoint before the fall, with a lower learning rate or a stronger pull to the reference',
+    ],
+    watch: `${soon(run, signals.to - signals.from)} ${name(length)} should stay near ${num(length.first)}`,
+    marks: [mark(length, signals.from, signals.to), mark(track, signals.from, signals.to)],
+  });
+}
+
 export const malformedOutputs: Rule = {
   code: 'malformed-outputs',
   title: 'Outputs are cut off or have the wrong form',
@@ -22,7 +53,7 @@ export const malformedOutputs: Rule = {
   text: {
     means:
       'Completions run into the length limit or do not have the form that the reward looks for, so that nearly all get the lowest reward, whatever they say. A model that was never taught the form, or wrong weights, look like this.',
-    seen: 'Most completions truncated in the second half while the reward does not improve (a warning, where it is above 0 and above its first row); or a reward that stays at one lowest value together with a form reward that never leaves its floor.',
+    seen: 'Most completions truncated in the second half while the reward does not improve (a warning, where it is above 0 and above its first row); or a reward that stays at one lowest value together with a form reward that never leaves its floor; or completions that shrink to a tenth of their length while the reward collapses.',
     todo: 'Read some outputs. Load the right weights and chat template, warm up on examples of the form, raise the length limit, give partial credit.',
     silent:
       'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop.',
@@ -39,6 +70,8 @@ export const malformedOutputs: Rule = {
     const floor = share(track.v, v => v <= track.q(0) + 0.02 * Math.max(Math.abs(track.q(0)), 0.05)) >= 0.8;
     const form = formAtFloor(signals);
     const earns = progress.end > track.first && progress.end > 0;
+    const shrunk = shrunkTo(signals);
+    if (shrunk !== undefined && progress.collapsed && !cut) return [collapsedLength(run, signals, shrunk)];
     if (!cut && !(floor && (form !== undefined || (late >= 0.3 && track.median <= 0)))) return [];
     const seen = cut ? truncated! : (form ?? track);
     return [

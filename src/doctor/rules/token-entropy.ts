@@ -1,4 +1,4 @@
-import { trend } from '../statistics/index.ts';
+import { median, trend } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import { change, finding, mark, name, num, soon } from './words.ts';
 
@@ -23,13 +23,15 @@ export const tokenEntropy: Rule = {
     if (progress.track.n < 20 || (progress.improved && !progress.collapsed) || progress.saturated) return [];
     const over = trend(entropy.v);
     const climbs = over.end > 3 * over.start && over.end > 1 && over.z > 3;
-    const dies = over.end < 0.02 * over.start && over.end < 0.01 && over.start > 0.05;
+    // It may die within a few rows: the very beginning counts.
+    const began = median(entropy.v.subarray(0, Math.max(3, Math.floor(entropy.n / 50))));
+    const dies = over.end < 0.02 * began && over.end < 0.01 && began > 0.05;
     if (!climbs && !dies) return [];
     if (climbs && run.config.entropyCoef === 0) return [];
     return [
       finding('token-entropy', {
         severity: climbs ? (progress.collapsed ? 'critical' : 'warning') : 'critical',
-        title: `${name(entropy)} goes from ${num(over.start)} to ${num(over.end)} and ${name(progress.track)} is poor`,
+        title: `${name(entropy)} goes from ${num(climbs ? over.start : began)} to ${num(over.end)} and ${name(progress.track)} is poor`,
         cause: climbs ? 'entropy-bonus-too-large' : 'entropy-collapse',
         confidence: climbs ? ((run.config.entropyCoef ?? 0) > 0 ? 0.8 : 0.55) : 0.7,
         evidence: [

@@ -75,6 +75,10 @@ export class ForeignRun implements WatchedRun {
     return this.#loaded;
   }
 
+  get updatedAt(): number {
+    return this.#updatedAt;
+  }
+
   get generation(): number {
     return this.#generation;
   }

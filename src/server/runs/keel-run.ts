@@ -93,6 +93,10 @@ export class KeelRun implements WatchedRun {
     return this.#loaded;
   }
 
+  get updatedAt(): number {
+    return this.#updatedAt;
+  }
+
   get generation(): number {
     return this.#generation;
   }

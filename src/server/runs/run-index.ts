@@ -62,6 +62,7 @@ const foreignScanMs = 4000;
 const summaryMs = 500;
 const judgeMs = 5000;
 const judgeSoonMs = 1000;
+const mostLoading = 3;
 /** How long a request waits for a run that is still being read; then it gets what there is. */
 const patienceMs = 1000;
 
@@ -88,6 +89,8 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
   const entries = new Map<string, Entry>();
   const stop = new AbortController();
   let version = 0;
+  let loading = 0;
+  let queue: Entry[] = [];
   let timer: NodeJS.Timeout | undefined;
   let scannedAt = Number.NEGATIVE_INFINITY;
   let foreignAt = Number.NEGATIVE_INFINITY;
@@ -207,6 +210,25 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
     return entry.reading;
   }
 
+  /** Whole logs are read a few at a time, those that were written to last before the others. */
+  function readFirst(unread: readonly Entry[]): void {
+    queue = [...unread].sort((a, b) => a.run.updatedAt - b.run.updatedAt);
+    readNext();
+  }
+
+  function readNext(): void {
+    while (loading < mostLoading) {
+      const entry = queue.pop();
+      if (entry === undefined) return;
+      if (entry.run.loaded || entry.reading !== undefined || entries.get(entry.run.id) !== entry) continue;
+      loading++;
+      void read(entry).finally(() => {
+        loading--;
+        readNext();
+      });
+    }
+  }
+
   async function readNow(entry: Entry): Promise<void> {
     const { run } = entry;
     const news = await run.read(stop.signal);
@@ -322,6 +344,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
 
   function tick(): void {
     const now = Date.now();
+    const unread: Entry[] = [];
     scan(now);
     for (const entry of entries.values()) {
       if (now < entry.lookAt) continue;
@@ -337,12 +360,14 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       }
       if (found === 'changed') {
         entry.changedAt = now;
-        void read(entry);
+        if (entry.run.loaded) void read(entry);
+        else if (entry.reading === undefined) unread.push(entry);
       }
       const live = entry.run.state === 'running' && now - entry.changedAt < liveMs;
       entry.lookAt = now + (live || !entry.run.loaded ? 0 : quietPollMs) - 5;
       judgeIfDue(entry, now);
     }
+    readFirst(unread);
     tell([...entries.values()].filter(entry => entry.dirty && now - entry.toldAt >= summaryMs));
     const spent = Date.now() - now;
     if (!stop.signal.aborted) {

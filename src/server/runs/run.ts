@@ -55,6 +55,8 @@ export interface WatchedRun {
   summary(notes: Notes): RunSummary;
   readonly state: RunState;
   readonly loaded: boolean;
+  /** When something of it was last written, in milliseconds since 1970. */
+  readonly updatedAt: number;
   readonly generation: number;
   /** How many rows it has. */
   readonly rows: number;

@@ -19,6 +19,27 @@ export function firstAt(x: Float64Array, length: number, value: number, after = 
   return low;
 }
 
+/** Where buckets begin in a table of rows: the same for all its columns, and so found once. */
+export interface Edges {
+  readonly first: number;
+  readonly last: number;
+  /** The first row after each bucket. */
+  readonly ends: Int32Array;
+}
+
+export function edgesOf(x: Float64Array, length: number, { from, to, buckets }: Window): Edges {
+  const first = firstAt(x, length, from);
+  const last = firstAt(x, length, to, true, first);
+  const width = (to - from) / buckets;
+  const ends = new Int32Array(buckets);
+  let at = first;
+  for (let bucket = 0; bucket < buckets; bucket++) {
+    at = bucket === buckets - 1 ? last : firstAt(x, last, from + (bucket + 1) * width, false, at);
+    ends[bucket] = at;
+  }
+  return { first, last, ends };
+}
+
 /**
  * The envelope of a column over `x` (its first `length` entries ascend). Buckets have equal width; where there are no more
  * points than buckets, each point is a bucket of its own.
@@ -28,7 +49,8 @@ export function envelopeOf(
   column: Column,
   x: Float64Array,
   length: number,
-  { from, to, buckets }: Window,
+  window: Window,
+  edges: Edges = edgesOf(x, length, window),
 ): Envelope {
   const out = {
     metric,
@@ -39,9 +61,8 @@ export function envelopeOf(
     count: [] as number[],
     broken: [] as [number, number][],
   };
-  const end = Math.min(length, column.length);
-  const first = firstAt(x, end, from);
-  const last = firstAt(x, end, to, true, first);
+  const last = Math.min(edges.last, column.length);
+  const { first, ends } = edges;
   const stretch = newStretch();
   let lastX = Number.NEGATIVE_INFINITY;
   const push = (a: number, b: number): void => {
@@ -65,7 +86,7 @@ export function envelopeOf(
     out.count.push(stretch.count);
   };
   column.add(first, last, stretch);
-  if (stretch.count <= buckets && last - first <= 16 * buckets) {
+  if (stretch.count <= window.buckets && last - first <= 16 * window.buckets) {
     // Rows at one x are one point: x must ascend.
     for (let a = first; a < last; ) {
       let b = a + 1;
@@ -75,11 +96,9 @@ export function envelopeOf(
     }
     return out;
   }
-  const width = (to - from) / buckets;
   let a = first;
-  for (let bucket = 0; bucket < buckets && a < last; bucket++) {
-    const edge = from + (bucket + 1) * width;
-    const b = bucket === buckets - 1 ? last : firstAt(x, last, edge, false, a);
+  for (let bucket = 0; bucket < ends.length && a < last; bucket++) {
+    const b = Math.min(last, ends[bucket]!);
     if (b > a) push(a, b);
     a = b;
   }

@@ -4,21 +4,27 @@ import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { expect } from 'vitest';
 
 export type { Browser, Page };
 
 /** Where Chromium is; without one the tests cannot say anything, and fail. */
 export function chromiumPath(): string {
-  const found = [process.env.CHROMIUM, '/usr/bin/chromium'].find(path => path !== undefined && existsSync(path));
+  const found = [process.env.CHROMIUM, '/usr/bin/chromium'].find(
+    path => path !== undefined && existsSync(path),
+  );
   if (found === undefined) {
-    throw new Error('the tests of the page need Chromium at /usr/bin/chromium or at the path in CHROMIUM: run tools/install-chromium.sh');
+    throw new Error(
+      'the tests of the page need Chromium at /usr/bin/chromium or at the path in CHROMIUM: run tools/install-chromium.sh',
+    );
   }
   return found;
 }
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({
+    executablePath: chromiumPath(),
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
 }
 
 export interface OpenPage extends Page {
@@ -38,20 +44,22 @@ export async function openPage(
     reducedMotion: 'reduce',
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  // Generous: on a busy machine a page is slow, and only a broken one never comes.
+  page.setDefaultTimeout(25_000);
   const faults: string[] = [];
   page.on('pageerror', error => faults.push(error.stack ?? error.message));
   page.on('console', message => {
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(message.text());
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      faults.push(message.text());
   });
   await page.goto(url);
   return Object.assign(page, { faults });
 }
 
-/** Closes a page and says if its scripts failed. */
+/** Closes a page; it is an error if its scripts failed. */
 export async function closePage(page: OpenPage): Promise<void> {
   await page.context().close();
-  expect(page.faults).toEqual([]);
+  if (page.faults.length > 0) throw new Error(`the page's scripts failed:\n${page.faults.join('\n')}`);
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -59,7 +67,8 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** What an accessibility check complains about, as short lines; nothing if all is well. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
-  const rules = "{ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }";
+  const rules =
+    "{ resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }";
   return page.evaluate<string[]>(
     `axe.run(document, ${rules}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.target.join(' ') + ' ' + (n.failureSummary || '').replace(/\\s+/g, ' ').slice(0, 200))))`,
   );
@@ -75,7 +84,10 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 
 /** Waits until plots are drawn: that many canvases with something on them. */
 export async function waitForPlots(page: Page, count: number): Promise<void> {
-  await page.locator('.plot-host canvas').nth(count - 1).waitFor({ state: 'attached' });
+  await page
+    .locator('.plot-host canvas')
+    .nth(count - 1)
+    .waitFor({ state: 'attached' });
 }
 
 /** Whether a canvas has a pixel near a colour (each part within `reach`) that is at least that opaque, somewhere in a box given in shares of it. */

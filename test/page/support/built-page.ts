@@ -13,7 +13,16 @@ const run = promisify(execFile);
 const cache = join(root, 'node_modules', '.cache', 'keel-page');
 
 /** What the page is made of. */
-const sources = ['package-lock.json', 'test/page/support/built-page.ts', 'web', 'src/metrics', 'src/runs/schema.ts', 'src/doctor/findings.ts', 'src/server/api.ts', 'src/text'];
+const sources = [
+  'package-lock.json',
+  'test/page/support/built-page.ts',
+  'web',
+  'src/metrics',
+  'src/runs/schema.ts',
+  'src/doctor/findings.ts',
+  'src/server/api.ts',
+  'src/text',
+];
 
 async function filesOf(path: string): Promise<string[]> {
   if (!(await stat(path)).isDirectory()) return [path];
@@ -35,7 +44,16 @@ export async function builtPage(): Promise<string> {
   await mkdir(cache, { recursive: true });
   // In a process of its own, as it is built for shipping: the test runner's environment would make it a page for tests.
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
-  const args = [vite, 'build', '-c', join(root, 'web', 'vite.config.ts'), '--outDir', own, '--logLevel', 'error'];
+  const args = [
+    vite,
+    'build',
+    '-c',
+    join(root, 'web', 'vite.config.ts'),
+    '--outDir',
+    own,
+    '--logLevel',
+    'error',
+  ];
   await run(process.execPath, args, { cwd: root, env: { ...process.env, NODE_ENV: 'production' } });
   try {
     await rename(own, target);
@@ -57,7 +75,8 @@ export async function initialJavaScript(site: string): Promise<number> {
     seen.add(file);
     const code = await readFile(join(site, file), 'utf8');
     bytes += gzipSync(code).length;
-    for (const match of code.matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)) waiting.push(`assets/${match[1]}`);
+    for (const match of code.matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g))
+      waiting.push(`assets/${match[1]}`);
   }
   return bytes;
 }

@@ -4,7 +4,16 @@
  */
 import type { Diagnosis } from '../../../src/doctor/findings.ts';
 import { findMetric, klBand } from '../../../src/metrics/registry.ts';
-import type { CheckpointSummary, DiagnosisAnswer, Envelope, MetricInfo, PageEvent, RunDetail, RunSummary, XAxis } from '../../../src/server/api.ts';
+import type {
+  CheckpointSummary,
+  DiagnosisAnswer,
+  Envelope,
+  MetricInfo,
+  PageEvent,
+  RunDetail,
+  RunSummary,
+  XAxis,
+} from '../../../src/server/api.ts';
 
 /** Between 0 and 1, from two whole numbers; the same ones always give the same. */
 export function noise(i: number, salt: number): number {
@@ -26,9 +35,14 @@ const formulas: Readonly<Record<Health, Readonly<Record<string, Formula>>>> = {
     (p, i, s) => 0.0085 * (1 - 0.55 * p) * (0.55 + 0.9 * noise(i, s)) + (noise(i, s + 1) > 0.992 ? 0.011 : 0),
     p => 1 - Math.exp(-4 * p),
   ),
-  watch: common((p, i, s) => 0.013 * (0.6 + 0.9 * noise(i, s)) + (noise(i, s + 1) > 0.93 ? 0.009 * (1 + p) : 0), p => 0.8 * (1 - Math.exp(-3 * p))),
+  watch: common(
+    (p, i, s) => 0.013 * (0.6 + 0.9 * noise(i, s)) + (noise(i, s + 1) > 0.93 ? 0.009 * (1 + p) : 0),
+    p => 0.8 * (1 - Math.exp(-3 * p)),
+  ),
   sick: common(
-    (p, i, s) => (p < 0.35 ? 0.01 : 0.012 + 0.03 * (p - 0.35)) * (0.5 + noise(i, s)) + (p > 0.35 && noise(i, s + 1) > 0.8 ? 0.035 + 0.13 * (p - 0.35) * noise(i, s + 2) : 0),
+    (p, i, s) =>
+      (p < 0.35 ? 0.01 : 0.012 + 0.03 * (p - 0.35)) * (0.5 + noise(i, s)) +
+      (p > 0.35 && noise(i, s + 1) > 0.8 ? 0.035 + 0.13 * (p - 0.35) * noise(i, s + 2) : 0),
     p => (p < 0.4 ? 1 - Math.exp(-5 * p) : 0.86 - 1.1 * (p - 0.4)),
   ),
 };
@@ -44,7 +58,8 @@ function common(kl: Formula, level: (p: number) => number): Record<string, Formu
     'episode/return': (p, i, s) => 20 + 460 * level(p) + 60 * (noise(i, s + 3) - 0.5),
     'episode/length': (p, i, s) => 20 + 460 * level(p) + 50 * (noise(i, s + 4) - 0.5),
     'episode/count': (p, i, s) => Math.round(40 - 35 * level(p) + 4 * noise(i, s + 5)),
-    'value/explained_variance': (p, i, s) => Math.min(0.97, 0.92 * level(p) ** 0.7 + 0.12 * (noise(i, s + 6) - 0.6)),
+    'value/explained_variance': (p, i, s) =>
+      Math.min(0.97, 0.92 * level(p) ** 0.7 + 0.12 * (noise(i, s + 6) - 0.6)),
     'value/mean': (p, i, s) => 8 * level(p) + noise(i, s + 12),
     'loss/policy': (_p, i, s) => -0.012 + 0.012 * (noise(i, s + 13) - 0.5),
     'loss/value': (p, i, s) => 0.04 + 0.9 * Math.exp(-5 * level(p)) * (0.6 + 0.8 * noise(i, s + 7)),
@@ -101,7 +116,17 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
     seed,
     rows,
     plannedRows: Math.max(rows, 1),
-    config: { 'env.name': options.environment ?? 'CartPole-v1', seed, learningRate: 3e-4, epochs: 10, 'guard.bound': 0.05, targetKl: 0.015, minibatchSize: 64, anneal: true, note: null },
+    config: {
+      'env.name': options.environment ?? 'CartPole-v1',
+      seed,
+      learningRate: 3e-4,
+      epochs: 10,
+      'guard.bound': 0.05,
+      targetKl: 0.015,
+      minibatchSize: 64,
+      anneal: true,
+      note: null,
+    },
     tags: [],
     note: '',
     archived: false,
@@ -118,7 +143,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
 }
 
 /** The value of a metric in a row. Extra metrics (of the large run) are waves with one spike. */
-export function valueOf(run: FakeRun, metric: string, i: number): number | null {
+export function seriesValue(run: FakeRun, metric: string, i: number): number | null {
   const formula = formulas[run.health][metric];
   if (formula !== undefined) return formula(i / run.plannedRows, i, run.seed * 100);
   const k = run.extra.indexOf(metric);
@@ -131,17 +156,34 @@ export function metricsOf(run: FakeRun): string[] {
 }
 
 export function rowOf(run: FakeRun, i: number): Record<string, number | null> {
-  return Object.fromEntries(metricsOf(run).map(metric => [metric, valueOf(run, metric, i)]));
+  return Object.fromEntries(metricsOf(run).map(metric => [metric, seriesValue(run, metric, i)]));
 }
 
-const xOf = (x: XAxis, i: number) => (x === 'step' ? (i + 1) * stepsPerRow : x === 'iteration' ? i + 1 : startTime + i * rowMs);
-const rowAt = (x: XAxis, at: number) => (x === 'step' ? at / stepsPerRow - 1 : x === 'iteration' ? at - 1 : (at - startTime) / rowMs);
+const xOf = (x: XAxis, i: number) =>
+  x === 'step' ? (i + 1) * stepsPerRow : x === 'iteration' ? i + 1 : startTime + i * rowMs;
+const rowAt = (x: XAxis, at: number) =>
+  x === 'step' ? at / stepsPerRow - 1 : x === 'iteration' ? at - 1 : (at - startTime) / rowMs;
 
 /** Buckets of a series. Of large ones a few points each are looked at, and the spike, which no envelope may lose. */
-export function envelopeOf(run: FakeRun, metric: string, x: XAxis, from: number | null, to: number | null, buckets: number): Envelope {
+export function envelopeOf(
+  run: FakeRun,
+  metric: string,
+  x: XAxis,
+  from: number | null,
+  to: number | null,
+  buckets: number,
+): Envelope {
   const first = from === null ? 0 : Math.max(0, Math.ceil(rowAt(x, from) - 1e-9));
   const last = to === null ? run.rows - 1 : Math.min(run.rows - 1, Math.floor(rowAt(x, to) + 1e-9));
-  const envelope = { metric, x: [] as number[], min: [] as (number | null)[], max: [] as (number | null)[], mean: [] as (number | null)[], count: [] as number[], broken: [] as [number, number][] };
+  const envelope = {
+    metric,
+    x: [] as number[],
+    min: [] as (number | null)[],
+    max: [] as (number | null)[],
+    mean: [] as (number | null)[],
+    count: [] as number[],
+    broken: [] as [number, number][],
+  };
   const n = last - first + 1;
   if (n <= 0) return envelope;
   const per = Math.max(1, n / buckets);
@@ -150,9 +192,12 @@ export function envelopeOf(run: FakeRun, metric: string, x: XAxis, from: number 
     const start = first + Math.floor(b * per);
     const end = Math.min(last, first + Math.floor((b + 1) * per) - 1);
     if (end < start) continue;
-    const looked = end - start < 8 ? Array.from({ length: end - start + 1 }, (_, k) => start + k) : [0, 1, 2, 3, 4, 5, 6].map(k => start + Math.floor(((end - start) * k) / 6));
+    const looked =
+      end - start < 8
+        ? Array.from({ length: end - start + 1 }, (_, k) => start + k)
+        : [0, 1, 2, 3, 4, 5, 6].map(k => start + Math.floor(((end - start) * k) / 6));
     if (spike >= start && spike <= end && !looked.includes(spike)) looked.push(spike);
-    const values = looked.map(i => valueOf(run, metric, i)).filter(v => v !== null);
+    const values = looked.map(i => seriesValue(run, metric, i)).filter(v => v !== null);
     envelope.x.push(xOf(x, end));
     envelope.count.push(end - start + 1);
     envelope.min.push(values.length === 0 ? null : Math.min(...values));
@@ -164,7 +209,7 @@ export function envelopeOf(run: FakeRun, metric: string, x: XAxis, from: number 
 
 export function summaryOf(run: FakeRun): RunSummary {
   const last = run.rows - 1;
-  const lastKl = run.rows === 0 ? null : valueOf(run, 'kl/step', last);
+  const lastKl = run.rows === 0 ? null : seriesValue(run, 'kl/step', last);
   const verdict = run.rows < 20 ? null : run.health;
   const points = Math.min(60, run.rows);
   return {
@@ -181,8 +226,10 @@ export function summaryOf(run: FakeRun): RunSummary {
     startedAt: startTime,
     updatedAt: run.updatedAt,
     stepsPerSecond: run.state === 'running' ? 21_400 : null,
-    sparkline: Array.from({ length: points }, (_, k) => valueOf(run, 'episode/return', Math.floor((k * last) / Math.max(1, points - 1)))),
-    lastReturn: run.rows === 0 ? null : valueOf(run, 'episode/return', last),
+    sparkline: Array.from({ length: points }, (_, k) =>
+      seriesValue(run, 'episode/return', Math.floor((k * last) / Math.max(1, points - 1))),
+    ),
+    lastReturn: run.rows === 0 ? null : seriesValue(run, 'episode/return', last),
     lastKl,
     klBand: lastKl === null ? null : klBand(lastKl).name,
     verdict,
@@ -207,7 +254,7 @@ export function detailOf(run: FakeRun): RunDetail {
       doc: known?.doc ?? '',
       healthy: known?.healthy ?? null,
       points: run.rows,
-      last: valueOf(run, id, run.rows - 1),
+      last: seriesValue(run, id, run.rows - 1),
     };
   });
   return {
@@ -223,13 +270,21 @@ export function detailOf(run: FakeRun): RunDetail {
 }
 
 export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
-  if (run.rows < 20) return { diagnosis: null, reason: 'The run is too short to be judged: 20 rows are needed.', actions: [] };
+  if (run.rows < 20)
+    return { diagnosis: null, reason: 'The run is too short to be judged: 20 rows are needed.', actions: [] };
   const steps = run.rows * stepsPerRow;
   const at = (share: number) => Math.floor(share * run.plannedRows) * stepsPerRow;
   const mark = (metric: string, from: number, to: number) => ({ metric, theirs: metric, from, to });
   const base = { path: `runs/${run.name}`, trainer: run.trainer, steps, notes: run.logNotes };
   if (run.health === 'healthy') {
-    const diagnosis: Diagnosis = { ...base, verdict: 'healthy', rootCause: null, confidence: 0.9, summary: `Nothing is wrong in ${run.rows} iterations: KL stays small and the return rises.`, findings: [] };
+    const diagnosis: Diagnosis = {
+      ...base,
+      verdict: 'healthy',
+      rootCause: null,
+      confidence: 0.9,
+      summary: `Nothing is wrong in ${run.rows} iterations: KL stays small and the return rises.`,
+      findings: [],
+    };
     return { diagnosis, reason: null, actions: [] };
   }
   const sick = run.health === 'sick';
@@ -239,13 +294,20 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
     {
       code: 'kl-spikes',
       severity: sick ? 'critical' : 'warning',
-      title: sick ? 'KL spikes above 0.05 that grow: 21 of the last 150 updates' : 'KL touches 0.02 in 7 % of the updates',
+      title: sick
+        ? 'KL spikes above 0.05 that grow: 21 of the last 150 updates'
+        : 'KL touches 0.02 in 7 % of the updates',
       from,
       to: steps,
-      evidence: [`kl/step passes 0.05 first at step ${from}; the largest is 0.118.`, 'The median before was 0.009, after it 0.021.'],
+      evidence: [
+        `kl/step passes 0.05 first at step ${from}; the largest is 0.118.`,
+        'The median before was 0.009, after it 0.021.',
+      ],
       cause,
       confidence: sick ? 0.92 : 0.6,
-      fix: sick ? ['keel resume --set learningRate=0.0001', 'keel resume --set targetKl=0.01'] : ['keel resume --set epochs=6'],
+      fix: sick
+        ? ['keel resume --set learningRate=0.0001', 'keel resume --set targetKl=0.01']
+        : ['keel resume --set epochs=6'],
       watch: 'kl/step should stay below 0.02 within 20 iterations.',
       marks: [mark('kl/step', from, steps)],
     },
@@ -257,11 +319,17 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             title: 'The return falls by 60 % after the spikes',
             from: at(0.42),
             to: steps,
-            evidence: ['episode/return was 410 before, and is 166 now.', 'It began 11 iterations after the first spike.'],
+            evidence: [
+              'episode/return was 410 before, and is 166 now.',
+              'It began 11 iterations after the first spike.',
+            ],
             cause,
             confidence: 0.8,
             fix: ['keel resume --from best --set learningRate=0.0001'],
-            marks: [mark('episode/return', at(0.42), steps), mark('value/explained_variance', at(0.42), steps)],
+            marks: [
+              mark('episode/return', at(0.42), steps),
+              mark('value/explained_variance', at(0.42), steps),
+            ],
           },
         ]
       : []),
@@ -271,16 +339,30 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
     verdict: run.health,
     rootCause: cause,
     confidence: sick ? 0.92 : 0.6,
-    summary: sick ? 'The learning rate is too high: KL spikes from step 175 000 on, and the return falls after them.' : 'KL touches the warning band now and then.',
+    summary: sick
+      ? 'The learning rate is too high: KL spikes from step 175 000 on, and the return falls after them.'
+      : 'KL touches the warning band now and then.',
     findings,
   };
   const actions: DiagnosisAnswer['actions'] =
     run.state !== 'running'
       ? []
       : [
-          { action: { type: 'set', key: 'learningRate', value: 1e-4 }, label: 'Lower the learning rate to 0.0001', why: 'KL falls with it, in the next iteration.' },
-          { action: { type: 'set', key: 'targetKl', value: 0.01 }, label: 'Set the target KL to 0.01', why: 'Updates end before they go too far.' },
-          { action: { type: 'restart', checkpoint: at(0.3), set: { learningRate: 1e-4 } }, label: 'Restart from the last healthy checkpoint', why: 'What was unlearnt comes back.' },
+          {
+            action: { type: 'set', key: 'learningRate', value: 1e-4 },
+            label: 'Lower the learning rate to 0.0001',
+            why: 'KL falls with it, in the next iteration.',
+          },
+          {
+            action: { type: 'set', key: 'targetKl', value: 0.01 },
+            label: 'Set the target KL to 0.01',
+            why: 'Updates end before they go too far.',
+          },
+          {
+            action: { type: 'restart', checkpoint: at(0.3), set: { learningRate: 1e-4 } },
+            label: 'Restart from the last healthy checkpoint',
+            why: 'What was unlearnt comes back.',
+          },
         ];
   return { diagnosis, reason: null, actions };
 }
@@ -288,7 +370,16 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
 export function checkpointsOf(run: FakeRun): CheckpointSummary[] {
   const all: CheckpointSummary[] = [];
   for (let i = 40; i <= run.rows; i += 40) {
-    all.push({ step: i * stepsPerRow, iteration: i, savedAt: run.updatedAt - (run.rows - i) * rowMs, score: valueOf(run, 'episode/return', i - 1), isBest: i === 80, isLast: i + 40 > run.rows, healthy: run.health !== 'sick' || i < run.plannedRows * 0.36, bytes: 184_320 });
+    all.push({
+      step: i * stepsPerRow,
+      iteration: i,
+      savedAt: run.updatedAt - (run.rows - i) * rowMs,
+      score: seriesValue(run, 'episode/return', i - 1),
+      isBest: i === 80,
+      isLast: i + 40 > run.rows,
+      healthy: run.health !== 'sick' || i < run.plannedRows * 0.36,
+      bytes: 184_320,
+    });
   }
   return all;
 }
@@ -297,14 +388,23 @@ export function checkpointsOf(run: FakeRun): CheckpointSummary[] {
 export function eventsOf(run: FakeRun, from: number, to: number, sequence: number): PageEvent[] {
   const events: PageEvent[] = [];
   const add = (type: string, i: number, message: string) =>
-    events.push({ sequence: sequence + events.length, type, step: (i + 1) * stepsPerRow, iteration: i + 1, time: startTime + i * rowMs, message });
+    events.push({
+      sequence: sequence + events.length,
+      type,
+      step: (i + 1) * stepsPerRow,
+      iteration: i + 1,
+      time: startTime + i * rowMs,
+      message,
+    });
   for (let i = from; i < to; i++) {
     if (i === 0) add('started', i, 'the run began');
-    const kl = valueOf(run, 'kl/step', i) ?? 0;
+    const kl = seriesValue(run, 'kl/step', i) ?? 0;
     if (kl > 0.015) add('early-stop', i, `KL ${kl.toFixed(4)} passed the target 0.015 in epoch 7`);
-    if ((valueOf(run, 'guard/backtracks', i) ?? 0) > 0) add('guard', i, `KL ${(kl * 2.2).toFixed(4)} was brought back to ${kl.toFixed(4)}`);
+    if ((seriesValue(run, 'guard/backtracks', i) ?? 0) > 0)
+      add('guard', i, `KL ${(kl * 2.2).toFixed(4)} was brought back to ${kl.toFixed(4)}`);
     if (i > 0 && (i + 1) % 40 === 0) add('checkpoint', i, `saved at step ${(i + 1) * stepsPerRow}`);
-    if (i > 0 && (i + 1) % 25 === 0) add('evaluation', i, `10 episodes, mean ${(valueOf(run, 'episode/return', i) ?? 0).toFixed(1)}`);
+    if (i > 0 && (i + 1) % 25 === 0)
+      add('evaluation', i, `10 episodes, mean ${(seriesValue(run, 'episode/return', i) ?? 0).toFixed(1)}`);
   }
   return events;
 }

@@ -5,7 +5,19 @@ import type { AddressInfo, Socket } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Action, Notes, StreamMessage, XAxis } from '../../../src/server/api.ts';
-import { checkpointsOf, detailOf, diagnosisOf, envelopeOf, eventsOf, type FakeRun, fakeRun, rowOf, stepsPerRow, summaryOf } from './fake-runs.ts';
+import { securityHeaders } from '../../../src/server/http/security.ts';
+import {
+  checkpointsOf,
+  detailOf,
+  diagnosisOf,
+  envelopeOf,
+  eventsOf,
+  type FakeRun,
+  fakeRun,
+  rowOf,
+  stepsPerRow,
+  summaryOf,
+} from './fake-runs.ts';
 
 export interface FakeServer {
   readonly url: string;
@@ -25,14 +37,18 @@ export interface FakeServer {
   close(): Promise<void>;
 }
 
-const types: Readonly<Record<string, string>> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
-
-/** What the real server will ask of browsers; a page that breaks it fails here. */
-const policy = "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
 
 export async function startFakeServer(site: string, given: readonly FakeRun[]): Promise<FakeServer> {
   const runs = new Map(given.map(run => [run.id, run]));
-  for (const run of given) if (run.events.length === 0 && run.trainer === 'keel' && run.rows < 5000) run.events = eventsOf(run, 0, run.rows, 1);
+  for (const run of given)
+    if (run.events.length === 0 && run.trainer === 'keel' && run.rows < 5000)
+      run.events = eventsOf(run, 0, run.rows, 1);
   const requests: string[] = [];
   const actions: FakeServer['actions'] = [];
   const broken: FakeServer['broken'] = new Map();
@@ -50,7 +66,9 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
 
   const server = createServer((request, response) => {
     void handle(request, response).catch(error => {
-      response.writeHead(500, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error: { code: 'bug', message: String(error) } }));
+      response
+        .writeHead(500, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ error: { code: 'bug', message: String(error) } }));
     });
   });
   server.on('connection', socket => {
@@ -64,35 +82,65 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
     if (isDown) return void request.socket.destroy();
     if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, response);
     const fault = broken.get(url.pathname);
-    if (fault !== undefined) return answer(response, { error: { code: 'broken', message: fault.message } }, fault.status);
+    if (fault !== undefined)
+      return answer(response, { error: { code: 'broken', message: fault.message } }, fault.status);
     if (url.pathname === '/api/stream') return openStream(request, response);
-    if (url.pathname === '/api/hello') return answer(response, { version: '0.0.0', roots: ['runs'], canAct: true, startedAt: 1 });
-    if (url.pathname === '/api/runs') return answer(response, { runs: [...runs.values()].map(summaryOf), version: lastId });
+    if (url.pathname === '/api/hello')
+      return answer(response, { version: '0.0.0', roots: ['runs'], canAct: true, startedAt: 1 });
+    if (url.pathname === '/api/runs')
+      return answer(response, { runs: [...runs.values()].map(summaryOf), version: lastId });
     const [id, ...rest] = url.pathname.slice('/api/runs/'.length).split('/').map(decodeURIComponent);
     const run = runs.get(id ?? '');
-    if (run === undefined) return answer(response, { error: { code: 'unknown-run', message: 'There is no such run.' } }, 404);
+    if (run === undefined)
+      return answer(response, { error: { code: 'unknown-run', message: 'There is no such run.' } }, 404);
     await runAnswer(run, rest.join('/'), url.searchParams, request, response);
   }
 
-  async function runAnswer(run: FakeRun, path: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function runAnswer(
+    run: FakeRun,
+    path: string,
+    query: URLSearchParams,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const number = (key: string) => (query.get(key) ? Number(query.get(key)) : null);
     if (path === '') return answer(response, detailOf(run));
     if (path === 'series') {
       const x = (query.get('x') ?? 'step') as XAxis;
       const metrics = (query.get('metrics') ?? '').split(',').map(decodeURIComponent);
       const known = new Set(detailOf(run).metrics.map(m => m.id));
-      const series = metrics.filter(m => known.has(m)).map(m => envelopeOf(run, m, x, number('from'), number('to'), number('buckets') ?? 600));
-      return answer(response, { x, from: number('from'), to: number('to'), series, generation: run.generation, rows: run.rows });
+      const series = metrics
+        .filter(m => known.has(m))
+        .map(m => envelopeOf(run, m, x, number('from'), number('to'), number('buckets') ?? 600));
+      return answer(response, {
+        x,
+        from: number('from'),
+        to: number('to'),
+        series,
+        generation: run.generation,
+        rows: run.rows,
+      });
     }
     if (path === 'events') {
       const counts: Record<string, number> = {};
       for (const event of run.events) counts[event.type] = (counts[event.type] ?? 0) + 1;
-      return answer(response, { events: run.events.filter(e => e.sequence > (number('after') ?? -1)), counts });
+      return answer(response, {
+        events: run.events.filter(e => e.sequence > (number('after') ?? -1)),
+        counts,
+      });
     }
     if (path === 'diagnosis') return answer(response, diagnosisOf(run));
     if (path === 'checkpoints') return answer(response, { checkpoints: checkpointsOf(run) });
-    if (/^checkpoints\/\d+\/evaluate$/.test(path)) return answer(response, { step: Number(path.split('/')[1]), episodes: 10, mean: 431.25, std: 12.5, deterministic: true });
-    if (path === 'policy.onnx' || path === 'metrics.csv' || path === 'report.html') return void response.writeHead(200, { 'Content-Type': 'text/plain' }).end(`${path} of ${run.name}`);
+    if (/^checkpoints\/\d+\/evaluate$/.test(path))
+      return answer(response, {
+        step: Number(path.split('/')[1]),
+        episodes: 10,
+        mean: 431.25,
+        std: 12.5,
+        deterministic: true,
+      });
+    if (path === 'policy.onnx' || path === 'metrics.csv' || path === 'report.html')
+      return void response.writeHead(200, { 'Content-Type': 'text/plain' }).end(`${path} of ${run.name}`);
     const body = JSON.parse((await read(request)) || '{}') as unknown;
     if (path === 'notes') {
       Object.assign(run, body as Partial<Notes>);
@@ -105,18 +153,45 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
 
   function act(run: FakeRun, action: Action, response: ServerResponse): void {
     actions.push({ run: run.id, action });
-    const event = { sequence: (run.events.at(-1)?.sequence ?? 0) + 1, type: 'act', step: run.rows * stepsPerRow, iteration: run.rows, time: Date.now(), message: `${action.type} from the page` };
+    const event = {
+      sequence: (run.events.at(-1)?.sequence ?? 0) + 1,
+      type: 'act',
+      step: run.rows * stepsPerRow,
+      iteration: run.rows,
+      time: Date.now(),
+      message: `${action.type} from the page`,
+    };
     run.events.push(event);
     send({ type: 'events', run: run.id, events: [event] });
     if (action.type !== 'restart') {
       if (action.type === 'set') run.adjusted[action.key] = action.value;
-      return answer(response, { done: true, message: action.type === 'set' ? `${action.key} is ${action.value} from the next iteration on.` : 'The run stops.', newRun: null });
+      answer(response, {
+        done: true,
+        message:
+          action.type === 'set'
+            ? `${action.key} is ${action.value} from the next iteration on.`
+            : 'The run stops.',
+        newRun: null,
+      });
+      return;
     }
-    const next = fakeRun({ id: `${run.id}-2`, name: `${run.name}-2`, state: 'running', rows: 30, plannedRows: 240, parent: run.id, updatedAt: Date.now() });
+    const next = fakeRun({
+      id: `${run.id}-2`,
+      name: `${run.name}-2`,
+      state: 'running',
+      rows: 30,
+      plannedRows: 240,
+      parent: run.id,
+      updatedAt: Date.now(),
+    });
     runs.set(next.id, next);
     run.state = 'stopped';
     send({ type: 'runs', changed: [summaryOf(run), summaryOf(next)], removed: [] });
-    answer(response, { done: true, message: `${next.name} goes on from step ${action.checkpoint}.`, newRun: next.id });
+    answer(response, {
+      done: true,
+      message: `${next.name} goes on from step ${action.checkpoint}.`,
+      newRun: next.id,
+    });
   }
 
   function openStream(request: IncomingMessage, response: ServerResponse): void {
@@ -132,8 +207,12 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
     const name = normalize(path === '/' ? '/index.html' : path);
     try {
       const body = await readFile(join(site, name));
-      const headers = { 'Content-Type': types[extname(name)] ?? 'application/octet-stream', 'Content-Security-Policy': policy };
-      if (extname(name) === '.js' || extname(name) === '.css') return void response.writeHead(200, { ...headers, 'Content-Encoding': 'gzip' }).end(gzipSync(body));
+      const headers = {
+        'Content-Type': types[extname(name)] ?? 'application/octet-stream',
+        ...securityHeaders,
+      };
+      if (extname(name) === '.js' || extname(name) === '.css')
+        return void response.writeHead(200, { ...headers, 'Content-Encoding': 'gzip' }).end(gzipSync(body));
       response.writeHead(200, headers).end(body);
     } catch {
       response.writeHead(404).end('not found');
@@ -156,13 +235,22 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
       run.rows += count;
       run.updatedAt = Date.now();
       const rows = Array.from({ length: count }, (_, k) => rowOf(run, before + k)).slice(-100);
-      send({ type: 'rows', run: id, generation: run.generation, step: run.rows * stepsPerRow, total: run.rows, more: count > 100, rows });
+      send({
+        type: 'rows',
+        run: id,
+        generation: run.generation,
+        step: run.rows * stepsPerRow,
+        total: run.rows,
+        more: count > 100,
+        rows,
+      });
       const events = eventsOf(run, before, run.rows, (run.events.at(-1)?.sequence ?? 0) + 1);
       run.events.push(...events);
       if (events.length > 0) send({ type: 'events', run: id, events });
       const summary = summaryOf(run);
       send({ type: 'runs', changed: [summary], removed: [] });
-      if (summary.verdict !== null && summary.verdict !== verdict) send({ type: 'diagnosis', run: id, verdict: summary.verdict, rootCause: summary.rootCause });
+      if (summary.verdict !== null && summary.verdict !== verdict)
+        send({ type: 'diagnosis', run: id, verdict: summary.verdict, rootCause: summary.rootCause });
     },
     remove(id) {
       runs.delete(id);

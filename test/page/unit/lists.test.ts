@@ -1,0 +1,235 @@
+/** Lists of runs, groups, pins, and the stream's text. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { MetricInfo } from '../../../src/server/api.ts';
+import { clusterAt, clusterPins, describeCluster, type Pin } from '../../../web/lib/cluster.ts';
+import { diffConfigs, groupRuns, spreadOver, valueAt } from '../../../web/lib/compare.ts';
+import { layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
+import { countTags, matches, parseTags, selectRuns } from '../../../web/lib/overview.ts';
+import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
+import { bandOf } from '../../../web/lib/tone.ts';
+import { defaultView } from '../../../web/lib/view-state.ts';
+import { fakeRun, summaryOf } from '../support/fake-runs.ts';
+import { gallery } from '../support/gallery.ts';
+
+const runs = gallery().map(summaryOf);
+const view = defaultView.overview;
+
+describe('the overview', () => {
+  test('orders by any column, without a value last either way', () => {
+    for (const down of [true, false]) {
+      const kl = selectRuns(runs, { ...view, sort: 'kl', down }).map(run => run.lastKl);
+      const some = kl.filter(v => v !== null);
+      expect(some).toEqual([...some].sort((a, b) => (down ? b - a : a - b)));
+      expect(kl.slice(some.length).every(v => v === null)).toBe(true);
+    }
+    expect(selectRuns(runs, { ...view, sort: 'verdict', down: true })[0]!.verdict).toBe('sick');
+  });
+  test('running runs keep their places while they are written', () => {
+    const order = (shift: number) =>
+      selectRuns(
+        runs.map((run, i) =>
+          run.state === 'running' ? { ...run, updatedAt: run.updatedAt + shift * (i % 3) } : run,
+        ),
+        view,
+      ).map(run => run.id);
+    expect(order(5000)).toEqual(order(0));
+    expect(order(0).slice(0, 3)).toEqual(['new', 'live', 'sick']);
+  });
+  test('numbers in names are ordered as numbers', () => {
+    const named = ['run-10', 'run-9', 'run-1'].map(id => summaryOf(fakeRun({ id })));
+    expect(selectRuns(named, { ...view, sort: 'name', down: false }).map(run => run.id)).toEqual([
+      'run-1',
+      'run-9',
+      'run-10',
+    ]);
+  });
+  test('filters by state, tag, archive and words', () => {
+    expect(selectRuns(runs, { ...view, states: ['failed'] }).map(run => run.id)).toEqual(['failed']);
+    expect(selectRuns(runs, { ...view, tag: 'baseline' }).map(run => run.id)).toEqual(['live']);
+    expect(selectRuns(runs, { ...view, archived: true }).map(run => run.id)).toEqual(['old']);
+    expect(matches(runs.find(run => run.id === 'sick')!, 'HOPPER  sweep')).toBe(true);
+    expect(matches(runs.find(run => run.id === 'sick')!, 'hopper walker')).toBe(false);
+  });
+  test('tags are counted and parsed', () => {
+    expect(countTags(runs)[0]).toEqual({ tag: 'sweep-3', count: 3 });
+    expect(parseTags(' a, #b  a,,c ')).toEqual(['a', 'b', 'c']);
+    expect(parseTags('x'.repeat(100))[0]).toHaveLength(40);
+  });
+  test('the band is the one that the server named', () => {
+    expect(bandOf(0.02, 'warning')!.name).toBe('warning');
+    expect(bandOf(0.02, null)).toBeNull();
+  });
+});
+
+describe('pins', () => {
+  const pin = (x: number, weight = 1, kind = 'k'): Pin => ({ x, kind, weight, text: `${kind} at ${x}` });
+
+  test('those near each other are one; none is lost; clusters keep their distance', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 200 }), xs => {
+        const pins = xs.sort((a, b) => a - b).map(x => pin(x));
+        const clusters = clusterPins(pins, x => x / 2, 500, 15);
+        expect(clusters.flatMap(c => c.pins)).toEqual(pins);
+        for (let i = 1; i < clusters.length; i++)
+          expect(clusters[i]!.left - clusters[i - 1]!.left).toBeGreaterThanOrEqual(15);
+      }),
+    );
+  });
+  test('the loudest leads, what is out of sight is left out, the nearest within reach is found', () => {
+    const clusters = clusterPins(
+      [pin(-50), pin(10), pin(12, 9, 'loud'), pin(300), pin(900)],
+      x => x,
+      500,
+      15,
+    );
+    expect(clusters.map(c => [c.left, c.lead.kind, c.pins.length])).toEqual([
+      [10, 'loud', 2],
+      [300, 'k', 1],
+    ]);
+    expect(clusterAt(clusters, 295, 7)!.left).toBe(300);
+    expect(clusterAt(clusters, 200, 7)).toBeNull();
+    expect(
+      describeCluster({ ...clusters[0]!, pins: [pin(1), pin(2), pin(3, 9, 'loud')] }, kind =>
+        kind.toUpperCase(),
+      ),
+    ).toEqual(['LOUD: loud at 3', '2 × K, such as: k at 1']);
+  });
+});
+
+describe('compare', () => {
+  test('a line is read between its points and not beyond them', () => {
+    expect([0, 1, 2, 3, 4, 5].map(x => valueAt([1, 3, 4], [10, 30, null], x))).toEqual([
+      null,
+      10,
+      20,
+      30,
+      null,
+      null,
+    ]);
+  });
+  test('mean and spread are those of the sample; where one run ends the others go on', () => {
+    const spread = spreadOver(
+      [
+        { x: [0, 10], mean: [0, 10] },
+        { x: [0, 10], mean: [2, 14] },
+        { x: [0, 5], mean: [4, 4] },
+      ],
+      11,
+    );
+    expect(spread.x).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(spread.mean[0]).toBeCloseTo(2, 12);
+    expect(spread.high[0]! - spread.mean[0]!).toBeCloseTo(2, 12);
+    expect(spread.runs).toEqual([3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2]);
+    expect(spread.mean[10]).toBeCloseTo(12, 12);
+    expect(spread.mean[10]! - spread.low[10]!).toBeCloseTo(Math.sqrt(8), 12);
+    expect(spreadOver([]).x).toEqual([]);
+    expect(spreadOver([{ x: [3], mean: [7] }])).toEqual({
+      x: [3],
+      mean: [7],
+      low: [7],
+      high: [7],
+      runs: [1],
+    });
+  });
+  test('groups are in the order of their values, and differences are found', () => {
+    const items = [1e-3, 3e-4, 1e-3, undefined].map((lr, item) => ({
+      item,
+      config: lr === undefined ? {} : { lr },
+    }));
+    expect(groupRuns(items, 'lr')).toEqual([
+      { label: 'without lr', items: [3] },
+      { label: 'lr 0.0003', items: [1] },
+      { label: 'lr 0.001', items: [0, 2] },
+    ]);
+    const rows = diffConfigs([{ a: 1, b: null }, { a: 1, b: 'none' }, { a: 1 }]);
+    expect(rows.map(row => [row.key, row.differs])).toEqual([
+      ['a', false],
+      ['b', true],
+    ]);
+    expect(diffConfigs([{ toString: 1 } as never, {}])[0]!.values).toEqual([1, undefined]);
+  });
+});
+
+describe('which plots', () => {
+  const metric = (id: string, group: string): MetricInfo => ({
+    id,
+    theirs: id,
+    group,
+    title: id,
+    unit: '1',
+    doc: '',
+    healthy: null,
+    points: 1,
+    last: 1,
+  });
+
+  test('the four of the registry first, then groups in its order, axes never', () => {
+    const layout = layoutPlots(
+      [
+        'time/collect_s',
+        'loss/value',
+        'grad/norm',
+        'train/step',
+        'kl/step',
+        'episode/return',
+        'value/explained_variance',
+        'kl/step_k3',
+      ].map(id => metric(id, id.split('/')[0]!)),
+    );
+    expect(layout.headline.map(m => m.id)).toEqual([
+      'kl/step',
+      'episode/return',
+      'value/explained_variance',
+      'loss/value',
+    ]);
+    expect(layout.groups.map(g => [g.id, g.metrics.map(m => m.id)])).toEqual([
+      ['kl', ['kl/step_k3']],
+      ['grad', ['grad/norm']],
+      ['time', ['time/collect_s']],
+    ]);
+  });
+  test('what another trainer lacks is stood in for; unknown names have a place', () => {
+    const layout = layoutPlots([
+      metric('reward/mean', 'reward'),
+      metric('kl/ref', 'kl'),
+      metric('policy/entropy', 'policy'),
+      metric('my stuff', 'custom'),
+      metric('odd', ''),
+    ]);
+    expect(layout.headline.map(m => m.id)).toEqual(['kl/ref', 'reward/mean', 'policy/entropy']);
+    expect(layout.groups.map(g => g.title)).toEqual(['Others', 'custom']);
+  });
+  test('members of a family go by their own name', () => {
+    expect(plotTitle({ id: 'env/altitude', title: 'x' })).toBe('altitude');
+    expect(plotTitle({ id: 'reward/part/fall', title: 'x' })).toBe('part/fall');
+    expect(plotTitle({ id: 'kl/step', title: 'KL of the update' })).toBe('KL of the update');
+  });
+});
+
+describe('the stream', () => {
+  const stream =
+    ': hello\n\nid: 1\ndata: {"a":1}\n\nevent: x\r\nid: 2\r\ndata: one\r\ndata:two\r\n\r\ndata\n\nid: 3\n\ndata: end\n\n';
+  const events = [
+    { id: '1', data: '{"a":1}' },
+    { id: '2', data: 'one\ntwo' },
+    { id: '2', data: '' },
+    { id: '3', data: 'end' },
+  ];
+  test('is read the same however it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: stream.length - 1 }), { maxLength: 12 }), cuts => {
+        const parse = createEventParser();
+        const at = [0, ...cuts.sort((a, b) => a - b), stream.length];
+        const found = at.slice(1).flatMap((end, i) => parse(stream.slice(at[i]!, end)));
+        expect(found).toEqual(events);
+      }),
+    );
+  });
+  test('waits longer each time, to 15 s, and not all pages at once', () => {
+    expect([0, 1, 2, 3, 4, 5, 6, 60].map(n => backoffMs(n, 0.5))).toEqual([
+      500, 1000, 2000, 4000, 8000, 15000, 15000, 15000,
+    ]);
+    expect(backoffMs(3, 0)).toBeLessThan(backoffMs(3, 1));
+  });
+});

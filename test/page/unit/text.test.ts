@@ -1,0 +1,177 @@
+/** How numbers are written, ticks, sparklines, and the files that plots are saved as. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatPlace, formatTicks, formatTimeTick, timeTicks } from '../../../web/lib/axis.ts';
+import type { Line } from '../../../web/lib/envelope.ts';
+import { csvCell, lineToCsv, plotToSvg } from '../../../web/lib/export.ts';
+import {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatShort,
+  formatTick,
+  formatValue,
+  sentence,
+  words,
+} from '../../../web/lib/format.ts';
+import { curveOf } from '../../../web/lib/plot-data.ts';
+import { plain, spansOf, summaryWithout } from '../../../web/lib/prose.ts';
+import { sparklinePath } from '../../../web/lib/sparkline.ts';
+import { decades, niceTicks } from '../../../web/lib/ticks.ts';
+
+describe('numbers', () => {
+  test.each([
+    [null, '–'],
+    [Number.NaN, '–'],
+    [0, '0'],
+    [0.00612, '0.00612'],
+    [0.0574, '0.0574'],
+    [0.5, '0.5000'],
+    [1.5, '1.500'],
+    [347.84, '347.8'],
+    [-12.3, '−12.30'],
+    [12345.6, '12\u2009345.6'],
+    [1.25e-5, '1.25×10⁻⁵'],
+    [3e12, '3.00×10¹²'],
+  ])('%s reads %s', (value, text) => expect(formatValue(value)).toBe(text));
+  test.each([
+    [0, '0'],
+    [999, '999'],
+    [1000, '1k'],
+    [1_250_000, '1.25M'],
+    [999_999, '1M'],
+    [2_048_000_000, '2.05G'],
+    [0.25, '0.25'],
+  ])('%s is short as %s', (value, text) => expect(formatShort(value)).toBe(text));
+  test('counts, durations, ages, bytes, words', () => {
+    expect(formatCount(1234567)).toBe('1\u2009234\u2009567');
+    expect([5, 65, 3700, 90_000].map(s => formatDuration(s * 1000))).toEqual([
+      '5 s',
+      '1 m 05 s',
+      '1 h 01 m',
+      '1 d 01 h',
+    ]);
+    expect([3, 45, 200, 8000, 200_000, 9e6].map(s => formatAge(0, s * 1000))).toEqual([
+      'now',
+      '40 s',
+      '3 min',
+      '2 h',
+      '2 d',
+      '3 mo',
+    ]);
+    expect([12, 184_320, 2.5e9].map(formatBytes)).toEqual(['12 B', '184 kB', '2.5 GB']);
+    expect(sentence(words('learning-rate-too-high'))).toBe('Learning rate too high');
+  });
+  test('neighbouring ticks never read the same', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: -1e6, max: 1e6, noNaN: true }),
+        fc.double({ min: 1e-5, max: 1e6, noNaN: true }),
+        (from, width) => {
+          fc.pre(width > Math.abs(from) * 1e-4);
+          const ticks = niceTicks(from, from + width, 6);
+          const labels = ticks.map(tick =>
+            formatTick(tick, ticks.length > 1 ? ticks[1]! - ticks[0]! : width),
+          );
+          expect(new Set(labels).size).toBe(labels.length);
+        },
+      ),
+    );
+  });
+});
+
+describe('axes', () => {
+  test('round numbers inside, about as many as asked for', () => {
+    expect(niceTicks(0, 100, 5)).toEqual([0, 20, 40, 60, 80, 100]);
+    expect(niceTicks(0.01, 0.05, 4)).toEqual([0.01, 0.02, 0.03, 0.04, 0.05]);
+    expect(decades(0.00005, 3)).toEqual([0.0001, 0.001, 0.01, 0.1, 1]);
+    expect(decades(0.012, 0.3)).toEqual([0.02, 0.05, 0.1, 0.2]);
+  });
+  test('time is counted from the first point, in its own units', () => {
+    const origin = 1_700_000_000_123;
+    expect(timeTicks(origin, origin + 3600_000, origin, 700).map(t => (t - origin) / 60_000)).toEqual([
+      0, 10, 20, 30, 40, 50, 60,
+    ]);
+    expect(formatTimeTick(origin + 90_000, origin, 30_000)).toBe('1:30 m');
+    expect(formatTimeTick(origin + 2 * 3600_000, origin, 3600_000)).toBe('2 h');
+    expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
+    expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
+    expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1\u2009200');
+    expect(formatPlace('time', origin + 65_000, origin)).toBe('1 m 05 s');
+  });
+});
+
+describe('sparklines', () => {
+  test('stay in their box, break at holes, are flat for a constant', () => {
+    expect(sparklinePath([0, 5, 10], 100, 20)).toBe('M0 20L50 10L100 0');
+    expect(sparklinePath([1, null, 1], 100, 20)).toBe('M0 10h.01M100 10h.01');
+    expect(sparklinePath([null, Number.NaN], 100, 20)).toBe('');
+    expect(sparklinePath([7], 100, 20)).toBe('M0 10h.01');
+  });
+});
+
+describe('files', () => {
+  const line: Line = {
+    x: [1, 2, 3],
+    min: [1, 2, null],
+    max: [3, 4, null],
+    mean: [2, 3, null],
+    count: [2, 2, 1],
+    broken: [{ x: 3, count: 1 }],
+  };
+  test('CSV has the buckets that are seen', () => {
+    expect(lineToCsv('kl/step', 'step', line, 2, 3)).toBe(
+      'step,kl/step min,kl/step mean,kl/step max,points\n2,2,3,4,2\n3,,,,1\n',
+    );
+    expect(csvCell('=cmd("x")')).toBe('"\'=cmd(""x"")"');
+    expect(csvCell('a,b')).toBe('"a,b"');
+  });
+  test('SVG holds the curve, and nothing that a name could smuggle in', () => {
+    const curve = curveOf(line, { label: 'a', color: 0, smooth: 0, log: false });
+    const svg = plotToSvg({
+      title: '<script>alert(1)</script>&',
+      axis: 'step',
+      origin: 0,
+      from: 1,
+      to: 3,
+      low: 0,
+      high: 5,
+      log: false,
+      curves: [curve, { ...curve, label: '"><g onload=x>' }],
+      colors: { paper: '#fff', ink: '#000', grid: '#eee', lines: ['#123456'] },
+      tints: [{ from: 1, to: Number.POSITIVE_INFINITY, color: 'red' }],
+      levels: [{ value: 2, label: 'target' }],
+    });
+    expect(svg).not.toMatch(/<script|<g onload/);
+    expect(svg).toContain('&#60;script&#62;');
+    expect(svg).toContain('stroke="#123456"');
+    // x from 64 to 784, y from 368 (0) to 40 (5): the first two means, 2 and 3.
+    expect(svg).toContain('d="M64 236.8L424 171.2"');
+    expect(svg).toContain('>target<');
+  });
+});
+
+describe('sentences of the doctor', () => {
+  test('names in backticks are code; a lonely backtick is text', () => {
+    expect(spansOf('`kl/step` is above `0.05` now')).toEqual([
+      { text: 'kl/step', code: true },
+      { text: ' is above ', code: false },
+      { text: '0.05', code: true },
+      { text: ' now', code: false },
+    ]);
+    expect(plain('a ` b')).toBe('a ` b');
+    fc.assert(
+      fc.property(fc.string(), text => {
+        expect(plain(text).length).toBeLessThanOrEqual(text.length);
+      }),
+    );
+  });
+  test('the cause is not said twice', () => {
+    expect(summaryWithout('learning rate too high', 'learning rate too high: KL spikes')).toBe('KL spikes');
+    expect(summaryWithout('no reward signal', 'learning rate too high: KL spikes')).toBe(
+      'learning rate too high: KL spikes',
+    );
+    expect(summaryWithout(null, 'a: b')).toBe('a: b');
+  });
+});

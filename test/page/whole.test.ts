@@ -1,0 +1,175 @@
+/** The page with the real server and real runs: training from start to end, a fix, another trainer's log that grows. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RunningServer, serve } from '../../src/server/serve.ts';
+import {
+  accessibilityFaults,
+  type Browser,
+  closePage,
+  keepPicture,
+  launch,
+  openPage,
+  waitForPlots,
+} from './support/browser.ts';
+import { builtPage } from './support/built-page.ts';
+import { eventually } from './support/eventually.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+let browser: Browser;
+let server: RunningServer;
+let root: string;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'keel-page-'));
+  mkdirSync(join(root, 'runs'));
+  mkdirSync(join(root, 'logs'));
+  const site = await builtPage();
+  [browser, server] = await Promise.all([
+    launch(),
+    serve({
+      roots: [join(root, 'runs'), join(root, 'logs')],
+      port: 0,
+      page: site,
+      stateDirectory: join(root, 'state'),
+      pollMs: 150,
+    }),
+  ]);
+});
+afterAll(async () => {
+  for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
+  await browser?.close();
+  await server?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** Starts `keel train` in a process of its own; what it says is kept for the failure's sake. */
+function train(...args: string[]): { ended: Promise<number | null>; said: () => string } {
+  const command = ['--import', 'tsx', 'src/cli/main.ts', 'train', ...args];
+  const child = spawn(process.execPath, [...command, '--no-dash', '--run-dir', join(root, 'runs')], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  let said = '';
+  child.stdout.on('data', data => {
+    said += String(data);
+  });
+  child.stderr.on('data', data => {
+    said += String(data);
+  });
+  return { ended: new Promise(done => child.on('exit', done)), said: () => said };
+}
+
+const stepOf = (text: string | null) => Number((text ?? '').split('/')[0]!.replace(/\D/g, ''));
+
+test('a run of Keel from its start to its end', async () => {
+  const page = await openPage(browser, server.url);
+  await page.waitForSelector('text=No runs yet');
+  const training = train('cartpole', '--steps', '60k', '--seed', '1');
+  const row = page.locator('[data-run]').first();
+  await row.waitFor({ timeout: 40_000 }).catch(() => expect.fail(training.said()));
+  await row.getByRole('link').click();
+  await waitForPlots(page, 4);
+  const step = async () => stepOf(await page.locator('.head dd').first().textContent());
+  const early = await step();
+  await eventually(step).toBeGreaterThan(early);
+  expect(await training.ended, training.said()).toBe(0);
+  await page.waitForSelector('.facts >> text=finished');
+  await eventually(step).toBeGreaterThanOrEqual(60_000);
+  // The plots have every row, each once, though most came by the stream.
+  const rows = stepOf(
+    String(
+      readFileSync(join(root, 'runs', (await page.locator('h1').textContent())!, 'metrics.jsonl'), 'utf8')
+        .trim()
+        .split('\n').length,
+    ),
+  );
+  await eventually(() => page.locator('.plot-host').first().getAttribute('aria-label')).toContain(
+    `: ${rows} values`,
+  );
+  await page.getByRole('link', { name: /^Checkpoints/ }).click();
+  await page.waitForSelector('text=policy.onnx');
+  await page.getByRole('link', { name: /^Config/ }).click();
+  await page.waitForSelector('th:text-is("learningRate")');
+  await page.getByRole('link', { name: /^Plots/ }).click();
+  await waitForPlots(page, 4);
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await keepPicture(page, 'real-run');
+  await closePage(page);
+}, 120_000);
+
+test('a sick run: the verdict comes by itself, a fix is applied, the run tells of it', async () => {
+  const training = train(
+    'cartpole',
+    '--steps',
+    '5M',
+    '--set',
+    'learningRate=0.03',
+    '--set',
+    'learningRateSchedule=constant',
+    '--set',
+    'guard=null',
+  );
+  const page = await openPage(browser, `${server.url}#/?state=running`);
+  await page
+    .locator('[data-run]')
+    .first()
+    .waitFor({ timeout: 40_000 })
+    .catch(() => expect.fail(training.said()));
+  await page.waitForSelector('[data-run] .verdict >> text=/watch|sick/', { timeout: 40_000 });
+  await eventually(() => page.title()).toMatch(/^[▲■] (watch|sick) · Keel$/);
+  await page.locator('[data-run]').first().getByRole('link').click();
+  await page.getByRole('link', { name: /^Doctor/ }).click();
+  await page.waitForSelector('article');
+  await keepPicture(page, 'real-doctor');
+  await page
+    .getByRole('button', { name: /^Apply…: Set learningRate/ })
+    .first()
+    .click();
+  await page.getByRole('button', { name: 'Yes, apply' }).click();
+  await page.waitForSelector('section [role=status].soft-good', { timeout: 40_000 });
+  await page.getByRole('link', { name: /^Events/ }).click();
+  await page.waitForSelector('tr >> text=Changed by hand');
+  await page.getByRole('link', { name: /^Doctor/ }).click();
+  await page.getByRole('button', { name: /^Apply…: Stop the run/ }).click();
+  await page.getByRole('button', { name: 'Yes, apply' }).click();
+  await page.waitForSelector('.facts >> text=stopped', { timeout: 40_000 });
+  await closePage(page);
+}, 120_000);
+
+test("another trainer's log, as it grows, with a broken line, until it is deleted", async () => {
+  const fixture = readFileSync(
+    join(project, 'test/doctor/fixtures/sb3/cartpole-lr-high/progress.csv'),
+    'utf8',
+  ).trimEnd();
+  const [head, ...lines] = fixture.split('\n');
+  const folder = join(root, 'logs', 'PPO_1');
+  const file = join(folder, 'progress.csv');
+  const half = Math.floor(lines.length / 2);
+  mkdirSync(folder);
+  writeFileSync(file, `${[head, ...lines.slice(0, half)].join('\n')}\n`);
+  const page = await openPage(browser, `${server.url}#/?q=PPO_1`);
+  const row = page.locator('[data-run]').first();
+  await row.waitFor();
+  await row.getByRole('link').click();
+  await waitForPlots(page, 3);
+  await page.waitForSelector('.facts >> text=stable-baselines3');
+  const values = async () =>
+    Number(
+      /: (\d+) values/.exec((await page.locator('.plot-host').first().getAttribute('aria-label')) ?? '')?.[1],
+    );
+  const before = await values();
+  expect(before).toBeGreaterThan(0);
+  appendFileSync(file, `${lines.slice(half).join('\n')}\nthis line, is not,, one of them\n`);
+  await eventually(values).toBeGreaterThan(before);
+  await page.waitForSelector('.verdict >> text=Sick', { timeout: 30_000 });
+  await keepPicture(page, 'real-foreign');
+  rmSync(folder, { recursive: true });
+  await page.waitForSelector("text=The run's directory is gone", { timeout: 30_000 });
+  await closePage(page);
+}, 120_000);

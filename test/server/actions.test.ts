@@ -1,0 +1,333 @@
+/** Everything behind the buttons, on a run that the real command line trains. */
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openRun, readEvents, readRows } from '../../src/runs/index.ts';
+import { checkWebhook, createAlerts, type VerdictChange, wordsOf } from '../../src/server/alerts.ts';
+import type {
+  ActionAnswer,
+  CheckpointsAnswer,
+  EvaluationAnswer,
+  RunDetail,
+  RunList,
+  RunSummary,
+} from '../../src/server/api.ts';
+import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
+import { settingsIn } from '../../src/server/doctor/proposals.ts';
+import { startKeel } from '../cli/support/keel.ts';
+import { ask, start, until } from './support/client.ts';
+import { makeRun, scratch } from './support/make-run.ts';
+
+const settings = [
+  ...['envs=2', 'stepsPerRollout=64', 'minibatchSize=64', 'epochs=2', 'hidden=[8]'],
+  ...[
+    'checkpointEvery=20',
+    'keepEvery=20',
+    'steps=2000000',
+    'learningRate=0.003',
+    'learningRateSchedule=constant',
+  ],
+].flatMap(pair => ['--set', pair]);
+
+describe('a live run', () => {
+  test('set, evaluate, export, restart with a fix', { timeout: 180_000 }, async () => {
+    const root = scratch();
+    const training = startKeel([
+      'train',
+      'cartpole',
+      '--no-preset',
+      '--run-dir',
+      root,
+      '--no-dash',
+      ...settings,
+    ]);
+    const { get, send, port } = await start({ roots: [root], foreign: false });
+    const runs = async (): Promise<readonly RunSummary[]> => (await get('/api/runs')).json<RunList>().runs;
+    await until(
+      async () => (await runs()).some(run => run.state === 'running' && run.step > 128 * 25),
+      'it trains',
+      60_000,
+    );
+    const [{ id, name }] = (await runs()) as [RunSummary];
+    const at = (rest: string): string => `/api/runs/${id}${rest}`;
+    const detail = async (): Promise<RunDetail> => (await get(at(''))).json<RunDetail>();
+    expect((await detail()).adjustable).toMatchObject({
+      learningRate: 0.003,
+      targetKl: null,
+      guard: 0.05,
+      clipRange: 0.2,
+    });
+
+    const done = await send('POST', at('/actions'), { type: 'set', key: 'learningRate', value: 0.001 });
+    expect(done.json<ActionAnswer>()).toMatchObject({
+      done: true,
+      newRun: null,
+      message: expect.stringContaining('learningRate is 0.001 from iteration'),
+    });
+    await until(async () => (await detail()).adjustable.learningRate === 0.001, 'the page knows');
+    expect((await detail()).config.learningRate).toBe(0.001);
+    const dir = join(root, name);
+    const act = readEvents(dir).items.find(({ type }) => type === 'act')!;
+    expect(act).toMatchObject({ by: 'page', what: 'learningRate 0.003 to 0.001' });
+    const rows = readRows(dir).items;
+    expect(rows.at(-1)!['train/lr']).toBe(0.001);
+    expect(rows[act.iteration - 2]!['train/lr']).toBe(0.003);
+    const refused = await send('POST', at('/actions'), { type: 'set', key: 'hidden', value: 3 });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('hidden cannot change');
+
+    const { checkpoints } = (await get(at('/checkpoints'))).json<CheckpointsAnswer>();
+    const { step } = checkpoints[0]!;
+    const [first, second] = await Promise.all([
+      send('POST', at(`/checkpoints/${step}/evaluate`), {}),
+      send('POST', at(`/checkpoints/${step}/evaluate`), {}),
+    ]);
+    expect([first.status, second.status].sort()).toEqual([200, 409]);
+    const evaluated = (first.status === 200 ? first : second).json<EvaluationAnswer>();
+    expect(evaluated).toMatchObject({ step, episodes: 20, deterministic: true });
+    expect(evaluated.mean).toBeGreaterThan(5);
+    const policy = await get(at(`/policy.onnx?checkpoint=${step}`));
+    expect(policy.status).toBe(200);
+    expect(policy.bytes.length).toBeGreaterThan(500);
+    const own = await get(at('/policy.onnx'));
+    expect(own.bytes.equals(policy.bytes)).toBe(false);
+
+    // Stops this run, starts the other, and says which it is.
+    const restarted = await send('POST', at('/actions'), {
+      type: 'restart',
+      checkpoint: step,
+      set: { learningRate: 0.0005, targetKl: 0.02 },
+    });
+    expect(restarted.status, restarted.text).toBe(200);
+    const answer = restarted.json<ActionAnswer>();
+    expect((await training.done).code).toBe(0);
+    expect(openRun(dir).manifest).toMatchObject({ status: 'stopped', reason: 'stopped from the page' });
+    await until(async () => (await runs()).some(run => run.id === answer.newRun), 'the new run is listed');
+    const fresh = (await runs()).find(run => run.id === answer.newRun)!;
+    expect(fresh.parent).toBe(name);
+    const newDir = join(root, fresh.name);
+    expect(openRun(newDir).manifest).toMatchObject({
+      parent: { id: name, step },
+      config: { learningRate: 0.0005, targetKl: 0.02 },
+    });
+    expect(existsSync(join(newDir, 'process.log'))).toBe(true);
+    expect(readdirSync(root).filter(entry => entry.startsWith('.'))).toEqual([]);
+    await until(
+      async () => (await runs()).find(run => run.id === answer.newRun)!.step > step,
+      'it trains',
+      30_000,
+    );
+    const stopped = await ask(port, {
+      method: 'POST',
+      path: `/api/runs/${answer.newRun}/actions`,
+      headers: { 'content-type': 'application/json' },
+      body: '{"type":"stop"}',
+    });
+    expect(stopped.json<ActionAnswer>()).toEqual({
+      done: true,
+      message: 'the run has stopped, with a checkpoint',
+      newRun: null,
+    });
+    await until(
+      async () => (await runs()).find(run => run.id === answer.newRun)!.state === 'stopped',
+      'it is over',
+    );
+
+    // Settings that cannot be: nothing is left behind.
+    const before = readdirSync(root);
+    const wrong = await send('POST', at('/actions'), {
+      type: 'restart',
+      checkpoint: step,
+      set: { learningRat: 1 },
+    });
+    expect(wrong.status).toBe(422);
+    expect(wrong.text).toContain('learningRate');
+    expect(readdirSync(root)).toEqual(before);
+  });
+});
+
+describe('what is proposed', () => {
+  test('settings in a fix', () => {
+    expect(
+      settingsIn([
+        'keel train cartpole --set learningRate=3e-05 --set targetKl=0.02',
+        'or --set learningRate=1 --set hidden=[8]',
+        'lower it',
+      ]),
+    ).toEqual([
+      ['learningRate', 3e-5],
+      ['targetKl', 0.02],
+    ]);
+    expect(settingsIn([])).toEqual([]);
+  });
+
+  test('the last healthy checkpoint is the newest before the first critical finding', () => {
+    const finding = (severity: 'warning' | 'critical', from: number) => ({ severity, from }) as never;
+    const diagnosis = {
+      findings: [finding('critical', 500), finding('warning', 100), finding('critical', 300)],
+    } as never;
+    expect(firstHarm(diagnosis)).toBe(300);
+    expect(firstHarm(null)).toBe(Number.POSITIVE_INFINITY);
+    const checkpoints = [100, 200, 300, 400].map(step => ({ step, healthy: step < 300 })) as never;
+    expect(lastHealthy(checkpoints)?.step).toBe(200);
+    expect(lastHealthy([])).toBeUndefined();
+  });
+});
+
+describe('alerts', () => {
+  const change: VerdictChange = {
+    run: 'a; rm -rf /',
+    path: '/x/a',
+    before: 'healthy',
+    verdict: 'sick',
+    rootCause: 'learning-rate-too-high',
+    step: 1000,
+    summary: 'KL of 3 $(touch pwned)',
+    fix: ['lower it'],
+  };
+
+  /** A server that keeps what it is sent. */
+  async function hook(
+    answer: (request: IncomingMessage) => [status: number, headers: Record<string, string>],
+  ) {
+    const got: { url: string | undefined; body: string; type: string | undefined }[] = [];
+    const server = createServer((request, response) => {
+      let body = '';
+      request.on('data', part => {
+        body += part;
+      });
+      request.on('end', () => {
+        got.push({ url: request.url, body, type: request.headers['content-type'] });
+        const [status, headers] = answer(request);
+        response.writeHead(status, headers).end();
+      });
+    });
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as { port: number };
+    return { got, url: `http://127.0.0.1:${port}/hook`, close: () => server.close() };
+  }
+
+  test('a run that falls ill tells webhook and command, once', async () => {
+    const root = scratch();
+    const made = makeRun(root, 'falls-ill', 30);
+    const { got, url, close } = await hook(() => [200, {}]);
+    const log = join(scratch(), 'told.jsonl');
+    const script = join(scratch(), 'told.mjs');
+    writeFileSync(
+      script,
+      `import { appendFileSync } from 'node:fs'; let text = ''; for await (const part of process.stdin) text += part;
+       const { KEEL_RUN, KEEL_VERDICT, KEEL_VERDICT_BEFORE, KEEL_STEP } = process.env;
+       appendFileSync(process.argv[2], JSON.stringify({ KEEL_RUN, KEEL_VERDICT, KEEL_VERDICT_BEFORE, KEEL_STEP, body: JSON.parse(text) }) + '\\n');`,
+    );
+    const { get } = await start({
+      roots: [root],
+      webhook: url,
+      onVerdict: `"${process.execPath}" "${script}" "${log}"`,
+    });
+    const verdict = async (): Promise<string | null> =>
+      (await get('/api/runs')).json<RunList>().runs[0]!.verdict;
+    await until(async () => (await verdict()) !== null, 'the first verdict');
+    const first = await verdict();
+    for (let i = 0; i < 40; i++)
+      made.row({ 'kl/step': Number.NaN, 'loss/value': Number.NaN, 'grad/norm': Number.NaN });
+    await until(async () => (await verdict()) === 'sick', 'it is sick');
+    await until(() => got.some(({ body }) => body.includes('"sick"')), 'the webhook is told');
+    await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('"sick"'), 'the command is told');
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    const sick = got.filter(({ body }) => (JSON.parse(body) as VerdictChange).verdict === 'sick');
+    expect(sick).toHaveLength(1);
+    expect(sick[0]!.type).toContain('application/json');
+    expect(JSON.parse(sick[0]!.body)).toMatchObject({
+      run: 'falls-ill',
+      before: first,
+      verdict: 'sick',
+      rootCause: 'non-finite',
+    });
+    const told = readFileSync(log, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as Record<string, unknown>);
+    expect(told.at(-1)).toMatchObject({
+      KEEL_RUN: 'falls-ill',
+      KEEL_VERDICT: 'sick',
+      KEEL_VERDICT_BEFORE: first,
+      body: { verdict: 'sick' },
+    });
+    close();
+  });
+
+  test('what was over before the server came is no news', async () => {
+    const root = scratch();
+    const made = makeRun(root, 'long-dead', 10);
+    for (let i = 0; i < 40; i++) made.row({ 'kl/step': Number.NaN, 'loss/value': Number.NaN });
+    made.writer.end('failed', 'NaN');
+    const { got, url, close } = await hook(() => [200, {}]);
+    const { get } = await start({ roots: [root], webhook: url });
+    await until(
+      async () => (await get('/api/runs')).json<RunList>().runs[0]!.verdict === 'sick',
+      'it is judged',
+    );
+    await new Promise(resolve => setTimeout(resolve, 500));
+    expect(got).toEqual([]);
+    close();
+  });
+
+  test('a command is a program with words, not a line for a shell', async () => {
+    expect(wordsOf(`notify-send "high KL" '; rm x' plain`)).toEqual([
+      'notify-send',
+      'high KL',
+      '; rm x',
+      'plain',
+    ]);
+    expect(() => wordsOf('  ')).toThrow(/empty/);
+    const cwd = scratch();
+    const out = join(cwd, 'argv.json');
+    const script = join(cwd, 'argv.mjs');
+    writeFileSync(
+      script,
+      `import { writeFileSync } from 'node:fs'; writeFileSync(process.argv[2], JSON.stringify(process.argv.slice(3)));`,
+    );
+    const alerts = createAlerts({
+      command: `"${process.execPath}" ${script} ${out} $(touch pwned) ; touch pwned`,
+    });
+    alerts.tell(change);
+    await until(() => existsSync(out), 'it ran');
+    expect(JSON.parse(readFileSync(out, 'utf8'))).toEqual(['$(touch', 'pwned)', ';', 'touch', 'pwned']);
+    expect(existsSync('pwned')).toBe(false);
+    alerts.close();
+  });
+
+  test('a webhook that fails, is gone or leads elsewhere is noted, not followed', async () => {
+    const problems: string[] = [];
+    const elsewhere = await hook(() => [200, {}]);
+    const redirecting = await hook(() => [302, { location: elsewhere.url }]);
+    const failing = await hook(() => [500, {}]);
+    for (const webhook of [redirecting.url, failing.url, 'http://127.0.0.1:1/x']) {
+      const alerts = createAlerts({ webhook, onProblem: sentence => problems.push(sentence) });
+      alerts.tell(change);
+    }
+    await until(() => problems.length === 3, 'all are noted');
+    expect(elsewhere.got).toEqual([]);
+    expect(problems.join('\n')).toMatch(/answered 500/);
+    expect(problems.filter(text => text.includes('could not be reached'))).toHaveLength(2);
+    for (const { close } of [elsewhere, redirecting, failing]) close();
+  });
+
+  test.each(['file:///etc/passwd', 'ftp://x', 'javascript:1', 'nonsense', ''])(
+    '%s is no webhook',
+    address => {
+      expect(() => checkWebhook(address)).toThrow(/webhook/);
+    },
+  );
+
+  test('a command that cannot be started is noted', async () => {
+    const problems: string[] = [];
+    createAlerts({ command: '/no/such/program', onProblem: sentence => problems.push(sentence) }).tell(
+      change,
+    );
+    await until(() => problems.length === 1, 'noted');
+    expect(problems[0]).toContain('could not be started');
+  });
+});
