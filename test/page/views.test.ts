@@ -114,7 +114,7 @@ describe('overview', () => {
     await page.getByRole('button', { name: 'KL of the update' }).click();
     const sorted = ['hopper-lr-1e-3', 'pendulum-seed-3', 'cartpole-lr-3e-4-seed-1'];
     await eventually(() => page.evaluate(names)).toEqual(sorted);
-    await eventually(() => page.url()).toContain('tag=sweep-3');
+    await eventually(() => page.url()).toMatch(/sort=-kl.*tag=sweep-3/);
     await page.reload();
     await page.waitForSelector('[data-run=sick]');
     expect(await page.evaluate(names)).toEqual(sorted);

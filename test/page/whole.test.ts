@@ -155,7 +155,11 @@ test("another trainer's log, as it grows, with a broken line, until it is delete
   writeFileSync(file, `${[head, ...lines.slice(0, half)].join('\n')}\n`);
   const page = await openPage(browser, `${server.url}#/?q=PPO_1`);
   const row = page.locator('[data-run]').first();
-  await row.waitFor();
+  await row
+    .waitFor()
+    .catch(() =>
+      expect.fail(`the server lists ${JSON.stringify(server.index.list().runs.map(r => [r.name, r.state]))}`),
+    );
   await row.getByRole('link').click();
   await waitForPlots(page, 3);
   await page.waitForSelector('.facts >> text=stable-baselines3');

@@ -87,8 +87,8 @@ function refuseSpecial(path: string): void {
 
 /** Rows without which nothing can be said: not even whether something goes up or down. */
 const FEWEST_ROWS = 3;
-/** Rows without which a run cannot be called healthy; a fault may be plain before. */
-const FEWEST_HEALTHY_ROWS = 6;
+/** Rows below which silence says little; a fault may be plain before. */
+const FEW_ROWS = 6;
 
 /** Reads one run and says what is wrong with it. Never throws but for an aborted `signal`. */
 export async function examine(candidate: Candidate, options: ExamineOptions = {}): Promise<Outcome> {
@@ -121,17 +121,19 @@ export function judged(run: CanonicalRun): Diagnosis {
       }: say which is which, as in --map ${run.unknown[0] ?? 'theirs'}=episode/return`,
     );
   }
-  const tooFew = (needed: number, why: string): ReadError =>
-    new ReadError(
+  if (rows < FEWEST_ROWS) {
+    throw new ReadError(
       run.path,
-      `looked for at least ${needed} rows, ${why}, and found ${rows}: wait until the run has logged more`,
+      `looked for at least ${FEWEST_ROWS} rows, without which there is no telling how a run goes, and found ${rows}: wait until the run has logged more`,
     );
-  if (rows < FEWEST_ROWS) throw tooFew(FEWEST_ROWS, 'without which there is no telling how a run goes');
-  const diagnosis = diagnose(run);
-  if (rows < FEWEST_HEALTHY_ROWS && diagnosis.findings.length === 0) {
-    throw tooFew(FEWEST_HEALTHY_ROWS, 'without which nothing can be called healthy');
   }
-  return diagnosis;
+  const diagnosis = diagnose(run);
+  if (rows >= FEW_ROWS || diagnosis.verdict !== 'healthy') return diagnosis;
+  return {
+    ...diagnosis,
+    confidence: Math.min(diagnosis.confidence, 0.3),
+    notes: [...diagnosis.notes, `only ${rows} rows: most faults show later, so look again`],
+  };
 }
 
 /** Every run under the paths, one after the other. Failures of the search come first. */
