@@ -41,21 +41,29 @@ export async function run(): Promise<void> {
   await longLog(Number(process.argv[3] ?? 1_000_000), 50);
 }
 
+interface Cost {
+  readonly ms: number;
+  /** Of the processor, over all threads of this process. */
+  readonly cpuMs: number;
+}
+
 /** Milliseconds an iteration takes, the first few left out. */
-async function iterationMs(root: string): Promise<number> {
+async function iterationCost(root: string): Promise<Cost> {
   const at: number[] = [];
+  const before = process.cpuUsage();
   await train({
     env: 'CartPole-v1',
     config,
     root,
     onRow: () => at.push(performance.now()),
   });
+  const { user, system } = process.cpuUsage(before);
   const gaps = at.slice(6).map((time, i) => time - at[i + 5]!);
-  return gaps.reduce((a, b) => a + b, 0) / gaps.length;
+  return { ms: gaps.reduce((a, b) => a + b, 0) / gaps.length, cpuMs: (user + system) / 1000 / at.length };
 }
 
 async function trainingCost(): Promise<void> {
-  const [without, withPage]: [number[], number[]] = [[], []];
+  const [without, withPage]: [Cost[], Cost[]] = [[], []];
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
   const [plain, watched] = [join(root, 'plain'), join(root, 'watched')];
   // One for all rounds, as a page that is left open; its threads are warm, as those of a long run are.
@@ -65,7 +73,7 @@ async function trainingCost(): Promise<void> {
     for (let i = 0; i < rounds; i++) {
       for (const open of i % 2 === 0 ? [false, true] : [true, false]) {
         if (!open) {
-          without.push(await iterationMs(plain));
+          without.push(await iterationCost(plain));
           continue;
         }
         // A browser is another process.
@@ -73,7 +81,7 @@ async function trainingCost(): Promise<void> {
         const script = `require('node:http').get(${JSON.stringify(address)}, r => r.resume())`;
         const browser = spawn(process.execPath, ['-e', script]);
         await sleep(2000);
-        withPage.push(await iterationMs(watched));
+        withPage.push(await iterationCost(watched));
         browser.kill();
       }
     }
@@ -82,11 +90,15 @@ async function trainingCost(): Promise<void> {
     rmSync(root, { recursive: true, force: true });
   }
   // Pairs of neighbours, so that a busy moment of the machine hits both.
-  const ratios = without.map((time, i) => withPage[i]! / time);
+  const ratios = without.map(({ ms }, i) => withPage[i]!.ms / ms);
+  const middle = (costs: readonly Cost[], key: keyof Cost): number =>
+    round(median(costs.map(cost => cost[key])));
   report({
     name: 'training CartPole with the page open and one browser, against without',
-    without_ms: round(median(without)),
-    with_ms: round(median(withPage)),
+    without_ms: middle(without, 'ms'),
+    with_ms: middle(withPage, 'ms'),
+    without_cpu_ms: middle(without, 'cpuMs'),
+    with_cpu_ms: middle(withPage, 'cpuMs'),
     ratio: round(median(ratios), 3),
     target_ratio: 1.05,
     ratios: ratios.map(ratio => round(ratio, 3)),

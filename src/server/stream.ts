@@ -5,7 +5,7 @@
 import type { StreamMessage } from './api.ts';
 
 const mostMessages = 2000;
-const mostBytes = 16 * 2 ** 20;
+const mostBytes = 8 * 2 ** 20;
 const heartbeatMs = 15_000;
 /** What may wait for one client before it is dropped; it comes back and is told what it missed, or to begin anew. */
 const mostWaiting = 2 ** 20;

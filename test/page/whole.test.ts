@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningServer, serve } from '../../src/server/serve.ts';
@@ -22,12 +22,21 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
 let browser: Browser;
 let server: RunningServer;
 let root: string;
+let file: string;
 const children: ChildProcess[] = [];
+
+/** A log of Stable-Baselines3 in two halves. */
+const fixture = join(project, 'test/doctor/fixtures/sb3/cartpole-lr-high/progress.csv');
+const [head, ...lines] = readFileSync(fixture, 'utf8').trimEnd().split('\n');
+const half = Math.floor(lines.length / 2);
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'keel-page-'));
   mkdirSync(join(root, 'runs'));
-  mkdirSync(join(root, 'logs'));
+  // Before the server starts: it looks for others' logs seldom.
+  file = join(root, 'logs', 'PPO_1', 'progress.csv');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${[head, ...lines.slice(0, half)].join('\n')}\n`);
   const site = await builtPage();
   [browser, server] = await Promise.all([
     launch(),
@@ -68,8 +77,8 @@ function train(...args: string[]): { ended: Promise<number | null>; said: () => 
 const stepOf = (text: string | null) => Number((text ?? '').split('/')[0]!.replace(/\D/g, ''));
 
 test('a run of Keel from its start to its end', async () => {
-  const page = await openPage(browser, server.url);
-  await page.waitForSelector('text=No runs yet');
+  const page = await openPage(browser, `${server.url}#/?q=cartpole`);
+  await page.waitForSelector('text=No run fits');
   const training = train('cartpole', '--steps', '60k', '--seed', '1');
   const row = page.locator('[data-run]').first();
   await row.waitFor({ timeout: 40_000 }).catch(() => expect.fail(training.said()));
@@ -115,7 +124,7 @@ test('a sick run: the verdict comes by itself, a fix is applied, the run tells o
     '--set',
     'guard=null',
   );
-  const page = await openPage(browser, `${server.url}#/?state=running`);
+  const page = await openPage(browser, `${server.url}#/?q=cartpole&state=running`);
   await page
     .locator('[data-run]')
     .first()
@@ -143,23 +152,9 @@ test('a sick run: the verdict comes by itself, a fix is applied, the run tells o
 }, 120_000);
 
 test("another trainer's log, as it grows, with a broken line, until it is deleted", async () => {
-  const fixture = readFileSync(
-    join(project, 'test/doctor/fixtures/sb3/cartpole-lr-high/progress.csv'),
-    'utf8',
-  ).trimEnd();
-  const [head, ...lines] = fixture.split('\n');
-  const folder = join(root, 'logs', 'PPO_1');
-  const file = join(folder, 'progress.csv');
-  const half = Math.floor(lines.length / 2);
-  mkdirSync(folder);
-  writeFileSync(file, `${[head, ...lines.slice(0, half)].join('\n')}\n`);
   const page = await openPage(browser, `${server.url}#/?q=PPO_1`);
   const row = page.locator('[data-run]').first();
-  await row
-    .waitFor()
-    .catch(() =>
-      expect.fail(`the server lists ${JSON.stringify(server.index.list().runs.map(r => [r.name, r.state]))}`),
-    );
+  await row.waitFor();
   await row.getByRole('link').click();
   await waitForPlots(page, 3);
   await page.waitForSelector('.facts >> text=stable-baselines3');
@@ -173,7 +168,7 @@ test("another trainer's log, as it grows, with a broken line, until it is delete
   await eventually(values).toBeGreaterThan(before);
   await page.waitForSelector('.verdict >> text=Sick', { timeout: 30_000 });
   await keepPicture(page, 'real-foreign');
-  rmSync(folder, { recursive: true });
+  rmSync(dirname(file), { recursive: true });
   await page.waitForSelector("text=The run's directory is gone", { timeout: 30_000 });
   await closePage(page);
 }, 120_000);

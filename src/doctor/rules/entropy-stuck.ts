@@ -75,7 +75,12 @@ export const entropyStuck: Rule = {
     const rate = settings.lr ?? 3e-4;
     // At its very maximum for good, though the critic learns at the same rate: something holds the policy there.
     const pinned =
-      level > 0.97 && critic && rate >= 5e-5 && !progress.improved && (ran === undefined || ran.median > 1);
+      moves &&
+      level > 0.97 &&
+      critic &&
+      rate >= 5e-5 &&
+      !progress.improved &&
+      (ran === undefined || ran.median > 1);
     // It had begun to learn, and then neither became surer nor got better, though the critic sees well.
     const { noise } = progress;
     const gained = progress.best - progress.start;
@@ -101,7 +106,7 @@ export const entropyStuck: Rule = {
         evidence: [
           `in the second half the entropy is ${percent(level)} of its maximum, from ${percent(over.start)} to ${percent(over.end)}`,
           `${name(progress.track)} reached ${num(progress.best)} and ends at ${num(progress.end)}`,
-          kl === undefined
+          kl === undefined || !moves
             ? undefined
             : `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`,
           signals.critic.ev === undefined
@@ -116,7 +121,7 @@ export const entropyStuck: Rule = {
         fix: [
           change(
             run,
-            { entropyCoef: coef === undefined ? 0.01 : Number((coef / 10).toPrecision(1)) },
+            { entropyCoef: coef === undefined ? 0 : Number((coef / 10).toPrecision(1)) },
             'divide the entropy coefficient by 10',
           ),
         ],

@@ -29,19 +29,20 @@ export const noReward: Rule = {
     references: ['docs/ppo.md', 'utra-robosoccer/Bez_IsaacGym: a log with rewards of 0 for 62 epochs'],
   },
   check(run, signals) {
-    if (run.kind !== 'classic') return [];
+    const classic = run.kind === 'classic';
     const { progress, critic } = signals;
-    if (progress === undefined || progress.track.n < 8) return [];
+    // Early on a language model may well earn nothing.
+    if (progress === undefined || progress.track.n < (classic ? 8 : 20)) return [];
     const { track } = progress;
     const level = track.median;
     const spreadOfRewards = signals.get('reward/std');
     const stepsVary = spreadOfRewards !== undefined && spreadOfRewards.n > 0 && spreadOfRewards.median > 1e-9;
     const constant = progress.constant && level <= 0 && !stepsVary;
-    const empty = !progress.improved && !progress.saturated && nothingToFit(signals);
+    const empty = classic && !progress.improved && !progress.saturated && nothingToFit(signals);
     const advantages = signals.get('adv/std');
     const flatAdvantages =
       advantages !== undefined && advantages.n >= 8 && median(part(advantages, 0.3)) < 1e-7;
-    if (!constant && !empty && !(flatAdvantages && !progress.improved)) return [];
+    if (!constant && !empty && !(classic && flatAdvantages && !progress.improved)) return [];
     const loss = critic.loss;
     // A critic that explains the returns has some to explain: a bad start, perhaps no more.
     const early = constant && level !== 0 && critic.evLate > 0.5 && !empty && track.n < 40;

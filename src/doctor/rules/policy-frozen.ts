@@ -41,10 +41,12 @@ export const policyFrozen: Rule = {
         : undefined;
     // Without a low rate and without a policy that is truly dead there is too little to accuse anything of.
     if (!low && !stalled.frozen && still !== true) return [];
-    const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : 0.4;
+    // Nothing at all moves, for long, and nothing is gained: whatever the rate says, it is as good as none.
+    const dead = stalled.frozen && still === true && stalled.track.n >= 20 && progress !== undefined;
+    const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;
     return [
       finding('policy-frozen', {
-        severity: low && (progress !== undefined || stalled.frozen) ? 'critical' : 'warning',
+        severity: dead || (low && (progress !== undefined || stalled.frozen)) ? 'critical' : 'warning',
         title: `The policy does not move: ${name(stalled.track)} has a median of ${num(stalled.level)}`,
         cause: 'learning-rate-too-low',
         confidence: certain,

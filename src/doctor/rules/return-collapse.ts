@@ -47,7 +47,7 @@ export const returnCollapse: Rule = {
     const { track, bestX } = progress;
     const reach = 0.15 * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
-    const large = share(around, v => v > 0.05) >= 0.15 && quantile(around, 0.95) > 0.1;
+    const large = share(around, v => v > 0.05) >= 0.1 && quantile(around, 0.95) > 0.1;
     const rate = plunged ? rateRanUp(signals, progress.worstX) : undefined;
     const suspect = suspectOf(signals);
     const told = large || rate !== undefined;
@@ -65,7 +65,9 @@ export const returnCollapse: Rule = {
           rate === undefined
             ? undefined
             : `${name(rate)} ran up to ${num(quantile(part(rate, 0), 1))}, its median is ${num(rate.median)}`,
-          told ? undefined : 'no large update came with it: it may be the task that changed',
+          told || around.some(v => v > 0.1)
+            ? undefined
+            : 'no large update came with it: it may be the task that changed',
         ],
         fix: told
           ? [

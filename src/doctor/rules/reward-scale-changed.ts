@@ -26,12 +26,22 @@ function rewardPerStep(signals: Signals): { readonly x: number[]; readonly v: nu
   return v.length < 12 ? undefined : { x, v };
 }
 
+/** The value loss of the rows after `x` is five times what it was before it. */
+function lossJumps(signals: Signals, x: number): boolean {
+  const { loss } = signals.critic;
+  if (loss === undefined || loss.n < 12) return false;
+  const [was, is] = split(loss, x);
+  return was.length >= 4 && is.length >= 3 && median(is.subarray(0, 6)) > 5 * median(was.subarray(-8));
+}
+
 /** The reward of a step jumps by a factor while episodes stay as long as they were. */
 function byRatio(signals: Signals): Change | undefined {
   const ratio = rewardPerStep(signals);
   if (ratio === undefined) return undefined;
   const logs = ratio.v.map(r => Math.log(Math.abs(r)));
   if (!logs.every(Number.isFinite)) return undefined;
+  // A reward that changes its sign was learnt, not scaled.
+  if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]!))) return undefined;
   const n = logs.length;
   const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
   if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
@@ -44,6 +54,11 @@ function byRatio(signals: Signals): Change | undefined {
     quantile(before, 0.95) - quantile(before, 0.05) + quantile(after, 0.95) - quantile(after, 0.05);
   if (Math.abs(jump) < Math.log(2.5) || scatter > 0.35 * Math.abs(jump)) return undefined;
   const x = ratio.x[step.index]!;
+  // Where each step earns the same, as in CartPole, a jump can be nothing else. Where it does not, skill moves it as
+  // well, and only a critic that is suddenly wrong tells the one from the other.
+  const settled = before.slice(0, Math.max(4, before.length - margin));
+  const constant = quantile(settled, 0.95) - quantile(settled, 0.05) < 0.12;
+  if (!constant && !(jump > 0 && lossJumps(signals, x))) return undefined;
   const length = signals.get('episode/length')!;
   const [short, long] = split(length, x);
   const lengths = Math.abs(Math.log(median(long) / median(short)));
@@ -205,7 +220,7 @@ export const rewardScaleChanged: Rule = {
   text: {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
-    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
+    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before or the value loss jumps with it; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
     todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
@@ -227,7 +242,7 @@ export const rewardScaleChanged: Rule = {
         fix: [
           `start a new run with the present reward, or go back to the reward of before ${run.unit} ${place(found.x)}`,
           run.trainer === 'keel'
-            ? 'keel train --resume with --rescale-critic scales the critic with the reward'
+            ? 'keel resume <run> --set rewardScale=<new> --rescale-critic scales the critic with the reward'
             : 'if the run must go on, scale the last layer of the critic by the same factor',
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(found.tracks[0]!)} should come back to where it was before`,

@@ -17,6 +17,8 @@ export interface Suspect {
 
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
 const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
+/** PufferLib's default goes with the optimiser Muon, whose rates are of another size. */
+const defaultRates: Readonly<Record<string, number>> = { pufferlib: 0.02 };
 const usualEpochs = 10;
 /** RLlib's default is 30: no sign that somebody changed it. */
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
@@ -26,13 +28,15 @@ export function suspectOf(signals: Signals): Suspect {
   const { run, settings } = signals;
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
-  const lr = doublings(settings.lr, usual[run.kind].lr);
+  const lr = doublings(settings.lr, defaultRates[run.trainer] ?? usual[run.kind].lr);
   const epochs = doublings(settings.epochs, defaultEpochs[run.trainer] ?? usualEpochs);
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
-  const lower = rate === undefined ? 'a third of the learning rate' : num(round(Math.min(rate / 3, 3e-4)));
-  const target = change(run, { targetKl: 0.015 }, 'stop an update early at a KL of 0.015');
+  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, 3e-4)));
+  // Never looser than what is set.
+  const stop = Math.min(0.015, settings.targetKl ?? 0.015);
+  const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
   const slower = change(
     run,
     rate === undefined

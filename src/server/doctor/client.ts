@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { threadEntry } from '../thread-entry.ts';
 import type { Answer, FindAnswer, ForeignLog, Job, JudgedRun, Judgement } from './jobs.ts';
+import { buffersOf } from './judged-run.ts';
 
 /** A question that the doctor could not answer; the message is a sentence. */
 export class DoctorError extends Error {
@@ -49,13 +50,13 @@ export function startDoctor(): Doctor {
     return made;
   }
 
-  function ask<T>(job: Job): Promise<T> {
+  function ask<T>(job: Job, handOver: ArrayBuffer[] = []): Promise<T> {
     if (closed) return Promise.reject(new DoctorError('the server is closing'));
     const id = next++;
     return new Promise<T>((resolve, reject) => {
       waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
       try {
-        thread().postMessage({ id, job });
+        thread().postMessage({ id, job }, handOver);
       } catch (error) {
         waiting.delete(id);
         reject(error as Error);
@@ -66,7 +67,7 @@ export function startDoctor(): Doctor {
   return {
     find: paths => ask({ type: 'find', paths }),
     read: candidate => ask({ type: 'read', candidate }),
-    judge: run => ask({ type: 'judge', run }),
+    judge: run => ask({ type: 'judge', run }, buffersOf(run)),
     report: (path, shown) => ask({ type: 'report', path, shown }),
     async close() {
       closed = true;

@@ -8,18 +8,36 @@ import type { JudgedRun } from './jobs.ts';
 /** As many points as the doctor's own readers keep. */
 const mostPoints = 32_768;
 
+/** Arrays that several series have in common are one, and are sent once. */
+interface Shared {
+  readonly rows: number;
+  readonly stride: number;
+  readonly time: Float64Array;
+  /** Of a column that has a value in every row. */
+  readonly x: Float64Array;
+  readonly wallTime: Float64Array;
+  readonly unbroken: Uint32Array;
+}
+
 export function judgedRun(run: KeelRun): JudgedRun | undefined {
   const { manifest, table } = run;
   if (manifest === undefined || table.rows === 0) return undefined;
   const { axes } = table;
-  const stride = Math.ceil(axes.length / mostPoints);
   const { config, environment, algorithm, seed, status, versions, reason } = manifest;
+  const stride = Math.ceil(axes.length / mostPoints);
+  const rows = axes.length;
+  const plain = stride === 1 ? rows : 0;
+  const shared: Shared = {
+    rows,
+    stride,
+    time: axes.time,
+    x: Float64Array.from({ length: plain }, (_, i) => i + 1),
+    wallTime: Float64Array.from({ length: plain }, (_, i) => axes.time[i]! / 1000),
+    unbroken: new Uint32Array(plain),
+  };
   return {
     path: run.path,
-    series: [...table.columns].map(([name, column]) => [
-      name,
-      seriesOf(column, axes.length, axes.time, stride),
-    ]),
+    series: [...table.columns].map(([name, column]) => [name, seriesOf(column, shared)]),
     config,
     environment,
     other: { algorithm, seed, status, versions },
@@ -32,7 +50,31 @@ export function judgedRun(run: KeelRun): JudgedRun | undefined {
   };
 }
 
-function seriesOf(column: Column, rows: number, time: Float64Array, stride: number): Series {
+/** Memory that is handed over with a run instead of being copied once more. */
+export function buffersOf({ series }: JudgedRun): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const [, one] of series) {
+    for (const array of [one.x, one.values, one.min, one.max, one.broken, one.wallTime])
+      buffers.add(array.buffer as ArrayBuffer);
+  }
+  return [...buffers];
+}
+
+function seriesOf(column: Column, shared: Shared): Series {
+  const { rows, stride } = shared;
+  const { values, counts, min } = column.arrays();
+  if (stride === 1 && counts === undefined && min === undefined && values.length === rows) {
+    const own = values.slice();
+    const broken = own.some(value => value - value !== 0)
+      ? Uint32Array.from(own, value => (value - value === 0 ? 0 : 1))
+      : shared.unbroken;
+    const { x, wallTime } = shared;
+    return { length: rows, count: rows, x, values: own, min: own, max: own, broken, wallTime };
+  }
+  return merged(column, shared);
+}
+
+function merged(column: Column, { rows, stride, time }: Shared): Series {
   const most = Math.ceil(rows / stride);
   const x = new Float64Array(most);
   const values = new Float64Array(most);
