@@ -20,7 +20,7 @@ const settings = [
   ...['targetKl=0.003', 'learningRate=0.003', 'reference=averaged', 'guard=0.004', 'keepEvery=50'],
 ].flatMap(pair => ['--set', pair]);
 
-test(`${KILLS} kills at random moments change nothing`, { timeout: 120_000 }, async () => {
+test(`${KILLS} kills at random moments change nothing`, { timeout: 300_000 }, async () => {
   const [calm, killed] = [join(scratch(), 'calm'), join(scratch(), 'killed')];
   for (const dir of [calm, killed]) mkdirSync(dir);
   const train = (dir: string): string[] => [
