@@ -19,9 +19,12 @@ export interface Cluster {
   readonly lead: Pin;
 }
 
+/** By how loud they are; kept for each list, since a plot is drawn often and its pins seldom change. */
+const byWeight = new WeakMap<readonly Pin[], readonly Pin[]>();
+
 /**
- * Groups pins, sorted by x, so that clusters are at least `gap` pixels apart from the first pin of each. What lies
- * outside 0 … width is left out.
+ * Groups pins so that clusters are at least `gap` pixels apart. The loudest are placed first, where they truly are, and
+ * take in the quieter ones around them. What lies outside 0 … width is left out.
  */
 export function clusterPins(
   pins: readonly Pin[],
@@ -29,17 +32,27 @@ export function clusterPins(
   width: number,
   gap: number,
 ): Cluster[] {
-  const clusters: { left: number; pins: Pin[]; lead: Pin }[] = [];
-  for (const pin of pins) {
+  let ordered = byWeight.get(pins);
+  if (ordered === undefined) {
+    ordered = [...pins].sort((a, b) => b.weight - a.weight);
+    byWeight.set(pins, ordered);
+  }
+  // One cell is as wide as the gap, so it holds at most one cluster, and only its neighbours can be too near.
+  const cells = new Map<number, { left: number; pins: Pin[]; lead: Pin }>();
+  for (const pin of ordered) {
     const left = toPixel(pin.x);
     if (!(left >= -0.5 && left <= width + 0.5)) continue;
-    const last = clusters.at(-1);
-    if (last !== undefined && left - last.left < gap) {
-      last.pins.push(pin);
-      if (pin.weight > last.lead.weight) last.lead = pin;
-    } else clusters.push({ left, pins: [pin], lead: pin });
+    const cell = Math.floor(left / gap);
+    let near: { left: number; pins: Pin[] } | undefined;
+    for (let i = cell - 1; i <= cell + 1; i++) {
+      const other = cells.get(i);
+      if (other === undefined || Math.abs(other.left - left) >= gap) continue;
+      if (near === undefined || Math.abs(other.left - left) < Math.abs(near.left - left)) near = other;
+    }
+    if (near !== undefined) near.pins.push(pin);
+    else cells.set(cell, { left, pins: [pin], lead: pin });
   }
-  return clusters;
+  return [...cells.values()].sort((a, b) => a.left - b.left);
 }
 
 /** The cluster nearest to a place, if it is within `reach` pixels. */

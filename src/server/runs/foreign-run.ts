@@ -11,8 +11,8 @@ import { Column } from '../series/column.ts';
 import { rounded } from '../series/envelope.ts';
 import { EventStore } from './events.ts';
 import type { Setting } from './flatten.ts';
-import { oneLine, sparkline } from './keel-run.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
+import { oneLine, sparkline } from './reading.ts';
 import { infoOf, mostRows, type News, noNews, type Row, type Track, type WatchedRun } from './run.ts';
 
 /** Nothing written for so long: the run has ended, or rests. */

@@ -1,22 +1,21 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import { basename } from 'node:path';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { klBand } from '../../metrics/registry.ts';
 import { adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readEvents } from '../../runs/log.ts';
 import { readManifest } from '../../runs/manifest.ts';
-import type { Manifest, StoredEvent } from '../../runs/schema.ts';
+import type { Manifest } from '../../runs/schema.ts';
 import { statusOf } from '../../runs/store.ts';
 import type { DiagnosisAnswer, EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../api.ts';
-import type { Column } from '../series/column.ts';
-import { envelopeOf, rounded } from '../series/envelope.ts';
+import { rounded } from '../series/envelope.ts';
 import { longestLine, RowScanner } from '../series/row-scanner.ts';
 import { defaultMaxCells, Table } from '../series/table.ts';
 import { EventStore } from './events.ts';
 import { flatten } from './flatten.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
+import { numberOf, oneLine, openIfThere, pageEvent, sizeOf, sparkline, stamp } from './reading.ts';
 import { infoOf, mostRows, type News, noNews, type Row, type Track, type WatchedRun } from './run.ts';
 
 const chunkBytes = 2 ** 20;
@@ -485,49 +484,3 @@ const emptyShown = {
   lastKl: null,
   klBand: null,
 };
-
-/** At most 60 means along x. */
-export function sparkline(column: Column, x: Float64Array, length: number): (number | null)[] {
-  if (length === 0) return [];
-  const window = { from: x[0]!, to: x[length - 1]!, buckets: 60 };
-  return [...envelopeOf('', column, x, length, window).mean];
-}
-
-function pageEvent(event: StoredEvent): Omit<PageEvent, 'sequence'> {
-  const time = event['time/unix_s'];
-  return {
-    type: event.type,
-    step: event.step,
-    iteration: event.iteration,
-    time: typeof time === 'number' ? Math.round(time * 1000) : null,
-    message: event.message.slice(0, 500),
-  };
-}
-
-const numberOf = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isFinite(value) ? value : null;
-
-export const oneLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').slice(0, 500);
-
-/** Changes when a file does; '' if there is none. */
-function stamp(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? '' : `${stat.size}:${stat.mtimeMs}:${stat.ino}`;
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function openIfThere(path: string): number | undefined {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** A run's directory as a name. */
-export const runName = (path: string): string => basename(path);

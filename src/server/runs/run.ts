@@ -40,10 +40,6 @@ export const noNews: News = { rows: [], more: false, events: [], rewound: false 
 /** Rows of one message at most. */
 export const mostRows = 100;
 
-export interface Verdicts {
-  readonly answer: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>;
-}
-
 export interface WatchedRun {
   readonly id: string;
   readonly kind: 'keel' | 'foreign';

@@ -68,9 +68,15 @@ describe('pins', () => {
   test('those near each other are one; none is lost; clusters keep their distance', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 200 }), xs => {
-        const pins = xs.sort((a, b) => a - b).map(x => pin(x));
+        const pins = xs.sort((a, b) => a - b).map((x, i) => pin(x, i % 7));
         const clusters = clusterPins(pins, x => x / 2, 500, 15);
-        expect(clusters.flatMap(c => c.pins)).toEqual(pins);
+        expect(new Set(clusters.flatMap(c => c.pins))).toEqual(new Set(pins));
+        expect(clusters.reduce((sum, c) => sum + c.pins.length, 0)).toBe(pins.length);
+        for (const { left, lead, pins } of clusters) {
+          expect(left).toBe(lead.x / 2);
+          expect(lead.weight).toBe(Math.max(...pins.map(p => p.weight)));
+          for (const { x } of pins) expect(Math.abs(x / 2 - left)).toBeLessThan(15);
+        }
         for (let i = 1; i < clusters.length; i++)
           expect(clusters[i]!.left - clusters[i - 1]!.left).toBeGreaterThanOrEqual(15);
       }),
@@ -84,7 +90,7 @@ describe('pins', () => {
       15,
     );
     expect(clusters.map(c => [c.left, c.lead.kind, c.pins.length])).toEqual([
-      [10, 'loud', 2],
+      [12, 'loud', 2],
       [300, 'k', 1],
     ]);
     expect(clusterAt(clusters, 295, 7)!.left).toBe(300);
