@@ -22,7 +22,6 @@ interface Picture {
 const pictures: readonly Picture[] = [
   { name: 'overview', hash: '#/', width: 1080, height: 560 },
   { name: 'run', hash: '#/runs/sick', width: 1080, height: 790, pointer: [0.66, 0.4] },
-  { name: 'run-dark', hash: '#/runs/live?smooth=0.8', width: 1080, height: 760, dark: true },
   { name: 'doctor', hash: '#/runs/sick/doctor', width: 1080, height: 800 },
   { name: 'compare', hash: '#/compare?runs=a1,a2,b1,b2&by=learningRate', width: 1080, height: 720 },
   { name: 'phone', hash: '#/runs/sick', width: 360, height: 740 },

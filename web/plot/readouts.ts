@@ -1,0 +1,43 @@
+/** What a plot says in numbers and words: its values at the cursor, and a summary for those who do not see it. */
+import { formatPlace } from '../lib/axis.ts';
+import { nearestIndex } from '../lib/envelope.ts';
+import { formatValue } from '../lib/format.ts';
+import { summarise } from '../lib/plot-data.ts';
+import type { PlotInfo } from './plot-info.ts';
+import type { NamedLine } from './source.ts';
+import type { Stage } from './stage.svelte.ts';
+
+export interface Readout {
+  readonly label: string;
+  readonly color: number;
+  readonly x: number | null;
+  readonly mean: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+  /** How many values share the bucket. */
+  readonly count: number;
+}
+
+/** The values nearest to a place; without one, the last. */
+export function readoutsOf(lines: readonly NamedLine[], at: number | null): Readout[] {
+  return lines.map(({ label, color, line }) => {
+    let i = at === null ? line.x.length - 1 : nearestIndex(line.x, at);
+    // The newest buckets may have none.
+    if (at === null) while (i > 0 && line.mean[i] === null) i--;
+    return {
+      label,
+      color,
+      x: line.x[i] ?? null,
+      mean: line.mean[i] ?? null,
+      min: line.min[i] ?? null,
+      max: line.max[i] ?? null,
+      count: line.count[i] ?? 0,
+    };
+  });
+}
+
+export function summaryOf(info: PlotInfo, lines: readonly NamedLine[], stage: Stage): string {
+  const say = { value: formatValue, place: (x: number) => formatPlace(stage.axis, x, stage.origin) };
+  const title = (label: string) => (lines.length > 1 ? `${info.title}, ${label}` : info.title);
+  return lines.map(({ label, line }) => summarise(title(label), info.unit, line, say)).join(' ');
+}
