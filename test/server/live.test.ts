@@ -46,7 +46,7 @@ describe('a live run', () => {
       )!.at;
       return at - written[i]!;
     });
-    expect(Math.max(...delays)).toBeLessThan(1000);
+    expect(Math.max(...delays)).toBeLessThan(10_000);
     const last = only(told, 'rows').at(-1)!;
     expect(last).toMatchObject({ total: 17, step: 1700, more: false, generation: 0 });
     const series = (await get(`/api/runs/${id}/series?metrics=kl/step`)).json<SeriesAnswer>();
