@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    setupFiles: ['test/property-seed.ts'],
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
