@@ -33,6 +33,7 @@ import {
   type TrainerCounters,
 } from './ppo-trainer.ts';
 import { rescaled } from './rescale.ts';
+import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { resolveConfig } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
@@ -112,7 +113,10 @@ export interface ResumeRunOptions extends TrainHooks {
   config?: TrainSettings;
   from?: 'last' | 'best' | number;
   discardLater?: boolean;
-  /** What to do when rewards have another scale than the value function learnt: refuse (default), or rescale the critic. */
+  /**
+   * What to do when rewards have another scale than the value function learnt: refuse (default), or rescale the critic,
+   * which is an error where they have not.
+   */
   onRewardScale?: 'refuse' | 'rescale';
 }
 
@@ -130,7 +134,7 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
     config,
     options.config,
   );
-  let rescale = 1;
+  let rescale: RewardRescale | undefined;
   const made = await orClose(session, () => readAdjustments(dir));
   const { writer, checkpoint } = await orClose(session, () =>
     RunWriter.resume(dir, {
@@ -146,7 +150,7 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
             `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`,
           );
         }
-        rescale = checkEnvironment(
+        rescale = checkSameTask(
           saved_,
           point?.index.environment,
           session.environment,
@@ -167,6 +171,7 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
   return runSession(session, writer, config, options, {
     changes,
     changesWereDropped: changes.length < made.length,
+    rescale,
     begin: () => restore(session, checkpoint, { rescale, adjusted: adjustedAt(changes, iteration) }),
   });
 }
@@ -211,7 +216,7 @@ export async function fork(dir: string, options: ForkOptions = {}): Promise<Trai
     given,
   );
   const { writer, rescale } = await orClose(session, () => ({
-    rescale: checkEnvironment(
+    rescale: checkSameTask(
       parent.manifest,
       checkpoint.index.environment,
       session.environment,
@@ -241,6 +246,7 @@ export async function fork(dir: string, options: ForkOptions = {}): Promise<Trai
   return runSession(session, writer, config, options, {
     // Without it a kill before the first checkpoint would begin again from the seed, not from the parent.
     saveFirst: true,
+    rescale,
     begin: () => restore(session, checkpoint, { rescale, counters: fresh }),
   });
 }
@@ -254,7 +260,7 @@ async function restore(
     adjusted = {},
     counters = same => same,
   }: {
-    readonly rescale: number;
+    readonly rescale: RewardRescale | undefined;
     /** Settings that were changed by hand up to there. */
     readonly adjusted?: Readonly<Record<string, number | null>>;
     readonly counters?: (saved: TrainerCounters) => TrainerCounters;
@@ -264,7 +270,7 @@ async function restore(
   trainer.adjust(adjusted as Partial<PpoConfig>);
   if (!checkpoint) return trainer.start();
   const snapshot = snapshotFrom(trainer.model.layout, checkpoint.files, checkpoint.state);
-  const scaled = rescale === 1 ? snapshot : rescaled(snapshot, trainer.model, rescale);
+  const scaled = rescale ? rescaled(snapshot, trainer.model, rescale.factor) : snapshot;
   return trainer.restore({ ...scaled, counters: counters(scaled.counters) });
 }
 
@@ -349,6 +355,8 @@ interface SessionStart {
   readonly changesWereDropped?: boolean;
   /** Whether there is something to save before the first iteration. */
   readonly saveFirst?: boolean;
+  /** What `begin` does to the critic, for the run's events. */
+  readonly rescale?: RewardRescale | undefined;
 }
 
 /** What `open` gives; if it fails, the run is left as one that failed. */
@@ -369,7 +377,7 @@ async function runSession(
   writer: RunWriter,
   config: TrainConfig,
   hooks: TrainHooks,
-  { begin, changes = [], changesWereDropped = false, saveFirst = false }: SessionStart,
+  { begin, changes = [], changesWereDropped = false, saveFirst = false, rescale }: SessionStart,
 ): Promise<TrainResult> {
   const { trainer } = session;
   let lastRow: Record<string, number> | undefined;
@@ -396,11 +404,21 @@ async function runSession(
     const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
     hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
   };
+  const tell = (event: TrainEvent, iteration: number, step: number): void => {
+    const message = messageOf(event);
+    writer.event({ iteration, step, message, ...event } as unknown as RunEvent);
+    hooks.onEvent?.({ ...event, step, message });
+  };
   const byHand = await orFail(session, writer, () =>
     handChanges(trainer, writer, { earlier: changes, rewrite: changesWereDropped }, hooks.onEvent),
   );
   try {
     await begin();
+    if (rescale) {
+      const { iteration, envSteps } = trainer.counters;
+      // Of the first iteration that it affects; of the checkpoint, where there will be one with it before that.
+      tell({ type: 'rescaled', ...rescale }, saveFirst ? iteration : iteration + 1, envSteps);
+    }
     if (saveFirst) await save();
     // What was restored is on the disk already.
     savedAt = trainer.counters.iteration;
@@ -423,11 +441,7 @@ async function runSession(
       logged = performance.now();
       row['time/log_s'] = logSeconds;
       row['time/elapsed_s'] = (logged - startedAt) / 1000;
-      for (const event of events) {
-        const message = messageOf(event);
-        writer.event({ iteration, step, message, ...event } as unknown as RunEvent);
-        hooks.onEvent?.({ ...event, step, message });
-      }
+      for (const event of events) tell(event, iteration, step);
       writer.row(row);
       lastRow = row;
       recent = [...recent, row].slice(-scoredRows);
@@ -492,34 +506,6 @@ function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   }
 }
 
-/** Compares what the policy was trained in with what it would go on in; gives the factor that the critic needs. */
-function checkEnvironment(
-  manifest: Manifest,
-  trained: EnvironmentSpec | null | undefined,
-  now: EnvironmentSpec,
-  onRewardScale: 'refuse' | 'rescale',
-): number {
-  const before = trained ?? manifest.environment;
-  if (before.id !== now.id || before.version !== now.version) {
-    throw new ConfigError(
-      `this run was trained in ${before.id} version ${before.version}, here it would go on in ${now.id} version ${now.version}: start a new run`,
-    );
-  }
-  if (JSON.stringify(before.options) !== JSON.stringify(now.options)) {
-    throw new ConfigError(
-      `this run was trained with the environment options ${JSON.stringify(before.options)}, not ${JSON.stringify(now.options)}: start a new run`,
-    );
-  }
-  const factor = Number(now.reward.scale) / Number(before.reward.scale);
-  if (factor === 1) return 1;
-  if (onRewardScale === 'refuse') {
-    throw new ConfigError(
-      `rewardScale was ${before.reward.scale} and would be ${now.reward.scale}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
-    );
-  }
-  return factor;
-}
-
 function messageOf(event: TrainEvent): string {
   const short = (value: unknown): string =>
     typeof value === 'number' ? Number(value.toPrecision(3)).toString() : String(value);
@@ -536,6 +522,8 @@ function messageOf(event: TrainEvent): string {
       return `${event.what} ${short(event.from)} to ${short(event.to)}: ${event.why}`;
     case 'reference':
       return 'the reference policy was refreshed';
+    case 'rescaled':
+      return `critic rescaled by ${short(event.factor)}: rewardScale ${event.from} to ${event.to}`;
     default:
       return event.type;
   }

@@ -138,6 +138,12 @@ const eventKinds = {
     doc: 'The reference policy was replaced by the current one.',
     fields: z.object({ kl: optionalNumber }),
   },
+  rescaled: {
+    scope: 'training',
+    title: 'Critic rescaled',
+    doc: 'The run went on with rewards of another scale, and everything that is measured in them was multiplied.',
+    fields: z.object({ from: number, to: number, factor: number }),
+  },
   evaluation: {
     scope: 'training',
     title: 'Evaluation',
