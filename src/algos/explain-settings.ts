@@ -116,8 +116,9 @@ export function settingProblems(settings: Readonly<Record<string, unknown>>): st
         value,
       );
       const nullable = shape[key]!.safeParse(null).success ? ' or null' : '';
+      const reason = issue.code === 'too_small' && Object.hasOwn(reasons, key) ? ` (${reasons[key]})` : '';
       problems.push(
-        `${path} is ${shown(given)}, ${expectation(issue, nullable)}: the default ${issue.path.length > 0 ? `of ${key} ` : ''}is ${shown(fallbacks.get(key))}`,
+        `${path} is ${shown(given)}, ${expectation(issue, nullable)}${reason}: the default ${issue.path.length > 0 ? `of ${key} ` : ''}is ${shown(fallbacks.get(key))}`,
       );
     }
   }
@@ -125,6 +126,11 @@ export function settingProblems(settings: Readonly<Record<string, unknown>>): st
 }
 
 type Issue = z.core.$ZodIssue;
+
+/** Why a limit is where it is, for those that do not speak for themselves. */
+const reasons: Readonly<Record<string, string>> = {
+  guard: 'single precision cannot tell a smaller KL from 0, and the policy would never move',
+};
 
 /** "not a number", "below its least value 1". */
 function expectation(issue: Issue, nullable: string): string {

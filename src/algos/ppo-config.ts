@@ -5,6 +5,12 @@ const positive = z.number().positive();
 const share = z.number().min(0).max(1);
 const count = z.number().int().min(1);
 
+/**
+ * The smallest bound that an update can use. KLs are measured in single precision and held with a margin of 5e-8 for its
+ * rounding (src/kl/guard.ts): of 1e-6 that is a twentieth, of 1e-7 half, and of 5e-8 nothing is left to move in.
+ */
+export const MIN_GUARD = 1e-6;
+
 const schedule = z.enum(['constant', 'linear', 'cosine']);
 
 /** The schema of the `ppo` part of a config. */
@@ -110,11 +116,13 @@ export const ppoSchema = z.strictObject({
   adaptiveRateTarget: positive.default(0.01).describe('See adaptiveRate.'),
   adaptiveRateMin: positive.default(1e-5).describe('Lowest adaptive learning rate.'),
   adaptiveRateMax: positive.default(1e-2).describe('Highest adaptive learning rate.'),
-  guard: positive
+  guard: z
+    .number()
+    .min(MIN_GUARD)
     .nullable()
     .default(0.05)
     .describe(
-      'Hard bound on the mean exact KL of an update over its whole rollout; null switches the guard off.',
+      'Hard bound on the mean exact KL of an update over its whole rollout, at least 1e-6; null switches the guard off.',
     ),
   guardRetries: z
     .number()

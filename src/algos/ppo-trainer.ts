@@ -9,9 +9,11 @@ import type { VectorEnv, VectorState } from '../envs/index.ts';
 import { type CoefficientRule, nextCoefficient } from '../kl/controllers/coefficient.ts';
 import { regainedFactor, slowerFactor } from '../kl/controllers/guarded-rate.ts';
 import { nextRate } from '../kl/controllers/learning-rate.ts';
+import { explainedVariance } from '../metrics/index.ts';
+import { parameters } from '../nn/index.ts';
 import { Rng, type RngState } from '../random/index.ts';
 import { createRollout, type Rollout } from '../rollout/buffer.ts';
-import { type Act, type CollectStats, collect } from '../rollout/collect.ts';
+import { type Act, type CollectStats, collect, type Evaluate } from '../rollout/collect.ts';
 import { gae } from '../rollout/gae.ts';
 import { ActionNoise } from '../rollout/noise.ts';
 import {
@@ -21,10 +23,11 @@ import {
   type RewardNormaliserState,
 } from '../rollout/normalise.ts';
 import { type ActorCritic, actorCritic } from './actor-critic.ts';
+import { settingProblems } from './explain-settings.ts';
 import { unevenMinibatches } from './minibatches.ts';
 import { distributionOf, headsFor } from './policy-heads.ts';
 import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
-import { type PpoConfig, ppoSchema } from './ppo-config.ts';
+import type { PpoConfig } from './ppo-config.ts';
 import { scheduleFactor } from './schedule.ts';
 
 /** Training cannot go on; the message says why and what to change. */
@@ -150,9 +153,12 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     logStdMax: config.logStdMax,
   });
   const runtime = { device: options.device ?? 'cpu', threads: options.threads ?? 1 } as const;
-  const [programs, acting] = await Promise.all([
+  const unchecked = { ...runtime, checkFeeds: false };
+  const [programs, acting, valuing, valuingAll] = await Promise.all([
     compilePpo(model, config, { samples, minibatches }, runtime),
-    compile(actGraph(model, envCount), { ...runtime, checkFeeds: false }),
+    compile(networkGraph(model, 'actor', envCount), unchecked),
+    compile(networkGraph(model, 'critic', envCount), unchecked),
+    compile(networkGraph(model, 'critic', samples), unchecked),
   ]);
 
   const [initRng, actRng, orderRng] = new Rng(seed).split(3);
@@ -186,13 +192,18 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     skippedInARow: 0,
     bestReturn: null,
   };
-  const actBuffers = {
-    policy: new Float32Array(envCount * distribution.paramSize),
-    values: new Float32Array(envCount),
+  // The same array again is cheaper to hand to a program than an equal one.
+  let network = { of: state.params, ...partsOf(model, state.params) };
+  const currentNetwork = () => {
+    if (network.of !== state.params) network = { of: state.params, ...partsOf(model, state.params) };
+    return network;
   };
-  const act: Act = observations => {
-    acting.run({ params: state.params, observations }, actBuffers);
-    return { params: actBuffers.policy, values: actBuffers.values };
+  const act: Act = (observations, params) => {
+    acting.run({ params: currentNetwork().actor, observations }, { out: params });
+  };
+  const evaluate: Evaluate = (observations, values) => {
+    const program = values.length === envCount ? valuing : valuingAll;
+    program.run({ params: currentNetwork().critic, observations }, { out: values });
   };
 
   const trainer: PpoTrainer = {
@@ -217,6 +228,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       const collected = await collect(rollout, {
         envs,
         act,
+        evaluate,
         distribution,
         rng: rngs.act,
         actionNoise,
@@ -380,9 +392,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
           (key === 'klCoef' && config.klCoef === 0 && config.klCoefRule === 'fixed');
         if (compiledIn)
           throw new TrainError(`${key} cannot change in a run that is under way: start a new run with it`);
-        const checked = ppoSchema.shape[key].safeParse(changes[key]);
-        if (!checked.success)
-          throw new TrainError(`${key} is ${changes[key]}: ${checked.error.issues[0].message}`);
+        const [problem] = settingProblems({ [key]: changes[key] });
+        if (problem !== undefined) throw new TrainError(problem);
       }
       config = { ...config, ...changes };
       if (changes.gamma !== undefined && rewardNormaliser) rewardNormaliser.gamma = changes.gamma;
@@ -391,21 +402,34 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
 
     dispose() {
       programs.dispose();
-      acting.dispose();
+      for (const program of [acting, valuing, valuingAll]) program.dispose();
     },
   };
   return trainer;
 }
 
-/** Policy parameters and values for the observations of one step. */
-function actGraph(model: ActorCritic, rows: number): Graph {
+type Network = 'actor' | 'critic';
+
+/** One of the two networks on so many observations. */
+function networkGraph(model: ActorCritic, which: Network, rows: number): Graph {
   const g = new Graph();
-  const tensors = model.layout.tensors(g.input('params', [model.layout.size]));
+  const layout = parameters(model.layout.specs.filter(({ group }) => group === which));
+  const tensors = layout.tensors(g.input('params', [layout.size]));
   const observations = g.input('observations', [rows, model.observationSize]);
-  // Named apart from the input of the same name.
-  g.output('policy', model.policy(tensors, observations));
-  g.output('values', model.value(tensors, observations));
+  g.output(
+    'out',
+    which === 'actor' ? model.policy(tensors, observations) : model.value(tensors, observations),
+  );
   return g;
+}
+
+/** Each network's own parameters, without copying. */
+function partsOf({ layout }: ActorCritic, flat: Float32Array): Record<Network, Float32Array> {
+  const part = (which: Network): Float32Array => {
+    const { offset, size } = layout.groups.find(({ name }) => name === which)!;
+    return flat.subarray(offset, offset + size);
+  };
+  return { actor: part('actor'), critic: part('critic') };
 }
 
 /**
@@ -622,7 +646,7 @@ function rowOf(parts: {
     'policy/entropy': seen.entropy,
     'policy/ratio_mean': seen.ratioMean,
     'policy/clip_fraction': stats.clipFraction,
-    'value/explained_variance': explainedVariance(rollout.returns, rollout.values),
+    'value/explained_variance': explainedVariance(rollout.values, rollout.returns),
     'value/mean': valueMean,
     'adv/mean': advMean,
     'adv/std': advStd,
@@ -687,12 +711,4 @@ function moments(values: ArrayLike<number>): { mean: number; std: number } {
   let squares = 0;
   for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
   return { mean, std: Math.sqrt(squares / values.length) };
-}
-
-/** 1 - var(returns - values) / var(returns); NaN where returns do not vary, since there is nothing to explain. */
-export function explainedVariance(returns: Float32Array, values: Float32Array): number {
-  const { std } = moments(returns);
-  if (std === 0) return Number.NaN;
-  const { std: left } = moments(returns.map((value, i) => value - values[i]));
-  return 1 - (left / std) ** 2;
 }

@@ -89,6 +89,7 @@ export interface LearnStats {
   policyLoss: number;
   valueLoss: number;
   loss: number;
+  /** NaN where the loss has none: the whole rollout's is measured after the update. */
   entropy: number;
   clipFraction: number;
   gradNorm: number;
@@ -275,12 +276,12 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
           policyLoss,
           valueLoss,
           loss,
-          entropy,
           kl,
           clipFraction,
           gradNorm: norm,
           applied: cast(apply, 'float32'),
           finite: cast(finite, 'float32'),
+          ...(entropyCoefs || config.entropyMin !== null ? { entropy } : {}),
           ...(klRef ? { klRef } : {}),
         },
         goOn,

@@ -1,20 +1,43 @@
-/** The questions of a bare `keel train`: which environment, and a new run or which one to go on with. */
+/** The questions of a bare `keel train`: which environment, a new run or which one to go on with, and whether to open the page. */
 import * as prompts from '@clack/prompts';
 import { listEnvs, resolveEnv } from '../envs/index.ts';
 import { listRuns, readLastRow } from '../runs/index.ts';
 import { ExitWith } from './errors.ts';
+import { hasScreen } from './open-browser.ts';
 import { absoluteEnv, wholeNumber } from './settings.ts';
 import { grouped, number } from './terminal.ts';
 
-export type Answer =
+type Task =
   | { readonly kind: 'new'; readonly env: string }
   | { readonly kind: 'continue'; readonly dir: string; readonly steps: number | undefined };
+
+/** `open` is undefined where flags had said about the page. */
+export type Answer = Task & { readonly open: boolean | undefined };
+
+/** What the command line says already. */
+export interface Known {
+  readonly root: string;
+  readonly steps: number | undefined;
+  /** Whether it says something of the page, which is then not asked. */
+  readonly page: boolean;
+}
 
 const OWN_FILE = '\u0000file';
 const NEW_RUN = '\u0000new';
 
-export async function askWhatToTrain(root: string): Promise<Answer> {
+export async function askWhatToTrain(known: Known): Promise<Answer> {
   prompts.intro('keel train');
+  const task = await askTask(known);
+  return { ...task, open: known.page ? undefined : await askToOpen() };
+}
+
+async function askToOpen(): Promise<boolean> {
+  return answered(
+    await prompts.confirm({ message: 'Open the page in the browser?', initialValue: hasScreen() }),
+  );
+}
+
+async function askTask({ root, steps: wanted }: Known): Promise<Task> {
   const env = await askEnv();
   const { id } = await resolveEnv(env);
   const runs = listRuns([root]).runs.filter(
@@ -42,7 +65,7 @@ export async function askWhatToTrain(root: string): Promise<Answer> {
   const steps = answered(
     await prompts.text({
       message: `It has done its ${grouped(done)} steps. How many in all?`,
-      initialValue: String(2 * done),
+      initialValue: String(wanted !== undefined && wanted > done ? wanted : 2 * done),
       validate: text => {
         try {
           return wholeNumber(text ?? '') > done ? undefined : `more than ${done}`;
@@ -79,8 +102,8 @@ async function askEnv(): Promise<string> {
   return absoluteEnv(/[/\\]/.test(path) ? path : `./${path}`);
 }
 
-function answered(answer: string | symbol): string {
-  if (typeof answer === 'string') return answer;
+function answered<T>(answer: T): Exclude<T, symbol> {
+  if (typeof answer !== 'symbol') return answer as Exclude<T, symbol>;
   prompts.cancel('Nothing was started.');
   throw new ExitWith(130);
 }

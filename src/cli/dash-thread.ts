@@ -5,9 +5,9 @@ import type { Context } from './context.ts';
 import { portNumber } from './dash-options.ts';
 
 export interface TrainDashFlags {
-  readonly dash?: boolean;
-  readonly port?: number;
-  readonly open?: boolean;
+  readonly dash?: boolean | undefined;
+  readonly port?: number | undefined;
+  readonly open?: boolean | undefined;
 }
 
 export function trainDashOptions(command: Command): Command {

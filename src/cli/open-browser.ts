@@ -12,3 +12,9 @@ export function openBrowser(url: string): void {
   child.on('error', () => {}); // the address was printed
   child.unref();
 }
+
+/** Whether there may be a browser to see: on Linux a machine without a display has none. */
+export function hasScreen(): boolean {
+  const { DISPLAY, WAYLAND_DISPLAY } = process.env;
+  return process.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY);
+}

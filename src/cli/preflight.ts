@@ -10,7 +10,7 @@ import { fittingActions, refuseInertForActions } from '../algos/inert-for-action
 import { createPpoTrainer, type PpoTrainer } from '../algos/ppo-trainer.ts';
 import { openTrained, resume, type TrainResult, train } from '../algos/train.ts';
 import { resolveConfig } from '../algos/train-config.ts';
-import type { TrainConfig, TrainSettings } from '../algos/train-schema.ts';
+import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
 import { compile, Graph } from '../engine/index.ts';
 import { checkEnv, makeEnv, makeVectorEnv, type OptionValues, type VectorEnv } from '../envs/index.ts';
 import { checkpointDir, listCheckpoints, loadCheckpoint, readTrajectory } from '../runs/index.ts';
@@ -73,7 +73,7 @@ export function tinyConfig(config: TrainConfig): TrainConfig {
   });
 }
 
-/** Tries each part; after a failure the rest is not reached. */
+/** Tries each part; after a failure the rest is not reached. Settings that cannot be are thrown, as `train` does. */
 export async function preflight(options: PreflightOptions): Promise<PartReport[]> {
   const { env, id, envOptions } = options;
   const config = tinyConfig(options.config);
@@ -258,6 +258,8 @@ async function attempt(
       warnings,
     };
   } catch (error) {
+    // Wrong settings are no part that failed: nothing was tried with them.
+    if (error instanceof ConfigError) throw error;
     if (process.env.KEEL_DEBUG === '1') process.stderr.write(`${(error as Error).stack}\n`);
     const detail = (error instanceof Error ? error.message : String(error)).split('\n').join('; ');
     // The trainer refuses by itself when sampling and scoring disagree.

@@ -220,7 +220,9 @@ function eventLine(event: TrainEvent, { paint }: Context): string {
     event.type
   ];
   const name = event.type.replaceAll('-', ' ');
-  // "saved checkpoint 2048" needs no name before it.
-  const what = event.type === 'checkpoint' ? '' : `${colour ? paint(name, colour) : name}: `;
+  // "saved checkpoint 2048" needs no name before it, nor does "critic rescaled".
+  const what = ['checkpoint', 'rescaled'].includes(event.type)
+    ? ''
+    : `${colour ? paint(name, colour) : name}: `;
   return `  ${paint(grouped(event.step).padStart(9), 'dim')}  ${what}${event.message}`;
 }

@@ -119,6 +119,12 @@ export function checkedConfig(
   }
 }
 
+/** Names and values one by one, where it is not known yet what they will be used with. */
+export function checkEach({ settings, sources }: Pick<Wanted, 'settings' | 'sources'>): void {
+  const problems = settingProblems(settings);
+  if (problems.length > 0) throw located(new ConfigError(problems.join('\n')), sources);
+}
+
 /** A config error whose lines begin with the place of the key that they are about. */
 export function located(error: unknown, sources: ReadonlyMap<string, string>): unknown {
   if (!(error instanceof ConfigError)) return error;
@@ -137,7 +143,7 @@ export function wholeNumber(text: string): number {
       ? Number.NaN
       : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
   if (!Number.isSafeInteger(value))
-    throw new UsageError(`${text} is not a whole number: write 100000, 1e5 or 100k`);
+    throw new UsageError(`${text} is not a whole number from 0: write 100000, 1e5 or 100k`);
   return value;
 }
 

@@ -110,9 +110,11 @@ export function adam({ params, m, v }: AdamState, step: AdamStep): AdamState {
   const nextM = add(mul(m, keep(beta1)), taken);
   const nextV = add(mul(v, keep(beta2)), mul(taken, taken));
   const direction = div(nextM, add(sqrt(nextV), corrections.epsilon));
-  const rate = times(applied, learningRate);
-  const decayed = weightDecay === 0 ? params : sub(params, mul(params, times(rate, weightDecay)));
-  return { params: sub(decayed, mul(direction, mul(corrections.rate, rate))), m: nextM, v: nextV };
+  // `applied` is 0 or 1, so that it may go with the scalar: the rate may be a vector.
+  const rate = mul(times(applied, corrections.rate), learningRate);
+  const decayed =
+    weightDecay === 0 ? params : sub(params, mul(params, times(times(applied, learningRate), weightDecay)));
+  return { params: sub(decayed, mul(direction, rate)), m: nextM, v: nextV };
 }
 
 /**

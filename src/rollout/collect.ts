@@ -6,12 +6,16 @@ import type { Rollout } from './buffer.ts';
 import type { ActionNoise } from './noise.ts';
 import type { ObservationNormaliser, RewardNormaliser } from './normalise.ts';
 
-/** Evaluates policy and value function on (N, observationSize). The arrays may be reused by the next call. */
-export type Act = (observations: Float32Array) => { params: Float32Array; values: Float32Array };
+/** The policy on (N, observationSize): writes the distribution's parameters, (N, paramSize). */
+export type Act = (observations: Float32Array, params: Float32Array) => void;
+
+/** The value function on the N observations of a step, or on the T x N of a rollout: writes one value for each. */
+export type Evaluate = (observations: Float32Array, values: Float32Array) => void;
 
 export interface CollectParts {
   readonly envs: VectorEnv;
   readonly act: Act;
+  readonly evaluate: Evaluate;
   readonly distribution: Distribution;
   readonly rng: Rng;
   readonly actionNoise: ActionNoise;
@@ -36,6 +40,7 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
   const {
     envs,
     act,
+    evaluate,
     distribution,
     rng,
     actionNoise,
@@ -51,35 +56,44 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     rewardMean: 0,
     rewardStd: 0,
   };
+  // One step's arrays and their rows, made once: a view costs more than what is done with it.
+  const observations = new Float32Array(envCount * obsSize);
+  const params = new Float32Array(envCount * paramSize);
   const noise = new Float32Array(envCount * noiseSize);
+  const actions = new Float32Array(envCount * actionSize);
   const bounded = new Float32Array(envCount * actionSize);
-  const seen = new Float32Array(envCount * obsSize);
   const done = new Uint8Array(envCount);
   const scaled = new Float64Array(envCount);
-  const look = (raw: Float32Array, out: Float32Array): void => {
-    if (observationNormaliser) observationNormaliser.apply(raw, out);
-    else out.set(raw);
+  const learnt = new Float32Array(envCount);
+  const finalValues = new Float32Array(envCount);
+  const rows = Array.from({ length: envCount }, (_, n) => ({
+    params: params.subarray(n * paramSize, (n + 1) * paramSize),
+    noise: noise.subarray(n * noiseSize, (n + 1) * noiseSize),
+    action: actions.subarray(n * actionSize, (n + 1) * actionSize),
+  }));
+  const look = (raw: Float32Array): void => {
+    if (observationNormaliser) observationNormaliser.apply(raw, observations);
+    else observations.set(raw);
   };
   let [sum, sumOfSquares] = [0, 0];
 
   for (let t = 0; t < rollout.steps; t++) {
     const at = t * envCount;
-    const observations = rollout.observations.subarray(at * obsSize, (at + envCount) * obsSize);
     observationNormaliser?.moments.update(envs.observations);
-    look(envs.observations, observations);
-    const { params, values } = act(observations);
+    look(envs.observations);
+    act(observations, params);
+    rollout.observations.set(observations, at * obsSize);
     rollout.params.set(params, at * paramSize);
-    rollout.values.set(values, at);
 
     actionNoise.fill(rng, noise);
     for (let n = 0; n < envCount; n++) {
-      const own = params.subarray(n * paramSize, (n + 1) * paramSize);
-      const action = rollout.actions.subarray((at + n) * actionSize, (at + n + 1) * actionSize);
-      distribution.sample(own, noise.subarray(n * noiseSize, (n + 1) * noiseSize), action);
-      rollout.logProbs[at + n] = distribution.logProb(own, action);
-      bounded.set(action, n * actionSize);
-      envs.actionSpace.clip(bounded, n * actionSize);
+      const row = rows[n];
+      distribution.sample(row.params, row.noise, row.action);
+      rollout.logProbs[at + n] = distribution.logProb(row.params, row.action);
     }
+    rollout.actions.set(actions, at * actionSize);
+    bounded.set(actions);
+    for (let n = 0; n < envCount; n++) envs.actionSpace.clip(bounded, n * actionSize);
     await envs.step(bounded);
 
     rollout.terminated.set(envs.terminated, at);
@@ -95,17 +109,20 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
         stats.episodeLengths.push(envs.episodeLengths[n]);
       }
     }
-    const rewards = rollout.rewards.subarray(at, at + envCount);
-    if (rewardNormaliser) rewardNormaliser.apply(scaled, done, rewards);
-    else rewards.set(scaled);
+    if (rewardNormaliser) rewardNormaliser.apply(scaled, done, learnt);
+    else learnt.set(scaled);
+    rollout.rewards.set(learnt, at);
     if (envs.truncated.includes(1)) {
       // Rows of episodes that go on are evaluated along with them, and not used.
-      look(envs.finalObservations, seen);
-      rollout.finalValues.set(act(seen).values, at);
+      look(envs.finalObservations);
+      evaluate(observations, finalValues);
+      rollout.finalValues.set(finalValues, at);
     }
   }
-  look(envs.observations, seen);
-  rollout.lastValues.set(act(seen).values);
+  look(envs.observations);
+  evaluate(observations, rollout.lastValues);
+  // All at once, because nobody asks for them before: one large call instead of T small ones.
+  evaluate(rollout.observations, rollout.values);
 
   const samples = rollout.steps * envCount;
   stats.rewardMean = sum / samples;

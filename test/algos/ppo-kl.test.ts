@@ -1,6 +1,6 @@
 /** KL control in a running trainer: what the row says is true, and every controller acts on what the update did. */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import type { PpoConfig } from '../../src/algos/ppo-config.ts';
+import { MIN_GUARD, type PpoConfig } from '../../src/algos/ppo-config.ts';
 import { cartPole, courier, type Env, pendulum } from '../../src/envs/index.ts';
 import { estimateKl } from '../../src/kl/index.ts';
 import type { Rollout } from '../../src/rollout/buffer.ts';
@@ -29,6 +29,8 @@ afterEach(() => {
 afterAll(disposeTrainers);
 
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+const variance = (values: readonly number[]): number =>
+  mean(values.map(value => (value - mean(values)) ** 2));
 
 const tasks: [string, () => Env, Shape][] = [
   ['CartPole', () => cartPole(), { observationSize: 4, parts: [{ kind: 'categorical', k: 2 }] }],
@@ -84,6 +86,9 @@ describe.each(tasks)('%s', (_, env, shape) => {
         expect(Math.abs(row['kl/step_k3'] - exact.k3)).toBeLessThan(1e-5 + 1e-4 * exact.k3);
         expect(Math.abs(row['policy/entropy'] - exact.entropy)).toBeLessThan(1e-4);
         expect(Math.abs(row['policy/ratio_mean'] - exact.ratio)).toBeLessThan(1e-4);
+        const { returns, values } = seen!;
+        const left = variance(Array.from(returns, (target, k) => target - values[k]));
+        expect(row['value/explained_variance']).toBeCloseTo(1 - left / variance([...returns]), 6);
         // The bound, by someone else's sum.
         expect(exact.kl).toBeLessThanOrEqual(0.05);
         expect(row['kl/step']).toBeLessThanOrEqual(row['kl/step_raw']);
@@ -232,6 +237,23 @@ describe('early stop', () => {
   });
 });
 
+describe('the smallest bound', () => {
+  it('still lets the policy move, and is held', async () => {
+    const { rows } = await trained({ learningRate: 0.01, guard: MIN_GUARD, epochs: 2 }, { iterations: 4 });
+    for (const row of rows) expect(row['kl/step']).toBeLessThanOrEqual(MIN_GUARD);
+    // At a bound of 5e-8 this is 0 in every row.
+    expect(Math.max(...rows.map(row => row['kl/step']))).toBeGreaterThan(MIN_GUARD / 4);
+  });
+
+  it('is refused below, in a run under way too', async () => {
+    const trainer = await trainerOf({});
+    expect(() => trainer.adjust({ guard: 5e-8 })).toThrow(
+      'guard is 5e-8, below its least value 0.000001 (single precision cannot tell a smaller KL from 0',
+    );
+    expect(trainer.config.guard).toBe(0.05);
+  });
+});
+
 describe('a rate that no cut can mend', () => {
   it('is tried no further than cuts go, and no cut is reported that was none', async () => {
     const { rows, results } = await trained({ learningRate: 1e6, guard: 1e-6, epochs: 2 }, { iterations: 6 });
@@ -249,9 +271,9 @@ describe('a rate that no cut can mend', () => {
     await trainer.iterate();
     const cut = trainer.counters.guardedFactor;
     expect(cut).toBeLessThan(1);
-    trainer.adjust({ guardRetries: 0, guard: 1e-9 });
+    trainer.adjust({ guardRetries: 0, guard: MIN_GUARD });
     const { row } = await trainer.iterate();
-    expect(row['kl/step_raw']).toBeGreaterThan(1e-9);
+    expect(row['kl/step_raw']).toBeGreaterThan(MIN_GUARD);
     expect(trainer.counters.guardedFactor).toBe(cut);
   });
 

@@ -61,7 +61,15 @@ function expectCourse(task: Task, { learnt, state }: Updated, course: Course): v
   expect(learnt.minibatches).toBe(course.minibatches.length);
   expect(learnt.stopped).toBe(course.stopped ? 'kl' : 'no');
   expect(learnt.skipped).toBe(0);
-  for (const name of ['policyLoss', 'valueLoss', 'loss', 'entropy', 'clipFraction', 'gradNorm'] as const) {
+  const { entropyCoef, entropyWarmupCoef, entropyWarmupSteps, entropyMin } = task.config;
+  // Where the loss has no entropy, none is computed.
+  const hasEntropy =
+    entropyCoef > 0 || (entropyWarmupCoef > 0 && entropyWarmupSteps > 0) || entropyMin !== null;
+  if (!hasEntropy) expect(learnt.entropy).toBeNaN();
+  for (const name of [
+    ...(['policyLoss', 'valueLoss', 'loss', 'clipFraction', 'gradNorm'] as const),
+    ...(hasEntropy ? (['entropy'] as const) : []),
+  ]) {
     const wanted = mean(course.minibatches.map(seen => seen[name]));
     const error = Math.abs(learnt[name] - wanted);
     expect(error, `${name}: ${learnt[name]} instead of ${wanted}`).toBeLessThan(

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { PpoConfig } from '../../src/algos/ppo-config.ts';
 import { ppoSchema } from '../../src/algos/ppo-config.ts';
-import { explainedVariance, type IterationResult, referenceCoefAt } from '../../src/algos/ppo-trainer.ts';
+import { type IterationResult, referenceCoefAt } from '../../src/algos/ppo-trainer.ts';
 import { cartPole, courier, type Env, pendulum, probeConstant } from '../../src/envs/index.ts';
 import { requireMetric } from '../../src/metrics/registry.ts';
 import { decodeRow, encodeRow } from '../../src/metrics/row.ts';
@@ -177,28 +177,6 @@ describe('events', () => {
       expect(count('early-stop')).toBe(row['train/early_stop']);
       expect(count('skipped') + count('restored')).toBe(row['train/skipped'] > 0 ? 1 : 0);
     }
-  });
-});
-
-describe('explainedVariance', () => {
-  it('is 1 for perfect values, 0 for their mean, below 0 for worse, NaN where nothing varies', () => {
-    const returns = Float32Array.of(1, 2, 3, 6);
-    expect(explainedVariance(returns, returns)).toBe(1);
-    expect(explainedVariance(returns, new Float32Array(4).fill(3))).toBeCloseTo(0, 6);
-    expect(
-      explainedVariance(
-        returns,
-        returns.map(r => -r),
-      ),
-    ).toBeCloseTo(-3, 5);
-    expect(explainedVariance(new Float32Array(4).fill(2), returns)).toBeNaN();
-    // A constant offset is not variance.
-    expect(
-      explainedVariance(
-        returns,
-        returns.map(r => r + 100),
-      ),
-    ).toBeCloseTo(1, 5);
   });
 });
 

@@ -89,6 +89,13 @@ describe('settings', () => {
       ],
     ],
     [
+      'a bound that is lost in rounding',
+      ['--set', 'guard=1e-8'],
+      [
+        /^keel: --set guard is 1e-8, below its least value 0\.000001 \(single precision .*\): the default is 0\.05$/,
+      ],
+    ],
+    [
       'a wrong type in the file that a flag overrules',
       ['-c', file('steps: abc\n'), '--steps', '512'],
       [/^keel: .*c\.yaml: steps is "abc", not a number: the default is 100000$/],
@@ -120,6 +127,13 @@ describe('settings', () => {
     expect(existsSync(dir)).toBe(false);
   });
 });
+
+test.concurrent('preflight refuses settings as train does, before any part is tried', () =>
+  refuses(
+    ['preflight', 'cartpole', '--set', 'noiseCorrelation=0.5'],
+    2,
+    /^keel: --set noiseCorrelation has no effect on the actions Discrete\(2\): .*; remove noiseCorrelation$/,
+  ));
 
 describe('environments', () => {
   test.concurrent('an unknown one, with the nearest', () =>

@@ -187,6 +187,12 @@ describe('resume', () => {
       dir,
     ]);
     expect(rescaled).toMatchObject({ code: 0, stderr: '' });
+    expect(rescaled.stdout).toMatch(/^ +192 {2}critic rescaled by 0\.1: rewardScale 1 to 0\.1$/m);
+    const again = await keel(['resume', '--steps', '320', '--rescale-critic', '--run-dir', dir]);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toMatch(
+      /^keel: rewardScale was 0\.1 and stays 0\.1, so there is nothing to rescale: .*--rescale-critic.*\n$/,
+    );
     expect(readEvents(run.dir).items.filter(({ type }) => type === 'resumed')).toHaveLength(2);
   });
 });

@@ -1,6 +1,6 @@
 /** In a terminal: questions, and a live line. A pseudo-terminal comes from util-linux's `script`. */
 import { spawn, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
@@ -9,9 +9,14 @@ import { mainFile, scratch, tiny } from './support/keel.ts';
 const hasScript = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
 
 /** Runs keel in a terminal of 80 columns; each answer is typed when its question is on the screen. */
-function inTerminal(cwd: string, args: readonly string[], answers: readonly [string, string][]) {
+function inTerminal(
+  cwd: string,
+  args: readonly string[],
+  answers: readonly [string, string][],
+  more: Readonly<Record<string, string>> = {},
+) {
   const command = `stty cols 80 rows 24; exec '${process.execPath}' '${mainFile()}' ${args.map(arg => `'${arg}'`).join(' ')}`;
-  const env = { ...process.env, TERM: 'xterm-256color', NO_COLOR: '', CI: '', SHELL: '/bin/sh' };
+  const env = { ...process.env, TERM: 'xterm-256color', NO_COLOR: '', CI: '', SHELL: '/bin/sh', ...more };
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
     cwd,
     env,
@@ -32,13 +37,22 @@ function inTerminal(cwd: string, args: readonly string[], answers: readonly [str
   });
 }
 
+const DOWN = '\u001b[B';
+const PAGE = 'Open the page in the browser?';
+
 test.skipIf(!hasScript)(
-  'a bare train asks for the environment, then for a new run or one to go on with',
+  'a bare train asks for the environment, for a new run or one to go on with, and whether to open the page',
   async () => {
     const cwd = scratch();
     const flags = tiny('runs');
-    const DOWN = '\u001b[B';
-    const first = await inTerminal(cwd, ['train', ...flags], [['Which environment?', `${DOWN}\r`]]);
+    const first = await inTerminal(
+      cwd,
+      ['train', ...flags],
+      [
+        ['Which environment?', `${DOWN}\r`],
+        [PAGE, 'n'],
+      ],
+    );
     expect(first.code, first.screen).toBe(0);
     // No runs of it yet, so nothing else was asked.
     expect(first.screen).not.toContain('go on with one?');
@@ -58,13 +72,50 @@ test.skipIf(!hasScript)(
         ['Which environment?', `${DOWN}\r`],
         ['go on with one?', `${DOWN}\r`],
         ['How many in all?', '\r'],
+        [PAGE, 'n'],
       ],
     );
     expect(second.code, second.screen).toBe(0);
     expect(run()).toMatchObject({ status: 'finished', manifest: { step: 256, resumes: 1 } });
+
+    // What the command line sets holds for a run that goes on, too; and who said something of the page is not asked.
+    const third = await inTerminal(
+      cwd,
+      ['train', '--steps', '320', '--set', 'epochs=2', '--no-dash'],
+      [
+        ['Which environment?', `${DOWN}\r`],
+        ['go on with one?', `${DOWN}\r`],
+        ['How many in all?', '\r'],
+      ],
+    );
+    expect(third.code, third.screen).toBe(0);
+    expect(third.screen).not.toContain(PAGE);
+    expect(third.screen).not.toContain('page: http');
+    expect(run()).toMatchObject({ manifest: { step: 320, resumes: 2, config: { epochs: 2 } } });
+
+    const wrong = await inTerminal(cwd, ['train', '--set', 'gama=1'], []);
+    expect(wrong.code).toBe(2);
+    expect(wrong.screen).toMatch(/^keel: --set gama is not a config key: did you mean gamma\?\r?\n$/);
 
     const cancelled = await inTerminal(cwd, ['train'], [['Which environment?', '\u0003']]);
     expect(cancelled.code).toBe(130);
     expect(readdirSync(join(cwd, 'runs'))).toHaveLength(1);
   },
 );
+
+test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
+  const cwd = scratch();
+  // A browser that only says where it was sent.
+  writeFileSync(join(cwd, 'xdg-open'), `#!/bin/sh\necho "$1" > '${join(cwd, 'opened')}'\n`, { mode: 0o755 });
+  const PATH = `${cwd}:${process.env.PATH}`;
+  const asked: [string, string][] = [
+    ['Which environment?', `${DOWN}\r`],
+    [PAGE, 'y'],
+  ];
+  const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs'), '--steps', '16384'], asked, {
+    PATH,
+  });
+  expect(code, screen).toBe(0);
+  const [, address] = /page: (http:\S+)/.exec(screen) ?? [];
+  expect(readFileSync(join(cwd, 'opened'), 'utf8')).toBe(`${address}\n`);
+});

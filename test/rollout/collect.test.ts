@@ -15,31 +15,35 @@ import {
 import { categorical, composite, type Distribution, gaussian } from '../../src/kl/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { createRollout, type Rollout } from '../../src/rollout/buffer.ts';
-import { type Act, type CollectParts, type CollectStats, collect } from '../../src/rollout/collect.ts';
+import {
+  type Act,
+  type CollectParts,
+  type CollectStats,
+  collect,
+  type Evaluate,
+} from '../../src/rollout/collect.ts';
 import { ActionNoise } from '../../src/rollout/noise.ts';
 import { ObservationNormaliser, RewardNormaliser } from '../../src/rollout/normalise.ts';
 
-/** A policy in plain numbers: each parameter and the value are linear in the observation. It reuses its arrays. */
+/** A policy and a value function in plain numbers: each parameter and the value are linear in the observation. */
 function linearAct(
   obsSize: number,
   paramSize: number,
-  rows: number,
-): { act: Act; params(o: number[]): number[] } {
+): { act: Act; evaluate: Evaluate; params(o: number[]): number[] } {
   const weight = (i: number, j: number): number => Math.fround(0.3 * Math.sin(1 + 3 * i + 7 * j));
   const params = (obs: number[]): number[] =>
     Array.from({ length: paramSize }, (_, j) =>
       Math.fround(obs.reduce((sum, x, i) => sum + x * weight(i, j), 0.1 * j)),
     );
-  const out = { params: new Float32Array(rows * paramSize), values: new Float32Array(rows) };
+  const rowsOf = (observations: Float32Array): number[][] =>
+    Array.from({ length: observations.length / obsSize }, (_, n) => row(observations, obsSize, n));
   return {
     params,
-    act(observations) {
-      for (let n = 0; n < rows; n++) {
-        const obs = Array.from(observations.subarray(n * obsSize, (n + 1) * obsSize));
-        out.params.set(params(obs), n * paramSize);
-        out.values[n] = worth(obs);
-      }
-      return out;
+    act(observations, out) {
+      out.set(rowsOf(observations).flatMap(params));
+    },
+    evaluate(observations, values) {
+      values.set(rowsOf(observations).map(worth));
     },
   };
 }
@@ -91,10 +95,11 @@ async function collected(
     actionSize: envs.actionSize,
     paramSize,
   });
-  const { act } = linearAct(envs.obsSize, paramSize, envs.envCount);
+  const { act, evaluate } = linearAct(envs.obsSize, paramSize);
   const stats = await collect(rollout, {
     envs,
     act,
+    evaluate,
     distribution,
     rng: new Rng(options.seed ?? 5),
     actionNoise: new ActionNoise(distribution, envs.envCount, 0),
@@ -138,7 +143,7 @@ describe('what is stored', () => {
   it('the parameters sampled from, and their log-probability of the stored action', async () => {
     const { envs } = counters(hybrid);
     const { rollout } = await collected(envs, hybridDistribution, 40);
-    const { params } = linearAct(2, hybridDistribution.paramSize, 3);
+    const { params } = linearAct(2, hybridDistribution.paramSize);
     for (let at = 0; at < 120; at++) {
       const stored = row(rollout.params, hybridDistribution.paramSize, at);
       expect(stored).toEqual(params(row(rollout.observations, 2, at)));

@@ -91,6 +91,7 @@ describe('events', () => {
       'rate-change',
       'checkpoint',
       'restored',
+      'rescaled',
       'finding',
       'note',
     ]) {

@@ -23,6 +23,7 @@ const looks: Readonly<Record<EventType, Look>> = {
   checkpoint: { shape: 'dot', tone: 'muted', weight: 1 },
   evaluation: { shape: 'ring', tone: 'muted', weight: 1 },
   reference: { shape: 'ring', tone: 'muted', weight: 2 },
+  rescaled: { shape: 'square', tone: 'muted', weight: 6 },
   note: { shape: 'dot', tone: 'muted', weight: 2 },
   'early-stop': { shape: 'down', tone: 'muted', weight: 3 },
   'rate-change': { shape: 'up', tone: 'muted', weight: 3 },

@@ -4,7 +4,7 @@ import { contextOf } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
 import type { PartReport } from '../preflight.ts';
-import { checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
+import { checkedConfig, gatherSettings, located, type SettingFlags } from '../settings.ts';
 import { toJson } from '../terminal.ts';
 
 export function addPreflight(program: Command): void {
@@ -17,7 +17,7 @@ export function addPreflight(program: Command): void {
     .addHelpText(
       'after',
       `
-Exits 1 if a part fails, and says which and what to do.
+Exits 1 if a part fails, and says which and what to do; 2 if settings are wrong.
 
 Examples:
   $ keel preflight cartpole
@@ -54,6 +54,8 @@ Examples:
           config,
           written: wanted.settings,
           ...(flags.json ? {} : { onPart }),
+        }).catch(error => {
+          throw located(error, wanted.sources);
         });
         const failed = reports.find(({ status }) => status === 'failed');
         const seconds = (performance.now() - started) / 1000;

@@ -5,7 +5,7 @@ import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { checkpointOption, countOption, runArgument, runDirOption, setOption } from '../options.ts';
-import { located, parseSets } from '../settings.ts';
+import { located, parseSets, type Settings, type Wanted } from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
 interface ResumeFlags extends TrainDashFlags {
@@ -43,12 +43,22 @@ Examples:
     });
 }
 
-export async function resumeRun(context: Context, dir: string, flags: ResumeFlags): Promise<void> {
+/** `given` are settings from elsewhere than `--set`, such as those of a `train` that was told to go on. */
+export async function resumeRun(
+  context: Context,
+  dir: string,
+  flags: ResumeFlags,
+  given?: Pick<Wanted, 'settings' | 'envOptions' | 'sources'>,
+): Promise<void> {
   const run = openRun(dir);
-  const changes = parseSets(flags.set ?? []);
-  if ('env' in changes || 'envOptions' in changes)
+  const sets = parseSets(flags.set ?? []);
+  if ('env' in sets || 'envOptions' in sets || Object.keys(given?.envOptions ?? {}).length > 0)
     throw new UsageError('the environment of a run cannot change: start a new one with keel train');
-  const sources = new Map(Object.keys(changes).map(key => [key, '--set ']));
+  const sources = new Map([
+    ...(given?.sources ?? []),
+    ...Object.keys(sets).map((key): [string, string] => [key, '--set ']),
+  ]);
+  const changes: Settings = { ...given?.settings, ...sets };
   if (flags.steps !== undefined) changes.steps = flags.steps;
   const total = Number(changes.steps ?? run.manifest.config.steps);
   if (run.status === 'finished' && (flags.from ?? 'last') === 'last' && run.manifest.step >= total) {

@@ -4,7 +4,14 @@ import { contextOf } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import { absoluteEnv, checkedConfig, gatherSettings, located, type SettingFlags } from '../settings.ts';
+import {
+  absoluteEnv,
+  checkEach,
+  checkedConfig,
+  gatherSettings,
+  located,
+  type SettingFlags,
+} from '../settings.ts';
 import { grouped } from '../terminal.ts';
 
 type TrainFlags = SettingFlags & TrainDashFlags & { readonly runDir: string; readonly json?: boolean };
@@ -30,16 +37,26 @@ Examples:
     .action(async (env: string | undefined, flags: TrainFlags, command: Command) => {
       const context = contextOf(command);
       let wanted = gatherSettings(env, flags);
+      let page: TrainDashFlags = flags;
       if (wanted.env === undefined) {
         if (!process.stdin.isTTY || !process.stdout.isTTY || flags.json)
           throw new UsageError(
             'train needs an environment, such as keel train cartpole: keel envs lists them',
           );
+        // What is wrong whatever the answers are is said before the first question.
+        checkEach(wanted);
         const { askWhatToTrain } = await import('../ask.ts');
-        const answer = await askWhatToTrain(flags.runDir);
+        const answer = await askWhatToTrain({
+          root: flags.runDir,
+          steps: flags.steps,
+          page: flags.dash !== undefined || flags.open !== undefined,
+        });
+        page = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
         if (answer.kind === 'continue') {
           const { resumeRun } = await import('./resume.ts');
-          return resumeRun(context, answer.dir, { steps: answer.steps, json: false });
+          const { dash, open, port } = page;
+          const steps = answer.steps ?? flags.steps;
+          return resumeRun(context, answer.dir, { steps, dash, open, port }, wanted);
         }
         wanted = { ...wanted, env: absoluteEnv(answer.env) };
       }
@@ -58,7 +75,7 @@ Examples:
         context,
         {
           json: flags.json === true,
-          dash: flags,
+          dash: page,
           title: ({ dir, totalSteps, config }) =>
             `${context.paint(id, 'bold')}, ${grouped(totalSteps)} steps, seed ${config.seed}: ${shownDir(dir)}`,
         },

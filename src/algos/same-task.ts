@@ -1,0 +1,52 @@
+/** Whether a policy may go on where it would go on: the same environment, and rewards of the scale that its critic knows. */
+import type { EnvironmentSpec, Manifest } from '../runs/index.ts';
+import { ConfigError } from './train-schema.ts';
+
+/** Rewards that change their scale, and what everything measured in them is multiplied by. */
+export interface RewardRescale {
+  readonly from: number;
+  readonly to: number;
+  readonly factor: number;
+}
+
+/**
+ * Compares what a checkpoint was trained in with what it would go on in; gives what the critic needs, if anything.
+ *
+ * The manifest holds the scale that was accepted last, by the first session or by one that was told to rescale. A
+ * checkpoint of another scale is then older than that, and is rescaled again without being told: a run that was killed
+ * between its rescaling and its next checkpoint goes on as if it had not been.
+ */
+export function checkSameTask(
+  manifest: Manifest,
+  /** The checkpoint's; undefined where there is none, so that nothing was learnt yet. */
+  trained: EnvironmentSpec | null | undefined,
+  now: EnvironmentSpec,
+  onRewardScale: 'refuse' | 'rescale',
+): RewardRescale | undefined {
+  const before = trained ?? manifest.environment;
+  if (before.id !== now.id || before.version !== now.version) {
+    throw new ConfigError(
+      `this run was trained in ${before.id} version ${before.version}, here it would go on in ${now.id} version ${now.version}: start a new run`,
+    );
+  }
+  if (JSON.stringify(before.options) !== JSON.stringify(now.options)) {
+    throw new ConfigError(
+      `this run was trained with the environment options ${JSON.stringify(before.options)}, not ${JSON.stringify(now.options)}: start a new run`,
+    );
+  }
+  const [from, to] = [Number(before.reward.scale), Number(now.reward.scale)];
+  if (trained === undefined || from === to) {
+    if (onRewardScale === 'refuse') return undefined;
+    throw new ConfigError(
+      trained === undefined
+        ? `this run has no checkpoint, so there is no critic to rescale: leave out --rescale-critic (onRewardScale)`
+        : `rewardScale was ${from} and stays ${to}, so there is nothing to rescale: set another rewardScale, or leave out --rescale-critic (onRewardScale)`,
+    );
+  }
+  if (onRewardScale === 'refuse' && Number(manifest.environment.reward.scale) !== to) {
+    throw new ConfigError(
+      `rewardScale was ${from} and would be ${to}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
+    );
+  }
+  return { from, to, factor: to / from };
+}
