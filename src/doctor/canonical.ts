@@ -23,6 +23,17 @@ export interface CanonicalSeries {
   readonly theirs: string;
   readonly series: Series;
   readonly kl?: KlMeaning;
+  /** Where its cells are empty from some step to the end of the log, though the log goes on. */
+  readonly blank?: BlankEnd;
+}
+
+/** The empty end of a series in a table. */
+export interface BlankEnd {
+  readonly from: number;
+  readonly rows: number;
+  /** Rows of the table before it. */
+  readonly before: number;
+  readonly kind: 'null' | 'empty';
 }
 
 /** Settings that rules ask for, where the log or a file beside it says them. */
@@ -35,6 +46,8 @@ export interface KnownConfig {
   readonly envs?: number;
   readonly totalSteps?: number;
   readonly clipRange?: number;
+  /** The upper bound of the clip, where it is apart from the lower. */
+  readonly clipRangeHigh?: number;
   readonly targetKl?: number;
   readonly entropyCoef?: number;
   readonly valueCoef?: number;
@@ -49,6 +62,8 @@ export interface KnownConfig {
   readonly task?: string;
   /** Samples of one update, all environments together. */
   readonly samplesPerUpdate?: number;
+  /** What rewards are multiplied by before the learner gets them. */
+  readonly rewardScale?: number;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { CanonicalRun } from './canonical.ts';
 import type { Diagnosis, Finding, Severity, Verdict } from './findings.ts';
 import { type Rule, rules } from './rules/index.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
-import { place } from './rules/words.ts';
+import { stepAt } from './rules/words.ts';
 import { type Case, casesOf, explains, roots } from './story.ts';
 
 /** Says how a run is doing. Never throws for what is in the series. */
@@ -75,7 +75,7 @@ function summaryOf(
 ): string {
   const { run } = signals;
   if (verdict === 'healthy') {
-    return `Nothing wrong in ${signals.rows} rows up to ${run.unit} ${place(signals.to)}.`;
+    return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}.`;
   }
   const loud = findings.filter(f => f.severity !== 'info');
   const [first, ...rest] = loud;

@@ -15,6 +15,15 @@ export const formats = [
 ] as const;
 export type Format = (typeof formats)[number];
 
+/** The empty end of a column. */
+export interface Blank {
+  /** The first row without a value, and how many there are. */
+  readonly from: number;
+  readonly rows: number;
+  /** Written as `null`, which JSON has for what is not a number, or as nothing at all. */
+  readonly kind: 'null' | 'empty';
+}
+
 /** One run. A table (CSV, JSON lines …) has the row's number as x, an event file the step that it states. */
 export interface RawRun {
   /** What a user would call it: the run's directory or file. */
@@ -32,6 +41,11 @@ export interface RawRun {
   readonly config: ReadonlyMap<string, string | number | boolean | null>;
   /** Other texts, shortened: TensorBoard's text tags that are no table, a first header line, log lines of errors. */
   readonly texts: ReadonlyMap<string, string>;
+  /**
+   * Of a table: series whose cells are there and empty (`null`, nothing between two commas) from some row to the end. A
+   * value that is missing now and then is not told.
+   */
+  readonly blanks?: ReadonlyMap<string, Blank>;
   /** Positions (on the axis) at which the log began anew: a restart, a second file, a step that went back. */
   readonly restarts: readonly number[];
   /** What the user should know of the reading: lines dropped and why, records with a wrong checksum, points merged. */

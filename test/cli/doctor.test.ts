@@ -234,7 +234,7 @@ describe('what cannot be read', () => {
   test('some that can be read give the verdict, the others are told', async () => {
     const dir = logs({ 'a.csv': healthy, 'b.bin': binary });
     const { code, stdout, stderr } = await keel(['doctor', 'a.csv', 'b.bin', 'c'], { cwd: dir });
-    expect(code).toBe(0);
+    expect(code).toBe(3);
     expect(stdout).toContain('1 healthy, 2 could not be read');
     expect(stderr.trimEnd().split('\n')).toHaveLength(2);
   });

@@ -78,7 +78,8 @@ export function addDoctor(program: Command): void {
       'after',
       `
 Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
-Of several runs the worst counts; --fail-on sick makes watch 0.
+Of several runs the worst counts; --fail-on sick makes watch 0. A path without a
+run is 3, unless another is worse than healthy.
 
 Examples:
   $ keel doctor logs/ppo_1             a run of Stable-Baselines3, TRL, RLlib …
@@ -139,7 +140,7 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     return wrong('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
   const problem = conflictOf(flags, outputs);
   if (problem !== undefined) return wrong(problem);
-  const map = mapOf(flags.map ?? []);
+  const map = mapOf(flags.map ?? [], library);
   if (typeof map === 'string') return wrong(map);
   const trainer = trainerProblem(flags.trainer, library);
   if (trainer !== undefined) return wrong(trainer);
@@ -217,8 +218,8 @@ function placeOf(path: string, runDir: string): string {
 }
 
 /** Checked before anything is read; a sentence if something is wrong. */
-function mapOf(pairs: readonly string[]): Map<string, string> | string {
-  const map = new Map<string, string>();
+function mapOf(pairs: readonly string[], library: Library): Map<string, string> | string {
+  const said: [string, string][] = [];
   for (const pair of pairs) {
     const at = pair.lastIndexOf('=');
     const [theirs, ours] = [pair.slice(0, Math.max(0, at)), pair.slice(at + 1)];
@@ -229,9 +230,9 @@ function mapOf(pairs: readonly string[]): Map<string, string> | string {
     } catch (error) {
       return `--map ${pair}: ${(error as Error).message}`;
     }
-    map.set(theirs, ours);
+    said.push([theirs, ours]);
   }
-  return map;
+  return library.mapProblem(said) ?? new Map(said);
 }
 
 function trainerProblem(trainer: string | undefined, { dialects }: Library): string | undefined {

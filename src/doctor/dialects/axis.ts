@@ -4,7 +4,7 @@
  */
 import type { Series } from '../series.ts';
 import { seriesOf } from './derive.ts';
-import type { Dialect, Log, StepName } from './dialect.ts';
+import type { Dialect, Log, NamedSeries, StepName } from './dialect.ts';
 
 export interface Axis {
   /** What x counts: `steps`, `iterations` … */
@@ -20,13 +20,18 @@ const common: readonly StepName[] = [
   { theirs: 'train/step', unit: 'steps' },
   { theirs: 'time/total_timesteps', unit: 'steps' },
   { theirs: 'total_timesteps', unit: 'steps' },
-  { theirs: 'total timesteps', unit: 'steps' },
   { theirs: 'num_env_steps_sampled_lifetime', unit: 'steps' },
   { theirs: 'timesteps_total', unit: 'steps' },
   { theirs: 'TimestepsSoFar', unit: 'steps' },
+  { theirs: 'TotalEnvInteracts', unit: 'steps' },
   { theirs: 'agent_steps', unit: 'steps' },
+  { theirs: 'total_env_steps', unit: 'steps' },
+  { theirs: 'num_env_steps', unit: 'steps' },
+  { theirs: 'environment_steps', unit: 'steps' },
   { theirs: 'env_steps', unit: 'steps' },
   { theirs: 'env_step', unit: 'steps' },
+  { theirs: 'total_steps', unit: 'steps' },
+  { theirs: 'num_timesteps', unit: 'steps' },
   { theirs: 'timesteps', unit: 'steps' },
   { theirs: 'timestep', unit: 'steps' },
   { theirs: 'frames', unit: 'steps' },
@@ -41,7 +46,12 @@ const common: readonly StepName[] = [
   { theirs: 'time/iterations', unit: 'iterations' },
   { theirs: 'iteration', unit: 'iterations' },
   { theirs: 'iterations', unit: 'iterations' },
+  { theirs: 'iter', unit: 'iterations' },
+  { theirs: 'itr', unit: 'iterations' },
   { theirs: 'update', unit: 'updates' },
+  { theirs: 'updates', unit: 'updates' },
+  { theirs: 'num_updates', unit: 'updates' },
+  { theirs: 'n_updates', unit: 'updates' },
   { theirs: 'epoch', unit: 'epochs' },
   { theirs: 'episode', unit: 'episodes' },
   { theirs: 'episodes', unit: 'episodes' },
@@ -49,13 +59,27 @@ const common: readonly StepName[] = [
 
 const isOfSteps = ({ unit }: StepName): boolean => unit === 'steps' || unit === 'updates';
 
+/** One spelling of a counter: `Total timesteps`, `total_timesteps`, `Total-Timesteps`. */
+const plain = (name: string): string =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_-]+/g, '_');
+const plainNames = new Set(common.map(({ theirs }) => plain(theirs)));
+
 /** Whether a name only counts: it is x or could be, and is nothing to diagnose. */
 export function isStepName(name: string): boolean {
-  return common.some(step => step.theirs === name);
+  return plainNames.has(plain(name));
 }
 
-export function chooseAxis(log: Log, dialect: Pick<Dialect, 'steps' | 'eventStep' | 'lengths'>): Axis {
+/** The axis of a run; `told` is the series that the user says counts steps, and is believed. */
+export function chooseAxis(
+  log: Log,
+  dialect: Pick<Dialect, 'steps' | 'eventStep' | 'lengths'>,
+  told?: Series,
+): Axis {
   const { raw } = log;
+  if (told !== undefined) return axisOfTable(log, told, 'steps');
   if (raw.axis === 'step') {
     // W&B counts its own calls: what the trainer counts is a series.
     const counters = raw.format === 'wandb' ? [...dialect.steps, ...common.filter(isOfSteps)] : [];
@@ -64,7 +88,13 @@ export function chooseAxis(log: Log, dialect: Pick<Dialect, 'steps' | 'eventStep
       ? axisOfSteps(log, dialect.eventStep.unit)
       : axisOfTable(log, better.series, better.unit);
   }
-  const found = pick(log, [...dialect.steps, ...common]) ?? summed(log, dialect.lengths);
+  const found =
+    pick(log, [...dialect.steps, ...common]) ??
+    pick(
+      { series: spelledPlainly(log) },
+      common.map(({ theirs, unit }) => ({ theirs: plain(theirs), unit })),
+    ) ??
+    summed(log, dialect.lengths);
   if (found === undefined) {
     return {
       unit: 'rows',
@@ -76,7 +106,16 @@ export function chooseAxis(log: Log, dialect: Pick<Dialect, 'steps' | 'eventStep
   return axisOfTable(log, found.series, found.unit);
 }
 
-function pick(log: Log, names: readonly StepName[]): { series: Series; unit: string } | undefined {
+function spelledPlainly(log: Log): Log['series'] {
+  const series = new Map<string, NamedSeries>();
+  for (const [name, named] of log.series) if (!series.has(plain(name))) series.set(plain(name), named);
+  return series;
+}
+
+function pick(
+  log: Pick<Log, 'series'>,
+  names: readonly StepName[],
+): { series: Series; unit: string } | undefined {
   for (const { theirs, unit } of names) {
     const series = log.series.get(theirs)?.series;
     // Hugging Face prints how much of an epoch is done: no count of anything.

@@ -83,6 +83,8 @@ export const cleanrl: Dialect = {
       maxGradNorm: '--max-grad-norm',
     },
     otherwise: {
+      rewardScale: () =>
+        'in make_env: env = gym.wrappers.NormalizeReward(env, gamma=gamma), then env = gym.wrappers.TransformReward(env, lambda r: np.clip(r, -10, 10))',
       minibatchSize: value =>
         `choose --num-minibatches so that num_envs x num_steps / num_minibatches is ${value}`,
       learningRateSchedule: value => (value === 'constant' ? '--no-anneal-lr' : '--anneal-lr'),

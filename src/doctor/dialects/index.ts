@@ -20,6 +20,7 @@ import { wordingOf } from './wording.ts';
 import { dropZeroKls } from './zero-kl.ts';
 
 export { type DialectRow, dialectTable, type MetricRow } from './table.ts';
+export { mapProblem } from './user-map.ts';
 export { dialects };
 
 export interface CanonicalOptions {
@@ -33,14 +34,15 @@ export interface CanonicalOptions {
 export function toCanonical(raw: RawRun, options: CanonicalOptions = {}): CanonicalRun {
   const { dialect, log, notes } = choose(raw, options.trainer);
   const own = options.map === undefined ? [] : mappingsOf(raw, options.map);
-  const axis = chooseAxis(log, dialect);
+  const counter = own.find(({ id }) => id === 'train/step')?.theirs as string | undefined;
+  const axis = chooseAxis(log, dialect, counter === undefined ? undefined : raw.series.get(counter));
   const understood = new Set<string>();
   const drafts = draftsOf(log, dialect, own, understood).map(draft => ({
     ...draft,
     series: scaled(moved(draft.series, axis.at), draft.mapping.times ?? 1),
   }));
   const refined = dialect.refine?.(drafts, log, axis.at) ?? {};
-  const series = seriesOf(refined.drafts ?? drafts, log);
+  const series = withBlanks(seriesOf(refined.drafts ?? drafts, log), raw, axis.at);
   const kind = dialect.kindOf?.(log) ?? dialect.kind;
   const zeros = dropZeroKls(kind, dialect.name, series);
   const said = configOf(log, dialect.config);
@@ -75,6 +77,29 @@ function seriesOf(drafts: readonly Draft[], log: Log): Map<string, CanonicalSeri
     if (series.has(id) || points.length === 0) continue;
     const kl = typeof mapping.kl === 'function' ? mapping.kl(log) : mapping.kl;
     series.set(id, { id, theirs, series: points, ...(kl === undefined ? {} : { kl: { lag: 0, ...kl } }) });
+  }
+  return series;
+}
+
+/** Says of each series where the table goes on without it. */
+function withBlanks(
+  series: Map<string, CanonicalSeries>,
+  raw: RawRun,
+  stepOf: (row: number) => number,
+): Map<string, CanonicalSeries> {
+  for (const [id, one] of series) {
+    const blank = raw.blanks?.get(one.theirs);
+    if (blank === undefined) continue;
+    const from = stepOf(blank.from);
+    series.set(id, {
+      ...one,
+      blank: {
+        from: Number.isFinite(from) ? from : one.series.x[one.series.length - 1]!,
+        rows: blank.rows,
+        before: blank.from - 1,
+        kind: blank.kind,
+      },
+    });
   }
   return series;
 }

@@ -69,6 +69,7 @@ export const keel: Dialect = {
       maxGradNorm: 'gradientClip',
     },
     otherwise: {
+      rewardScale: () => `keel train ${taskOf(log.setting(['environment/id']))} --set normaliseRewards=true`,
       refCoef: value =>
         `--set reference=frozen --set klRefCoefInitial=${value} --set klRefCoefFinal=${value}`,
     },

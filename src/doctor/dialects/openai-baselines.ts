@@ -1,5 +1,18 @@
 /** OpenAI Baselines (ppo1, ppo2, trpo_mpi) and Stable-Baselines 2, which keeps its names. */
-import type { Dialect } from './dialect.ts';
+import type { Dialect, Log } from './dialect.ts';
+import { call } from './wording.ts';
+
+const normalised = 'env = VecNormalize(env, ob=False, ret=True)';
+
+/** Names that Stable-Baselines 2 has and OpenAI's own do not. */
+function isStableBaselines2(log: Log): boolean {
+  return (
+    log.series.has('ep_reward_mean') ||
+    [...log.series.keys()].some(
+      name => name.startsWith('input_info/') || name.startsWith('loss/approximate_'),
+    )
+  );
+}
 
 export const openaiBaselines: Dialect = {
   name: 'openai-baselines',
@@ -111,24 +124,45 @@ export const openaiBaselines: Dialect = {
             gamma: 'gamma',
             learningRateSchedule: 'schedule',
           },
+          otherwise: { rewardScale: () => normalised },
           write: pairs => `pposgd_simple.learn(..., ${pairs.map(([n, v]) => `${n}=${v}`).join(', ')})`,
         }
-      : {
-          names: {
-            learningRate: 'lr',
-            epochs: 'noptepochs',
-            stepsPerRollout: 'nsteps',
-            clipRange: 'cliprange',
-            entropyCoef: 'ent_coef',
-            valueCoef: 'vf_coef',
-            gamma: 'gamma',
-            maxGradNorm: 'max_grad_norm',
+      : isStableBaselines2(log)
+        ? {
+            names: {
+              learningRate: 'learning_rate',
+              epochs: 'noptepochs',
+              stepsPerRollout: 'n_steps',
+              clipRange: 'cliprange',
+              entropyCoef: 'ent_coef',
+              valueCoef: 'vf_coef',
+              gamma: 'gamma',
+              maxGradNorm: 'max_grad_norm',
+            },
+            otherwise: {
+              rewardScale: () => 'env = VecNormalize(env, norm_obs=False, norm_reward=True)',
+              minibatchSize: value =>
+                `choose nminibatches so that n_steps x environments / nminibatches is ${value}`,
+            },
+            write: call('PPO2'),
+          }
+        : {
+            names: {
+              learningRate: 'lr',
+              epochs: 'noptepochs',
+              stepsPerRollout: 'nsteps',
+              clipRange: 'cliprange',
+              entropyCoef: 'ent_coef',
+              valueCoef: 'vf_coef',
+              gamma: 'gamma',
+              maxGradNorm: 'max_grad_norm',
+            },
+            otherwise: {
+              rewardScale: () => normalised,
+              minibatchSize: value =>
+                `choose nminibatches so that nsteps x environments / nminibatches is ${value}`,
+            },
+            write: pairs => pairs.map(([name, value]) => `--${name}=${value}`).join(' '),
           },
-          otherwise: {
-            minibatchSize: value =>
-              `choose nminibatches so that nsteps x environments / nminibatches is ${value}`,
-          },
-          write: pairs => pairs.map(([name, value]) => `--${name}=${value}`).join(' '),
-        },
   remarks: 'ppo1 anneals its step size to 0 by default: a KL that dies at the end is the schedule.',
 };

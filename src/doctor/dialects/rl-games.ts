@@ -47,6 +47,8 @@ export const rlGames: Dialect = {
     { name: 'rewards/step', points: 1 },
     { name: 'rewards/iter', points: 1 },
     { name: 'performance/step_inference_rl_update_fps', points: 2 },
+    { name: 'rewards/best', points: 1 },
+    { name: 'info/epochs', points: 1 },
   ],
   mappings: [
     {
@@ -67,6 +69,11 @@ export const rlGames: Dialect = {
     { theirs: clipFraction, id: 'policy/clip_fraction', late: true, note: 'of the last mini-epoch' },
     { theirs: 'rewards/step', id: 'episode/return' },
     { theirs: /(?:rewards0?|shaped_rewards)\/(?:step|frame)/, id: 'episode/return' },
+    {
+      theirs: 'rewards/best',
+      id: 'episode/return',
+      note: 'as printed: only when it is the best so far, so that it never falls',
+    },
     { theirs: 'episode_lengths/step', id: 'episode/length' },
     { theirs: 'info/last_lr', id: 'train/lr' },
     { theirs: 'info/e_clip', id: 'train/clip_range' },
@@ -82,7 +89,10 @@ export const rlGames: Dialect = {
     /scores\/.*/,
     /Episode\/.*/,
   ],
-  steps: [],
+  steps: [
+    { theirs: 'frames', unit: 'steps' },
+    { theirs: 'info/epochs', unit: 'epochs' },
+  ],
   eventStep: { unit: 'steps' },
   config: {
     learningRate: ['config/learning_rate', 'learning_rate'],
@@ -113,6 +123,7 @@ export const rlGames: Dialect = {
       valueCoef: 'params.config.critic_coef',
       gamma: 'params.config.gamma',
       maxGradNorm: 'params.config.grad_norm',
+      rewardScale: 'params.config.reward_shaper.scale_value',
     },
     write: yaml,
   },

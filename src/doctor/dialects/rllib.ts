@@ -157,6 +157,8 @@ export const rllib: Dialect = {
         maxGradNorm: 'grad_clip',
       },
       otherwise: {
+        rewardScale: value =>
+          `register_env("scaled", lambda cfg: gym.wrappers.TransformReward(gym.make("…"), lambda r: ${value} * r)), then config.environment("scaled")`,
         stepsPerRollout: value => `config.env_runners(rollout_fragment_length=${value})`,
         learningRateSchedule: value =>
           isNew

@@ -80,6 +80,8 @@ export const rslRl: Dialect = {
       maxGradNorm: 'max_grad_norm',
     },
     otherwise: {
+      rewardScale: value =>
+        `multiply every weight of the reward terms by ${value}: env_cfg.rewards.scales in legged_gym, RewTerm(weight=…) in Isaac Lab`,
       minibatchSize: value =>
         `choose num_mini_batches so that num_envs x num_steps_per_env / num_mini_batches is ${value}`,
       stepsPerRollout: value => `runner cfg: num_steps_per_env=${value}`,

@@ -78,13 +78,20 @@ export const skrl: Dialect = {
       epochs: 'learning_epochs',
       stepsPerRollout: 'rollouts',
       clipRange: 'ratio_clip',
-      targetKl: 'kl_threshold',
       entropyCoef: 'entropy_loss_scale',
       valueCoef: 'value_loss_scale',
       gamma: 'discount_factor',
       maxGradNorm: 'grad_norm_clip',
     },
     otherwise: {
+      // Its own kl_threshold only ends an epoch; the scheduler is what holds the KL.
+      targetKl: value =>
+        `cfg["learning_rate_scheduler"] = KLAdaptiveLR, cfg["learning_rate_scheduler_kwargs"] = {"kl_threshold": ${value}}`,
+      learningRateSchedule: value =>
+        value === 'constant'
+          ? 'cfg["learning_rate_scheduler"] = None'
+          : 'cfg["learning_rate_scheduler"] = KLAdaptiveLR',
+      rewardScale: value => `cfg["rewards_shaper"] = lambda rewards, *args, **kwargs: rewards * ${value}`,
       minibatchSize: value =>
         `choose cfg["mini_batches"] so that rollouts x environments / mini_batches is ${value}`,
     },

@@ -118,6 +118,7 @@ export const tianshou: Dialect = {
       minibatchSize: 'batch_size',
     },
     otherwise: {
+      rewardScale: () => 'return_scaling=True (reward_normalization=True before version 2)',
       epochs: value =>
         `update_step_num_repetitions=${value} in OnPolicyTrainerParams (repeat_per_collect before version 2)`,
       samplesPerUpdate: value =>

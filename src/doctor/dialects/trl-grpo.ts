@@ -100,6 +100,7 @@ export const trlGrpo: Dialect = {
       epochs: 'num_iterations',
       totalSteps: 'max_steps',
       clipRange: 'epsilon',
+      clipRangeHigh: 'epsilon_high',
       maxGradNorm: 'max_grad_norm',
       refCoef: 'beta',
       groupSize: 'num_generations',

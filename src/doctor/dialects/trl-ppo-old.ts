@@ -83,7 +83,16 @@ export const trlPpoOld: Dialect = {
       maxGradNorm: 'max_grad_norm',
       refCoef: 'init_kl_coef',
     },
-    write: call('PPOConfig', ''),
+    // Alone the target has no effect.
+    write: pairs =>
+      call(
+        'PPOConfig',
+        '',
+      )(
+        pairs.flatMap(pair =>
+          pair[0] === 'target_kl' ? [['early_stopping', 'True'] as const, pair] : [pair],
+        ),
+      ),
   },
   remarks: 'objective/kl is summed over a completion. target_kl has an effect only with early_stopping=True.',
 };

@@ -37,7 +37,7 @@ const mappings: readonly Mapping[] = [
   { theirs: named(`entropy|policy${sep}entropy|entropy${sep}mean|mean${sep}entropy`), id: 'policy/entropy' },
   {
     theirs: named(
-      `value${sep}loss|v(?:f)?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf|value|critic)`,
+      `value${sep}loss|v(?:f)?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf?|value|critic)`,
     ),
     id: 'loss/value',
   },
@@ -56,11 +56,16 @@ const mappings: readonly Mapping[] = [
   { theirs: named(`total${sep}loss|loss`), id: 'loss/total' },
   {
     theirs: named(
-      `ep(?:isode|isodic)?${sep}(?:rew(?:ard)?|ret(?:urn)?)s?(?:${sep}(?:mean|avg))?|(?:mean|avg|average)${sep}ep(?:isode|isodic)?${sep}(?:rew(?:ard)?|return)s?|(?:mean|avg|average)${sep}(?:reward|return|score)s?`,
+      `ep(?:isode|isodic)?${sep}(?:rew(?:ard)?|ret(?:urn)?)s?(?:${sep}(?:mean|avg))?|(?:mean|avg|average)${sep}ep(?:isode|isodic)?${sep}(?:rew(?:ard)?|ret(?:urn)?)s?|(?:mean|avg|average)${sep}(?:reward|return|score)s?`,
     ),
     id: 'episode/return',
   },
   { theirs: named('returns?|episode(?:s)?[/](?:return|reward)s?|scores?'), id: 'episode/return' },
+  {
+    theirs: named(`(?:train|training|total|cumulative|running)${sep}(?:reward|return|score)s?`),
+    id: 'episode/return',
+  },
+  { theirs: /rewards?\/(?:train|training|episode|total)/i, id: 'episode/return' },
   { theirs: named(`rewards?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
   { theirs: /rewards?[/](?:mean|avg)/i, id: 'reward/mean' },
   { theirs: named(`reward${sep}std|rewards?[/]std`), id: 'reward/std' },

@@ -7,6 +7,8 @@ import type { Mapping } from './dialect.ts';
 
 /** Checks a user's map against the registry and the log, and gives its entries as mappings. */
 export function mappingsOf(raw: RawRun, map: ReadonlyMap<string, string>): Mapping[] {
+  const problem = mapProblem([...map]);
+  if (problem !== undefined) fail(problem, 'double-map');
   return [...map].map(([theirs, id]) => {
     const metric = requireMetric(id);
     if (!raw.series.has(theirs)) {
@@ -32,6 +34,23 @@ export function mappingsOf(raw: RawRun, map: ReadonlyMap<string, string>): Mappi
           }),
     };
   });
+}
+
+/** Of two names for one metric only one could be read: a sentence if a map has such, or one name twice. */
+export function mapProblem(pairs: readonly (readonly [theirs: string, ours: string])[]): string | undefined {
+  const taken = new Map<string, string>();
+  const given = new Map<string, string>();
+  for (const [theirs, ours] of pairs) {
+    const before = taken.get(ours);
+    if (before !== undefined && before !== theirs)
+      return `--map says that both ${show(before)} and ${show(theirs)} are ${ours}: leave one of them out`;
+    const other = given.get(theirs);
+    if (other !== undefined && other !== ours)
+      return `--map says that ${show(theirs)} is both ${other} and ${ours}: leave one of them out`;
+    taken.set(ours, theirs);
+    given.set(theirs, ours);
+  }
+  return undefined;
 }
 
 /** Up to five names of the log that are near to a word, or share a part with it. */

@@ -10,7 +10,11 @@ export type Source =
   | { readonly kind: 'wandb'; readonly file: string }
   | { readonly kind: 'tensorboard'; readonly groups: readonly EventFiles[] }
   | { readonly kind: 'monitor'; readonly monitors: readonly string[] }
-  | { readonly kind: Exclude<Kind, 'tensorboard' | 'wandb' | 'monitor'>; readonly file: string };
+  | { readonly kind: 'scalars'; readonly scalars: readonly string[] }
+  | {
+      readonly kind: Exclude<Kind, 'tensorboard' | 'wandb' | 'monitor' | 'scalars'>;
+      readonly file: string;
+    };
 
 export interface Candidate {
   /** What a user would call it: the run's directory or file. */
@@ -29,8 +33,10 @@ export interface Candidate {
 export function formatOf(kind: Source['kind']): Format {
   switch (kind) {
     case 'monitor':
+    case 'scalars':
       return 'csv';
     case 'json-list':
+    case 'json-document':
       return 'jsonl';
     default:
       return kind;

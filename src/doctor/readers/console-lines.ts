@@ -9,10 +9,15 @@ const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g')
 /** `(TaskRunner pid=1234, ip=10.0.0.1) `, as Ray puts before each line; also with a time before it. */
 const rayPrefix = /^\s*\([\w.:<>[\] -]{1,80}\bpid=\d+[^)]{0,80}\)\s?/;
 
+/** `2024-01-01 10:00:00,123 INFO `, as Python's logging and many schedulers put before a line of a table. */
+const logPrefix =
+  /^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:[-:]?[ \t]*\[?[A-Za-z_.]{1,40}\]?[ \t]*[-:]?[ \t]*){0,3}(?=\||-{8})/;
+
 /** A printed line without colours and prefixes. */
 export function cleanLine(line: string): string {
   const plain = line.includes('\x1b') ? line.replace(colours, '') : line;
-  return plain.startsWith('(') ? plain.replace(rayPrefix, '') : plain;
+  if (plain.startsWith('(')) return plain.replace(rayPrefix, '');
+  return plain.length < 500 && /^\[?\d{4}-/.test(plain) ? plain.replace(logPrefix, '') : plain;
 }
 
 const verlStep = /(?:^|[\s\]:])step:(\d+) - /;
@@ -40,6 +45,16 @@ export function tableCells(line: string): [string, string] | undefined {
   if (!trimmed.startsWith('|') || !trimmed.endsWith('|') || trimmed.length > 400) return undefined;
   const parts = trimmed.slice(1, -1).split('|');
   return parts.length === 2 ? [parts[0]!, parts[1]!.trim()] : undefined;
+}
+
+/** The cells of such a line whose value is a number: what a table without rules is made of. */
+export function numberCell(line: string): [string, string] | undefined {
+  const cells = tableCells(line);
+  return cells !== undefined &&
+    cells[0].trim() !== '' &&
+    /^[-+]?[\d.]+(?:[eE][-+]?\d+)?$|^-?(?:nan|inf)$/i.test(cells[1])
+    ? cells
+    : undefined;
 }
 
 /** `-----`, above and below a table. */
@@ -84,20 +99,106 @@ export function labelledCell(line: string): [string, string] | undefined {
   return found === null ? undefined : [found[1]!, found[2]!];
 }
 
+const rlGames =
+  /^[ \t]*fps step: *([\d.]+) fps step and policy inference: *([\d.]+) fps total: *([\d.]+)(?: epoch: *(\d+)(?:\/[\d.]+)?)?(?: frames: *(\d+))?/;
+
+/** What rl_games prints after an epoch, under the names that it logs the same numbers by. */
+export function rlGamesCells(line: string): [string, string][] | undefined {
+  const found = line.includes('fps step:') ? rlGames.exec(line) : null;
+  if (found === null) return undefined;
+  const cells: [string, string][] = [
+    ['performance/step_fps', found[1]!],
+    ['performance/step_inference_rl_update_fps', found[3]!],
+  ];
+  if (found[4] !== undefined) cells.push(['info/epochs', found[4]]);
+  if (found[5] !== undefined) cells.push(['frames', found[5]]);
+  return cells;
+}
+
+/** rl_games tells its reward only when it is the best so far. */
+export function bestReward(line: string): string | undefined {
+  return line.includes('best rewards:') ? /best rewards: *\[?[ \t]*([-+\d.eE]+)/.exec(line)?.[1] : undefined;
+}
+
+const pair =
+  /([A-Za-z][\w./@-]{0,60}(?: [A-Za-z][\w./@-]{0,30}){0,3}) {0,12}[:=] {0,12}[[('"]?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf|-inf)(?=$|[\s,;|\])}'"%/])/gi;
+const counter =
+  /(?:^|[\s[(|])(episode|epoch|iteration|iter|step|update|timestep|global step)s?[ \t]*[:=#]?[ \t]*\[?(\d{1,12})(?=$|[\s,;:|\])/])/i;
+const barCount = /\b(\d{1,9})\/\d{1,9} \[/;
+const ofTraining =
+  /(?:^|[\s/_.-])(?:\w*rew(?:ard)?s?|\w*returns?|\w*loss(?:es)?|\w*kl|entropy|scores?)(?:$|[\s/_.-])/i;
+const longestPairs = 1000;
+
+/**
+ * The cells of a line of the kind that people print themselves: `episode 12 | reward: 3.5 | loss: 0.1`, or
+ * `global_step=1280, episodic_return=21.0`. At least two, one of them of training; undefined for any other line.
+ */
+export function pairCells(line: string): [string, string][] | undefined {
+  if (line.length > longestPairs || !/[:=]/.test(line)) return undefined;
+  const cells: [string, string][] = [];
+  const seen = new Set<string>();
+  const add = (name: string, value: string): void => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    cells.push([name, value]);
+  };
+  // A time of day is no pair.
+  const plain = line.replace(/\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?/g, ' ');
+  for (const [, name, value] of plain.matchAll(pair)) add(name!, value!);
+  if (!cells.some(([name]) => ofTraining.test(name))) return undefined;
+  const count = counter.exec(plain);
+  if (count !== null) add(count[1]!.toLowerCase(), count[2]!);
+  const bar = barCount.exec(plain);
+  if (bar !== null && count === null) add('step', bar[1]!);
+  return cells.length > 1 ? cells : undefined;
+}
+
+/** Lines of pairs that say the same things are of one kind. */
+export const kindOfPairs = (cells: readonly [string, string][]): string =>
+  cells.map(([name]) => name).join('\n');
+
+/** So many lines of one kind are a log; fewer are talk. */
+export const fewestPairs = 3;
+const mostKinds = 256;
+
+/** Tells lines of pairs from other text: true once there are enough of one kind. */
+export function pairsWatch(): (line: string) => boolean {
+  const kinds = new Map<string, number>();
+  return line => {
+    const cells = pairCells(line);
+    if (cells === undefined) return false;
+    const kind = kindOfPairs(cells);
+    const count = (kinds.get(kind) ?? 0) + 1;
+    if (count > 1 || kinds.size < mostKinds) kinds.set(kind, count);
+    return count >= fewestPairs;
+  };
+}
+
+export function pairsKind(lines: readonly string[]): 'console' | undefined {
+  const watch = pairsWatch();
+  for (const raw of lines) {
+    for (const part of raw.includes('\r') ? raw.split('\r', 50) : [raw])
+      if (watch(cleanLine(part))) return 'console';
+  }
+  return undefined;
+}
+
 export type ConsoleKind = 'verl-console' | 'console';
 
 /** Tells printed output of trainers from other text, line by line. */
 export function consoleWatch(): (line: string) => ConsoleKind | undefined {
-  let [rules, cells] = [0, 0];
+  let [rules, cells, numbers] = [0, 0, 0];
   return raw => {
     const line = cleanLine(raw);
     if (verlCells(line, true) !== undefined) return 'verl-console';
-    if (iterationOf(line) !== undefined) return 'console';
+    if (iterationOf(line) !== undefined || rlGamesCells(line) !== undefined) return 'console';
     const dict = printedDict(line);
     if (dict !== undefined && isTrainingDict(dict)) return 'console';
     if (isRule(line)) rules++;
     else if (tableCells(line) !== undefined) cells++;
-    return rules > 0 && cells > 1 ? 'console' : undefined;
+    const value = /[:|]/.test(line) ? numberCell(line) : undefined;
+    if (value !== undefined) numbers++;
+    return (rules > 0 && cells > 1) || numbers > 5 ? 'console' : undefined;
   };
 }
 

@@ -1,12 +1,18 @@
 /** What a trainer printed, kept in a file. */
 import type { Reading } from './bytes.ts';
 import {
+  bestReward,
   cleanLine,
+  fewestPairs,
   isRule,
   isTrainingDict,
   iterationOf,
+  kindOfPairs,
   labelledCell,
+  numberCell,
+  pairCells,
   printedDict,
+  rlGamesCells,
   tableCells,
   verlCells,
 } from './console-lines.ts';
@@ -31,6 +37,11 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
   let cutLines = 0;
   /** Whether an iteration's list is open, and whether its last line was seen. */
   let [inIteration, iterationEnded] = [false, false];
+  let inEpochs = false;
+  /** Whether the table that is open, if one is, began without a rule. */
+  let bare = false;
+  let ruled = false;
+  const pairs = pairsKept();
   const settings = settingsWatch();
   const half = await forEachLine(
     path,
@@ -58,23 +69,49 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
         iterationEnded = true;
         return;
       }
+      const epoch = rlGamesCells(line);
+      if (epoch !== undefined) {
+        sink.end();
+        for (const [name, value] of epoch) cell(name, value);
+        inEpochs = true;
+        return;
+      }
+      const best = inEpochs ? bestReward(line) : undefined;
+      if (best !== undefined) {
+        cell('rewards/best', best);
+        return;
+      }
       if (isRule(line)) {
         // A rule ends the table that is open, or begins one.
-        if (table !== undefined && table.length > 0) {
-          for (const [name, value] of table) cell(name, value);
-          sink.end();
-          table = undefined;
-        } else table = [];
+        if (table !== undefined && table.length > 0) endTable();
+        else table = [];
+        bare = false;
+        ruled = true;
         group = '';
         return;
       }
-      const cells = table === undefined ? undefined : tableCells(line);
-      if (table !== undefined && cells !== undefined) {
+      const isCell = table === undefined ? isFirstOfBare(line) : true;
+      const cells = isCell ? tableCells(line) : undefined;
+      if (cells !== undefined) {
+        if (table === undefined) {
+          // One rule may stand between two tables; where there are none at all, tables end by themselves.
+          table = [];
+          bare = !ruled;
+        }
         const [name, value] = cells;
+        const full = /^ {3,}/.test(name) ? group + name.trim() : name.trim();
+        // Without rules a name that comes again begins the next table.
+        if (bare && value !== '' && table.some(([known]) => known === full)) {
+          endTable();
+          table = [];
+        }
         if (value === '' && name.trim().endsWith('/')) group = name.trim();
         // Names of a group are indented below it.
-        else if (table.length < longestTable)
-          table.push([/^ {3,}/.test(name) ? group + name.trim() : name.trim(), value]);
+        else if (table.length < longestTable) table.push([full, value]);
+        return;
+      }
+      if (bare && table !== undefined && line.trim() === '') {
+        endTable();
         return;
       }
       const verl = verlCells(line, whole);
@@ -86,9 +123,19 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
       }
       const dict = printedDict(line);
       if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
+      else if (sink.rows === 0) pairs.line(line);
     },
     true,
   );
+  if (inEpochs) sink.end();
+  if (bare && table !== undefined && table.length > 0 && !half) endTable();
+  // Only where a trainer printed nothing of its own.
+  if (sink.rows === 0) {
+    for (const cells of pairs.rows()) {
+      for (const [name, value] of cells) cell(name, value);
+      sink.end();
+    }
+  }
   // A last table without its lower rule is still being printed.
   if (inIteration) {
     if (iterationEnded) sink.end();
@@ -106,11 +153,41 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
       `${path}: ${cutLines} lines were cut at 4,096 characters when they were kept: what came after is missing`,
     );
 
+  function endTable(): void {
+    for (const [name, value] of table ?? []) cell(name, value);
+    sink.end();
+    table = undefined;
+  }
+
+  /** A table without a rule above it begins with a group or with a number. */
+  function isFirstOfBare(line: string): boolean {
+    return numberCell(line) !== undefined || /^\s*\|\s*[\w-]+\/\s*\|\s*\|\s*$/.test(line);
+  }
+
   function cell(name: string, text: string): void {
     const value = readNumber(text);
     if (typeof value === 'number') sink.number(name, value);
     else if (value === noNumber) sink.text(name, text);
   }
+}
+
+/** Lines beyond this many are left out: a log that people print themselves is shorter. */
+const mostPairLines = 200_000;
+
+/** Keeps lines of pairs until it is known that there is nothing better. */
+function pairsKept(): { line(text: string): void; rows(): [string, string][][] } {
+  const rows: [string, string][][] = [];
+  const kinds = new Map<string, number>();
+  return {
+    line(text) {
+      const cells = rows.length < mostPairLines ? pairCells(text) : undefined;
+      if (cells === undefined) return;
+      rows.push(cells);
+      const kind = kindOfPairs(cells);
+      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    },
+    rows: () => rows.filter(cells => kinds.get(kindOfPairs(cells))! >= fewestPairs),
+  };
 }
 
 /** Settings that a trainer prints before it begins are a few hundred lines. */

@@ -81,12 +81,48 @@ export function isHeader(fields: readonly string[]): boolean {
   return named > 0 && new Set(fields).size >= fields.length - 1;
 }
 
+/** `run-name - train/kl__MIN`, as W&B's page exports a chart: of which run, which metric, and which end of its range. */
+function chartColumn(name: string): { run: string; metric: string; isRange: boolean } | undefined {
+  const at = name.lastIndexOf(' - ');
+  if (at <= 0) return undefined;
+  const metric = name.slice(at + 3);
+  const isRange = /__(?:MIN|MAX)$/.test(metric);
+  return { run: name.slice(0, at), metric: isRange ? metric.slice(0, -5) : metric, isRange };
+}
+
+/**
+ * The names of a table that W&B's page exported, without the run in front; '' for a column that is left out. Undefined for
+ * any other table. Of several runs the one with most columns counts.
+ */
+export function chartNames(
+  names: readonly string[],
+): { readonly names: string[]; readonly run: string; readonly others: number } | undefined {
+  const columns = names.map(chartColumn);
+  if (columns[0] !== undefined || !columns.slice(1).every(column => column !== undefined)) return undefined;
+  if (!columns.some(column => column?.isRange)) return undefined;
+  const widths = new Map<string, number>();
+  for (const column of columns) {
+    if (column !== undefined && !column.isRange) widths.set(column.run, (widths.get(column.run) ?? 0) + 1);
+  }
+  const [run] = [...widths].reduce<[string, number]>((best, one) => (one[1] > best[1] ? one : best), ['', 0]);
+  return {
+    names: columns.map((column, i) =>
+      column === undefined ? names[i]! : column.run === run && !column.isRange ? column.metric : '',
+    ),
+    run,
+    others: widths.size - 1,
+  };
+}
+
 interface Column {
   readonly name: string;
   series: SeriesBuilder | undefined;
   readonly clock: boolean;
   /** A setting that is repeated in every row, as RLlib does. */
   readonly setting: boolean;
+  readonly skipped: boolean;
+  /** The last row with a value; 0 before the first. */
+  filled: number;
 }
 
 /** Reads one CSV file into a run. */
@@ -107,11 +143,18 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
     names = fields
       .slice(0, mostColumns)
       .map((field, i) => field.trim() || (i === 0 ? 'index' : `column ${i + 1}`));
-    columns = names.map(name => ({
+    const chart = chartNames(names);
+    if (chart !== undefined && chart.others > 0)
+      run.note(
+        `${path} has ${chart.others + 1} runs side by side, and only ${chart.run} is read: export one run a file`,
+      );
+    columns = (chart?.names ?? names).map(name => ({
       name,
       series: undefined,
       clock: name === 't' && !Number.isNaN(startUnixS),
       setting: name.startsWith('config/'),
+      skipped: name === '',
+      filled: 0,
     }));
   }
 
@@ -163,6 +206,7 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
     const last = whole ? columns.length : columns.length - 1;
     for (let i = 0; i < last; i++) {
       const column = columns[i]!;
+      if (column.skipped) continue;
       const field = fields[i]!;
       const cell = readNumber(field, delimiter === ';');
       if (column.setting) {
@@ -177,6 +221,7 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
         if (column.clock) sink.clock(startUnixS + cell);
         if (clockNames.has(column.name)) sink.clock(cell);
         sink.add(column.series, cell);
+        column.filled = sink.rows + 1;
       } else if (cell === noNumber) {
         sink.text(column.name, field);
       }
@@ -221,6 +266,10 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
   const half = await forEachLine(path, reading, run, take);
   if (half || pending.length === 1) run.unfinished = true;
   while (pending.length > 1) giveUpJoining();
+  for (const { name, filled } of columns ?? []) {
+    const rows = sink.rows - filled;
+    if (filled > 0 && rows > 0) run.blanks.set(name, { from: filled + 1, rows, kind: 'empty' });
+  }
   sink.finish();
   if (wrongLength > 0) {
     run.note(

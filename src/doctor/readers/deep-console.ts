@@ -3,7 +3,7 @@
  * warnings and samples before its first step, so that the beginning of the file tells nothing.
  */
 import { type Reading, startReading } from './bytes.ts';
-import { type ConsoleKind, consoleWatch } from './console-lines.ts';
+import { type ConsoleKind, cleanLine, consoleWatch, pairsWatch } from './console-lines.ts';
 import type { Detected } from './detect.ts';
 import { forEachPiece, LineSplitter } from './text.ts';
 
@@ -31,8 +31,11 @@ export async function detectDeep(
   const watch = consoleWatch();
   let kind: ConsoleKind | undefined;
   let length = 0;
+  const isPairs = pairsWatch();
+  let pairs = false;
   const splitter = new LineSplitter(line => {
     kind ??= watch(line);
+    pairs ||= isPairs(cleanLine(line));
   }, true);
   try {
     await forEachPiece(path, reading, piece => {
@@ -45,5 +48,6 @@ export async function detectDeep(
   } catch (error) {
     if (!(error instanceof Found)) throw error;
   }
-  return kind === undefined ? shallow : { ...shallow, kind };
+  if (kind !== undefined) return { ...shallow, kind };
+  return pairs ? { ...shallow, kind: 'console' } : shallow;
 }

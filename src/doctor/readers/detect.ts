@@ -1,9 +1,11 @@
 /** What a file is, by its first bytes. Its name is never asked. */
 
-import { consoleKind } from './console-lines.ts';
+import { consoleKind, pairsKind } from './console-lines.ts';
 import { headerDelimiter, isHeader, splitFields } from './csv.ts';
 import { forEachLeaf, isObject, parseJson } from './json.ts';
+import { shapeOf, triplesOf } from './json-shape.ts';
 import { jsonCell, noNumber, readNumber } from './numbers.ts';
+import { isScalarHeader } from './scalars.ts';
 import { decodeHead, encodingOf } from './text.ts';
 import { recordLength } from './tf-records.ts';
 
@@ -13,8 +15,10 @@ export type Kind =
   | 'wandb'
   | 'csv'
   | 'monitor'
+  | 'scalars'
   | 'jsonl'
   | 'json-list'
+  | 'json-document'
   | 'trainer-state'
   | 'verl-console'
   | 'console';
@@ -77,7 +81,7 @@ function detectText(text: string, whole: boolean): Detected {
   const firstIsWhole = lines.length > 1 || whole;
   const looks = `text whose first line is ${JSON.stringify(first.slice(0, 60))}`;
   if (first.startsWith('{') || first.startsWith('[')) {
-    const kind = detectJson(text.slice(start), lines, firstIsWhole);
+    const kind = detectJson(text.slice(start), lines, firstIsWhole, whole);
     if (kind !== undefined) return { kind, looks };
   }
   if (first.startsWith('#')) {
@@ -89,16 +93,28 @@ function detectText(text: string, whole: boolean): Detected {
   }
   const kind = consoleKind(lines);
   if (kind !== undefined) return { kind, looks };
+  if (isScalarHeader(first)) return { kind: 'scalars', looks };
   if (isTable(lines, firstIsWhole)) return { kind: 'csv', looks };
+  if (pairsKind(lines) !== undefined) return { kind: 'console', looks };
   return { kind: undefined, looks, text: true };
 }
 
-function detectJson(text: string, lines: readonly string[], firstIsWhole: boolean): Kind | undefined {
+/** Names that make a document with lists of numbers a log: vocabularies and settings have such lists too. */
+const ofTraining = /"[^"]{0,80}(?:rew|return|loss|kl|entropy|score|advantage|explained)[^"]{0,80}"\s*:/i;
+
+function detectJson(
+  text: string,
+  lines: readonly string[],
+  firstIsWhole: boolean,
+  whole: boolean,
+): Kind | undefined {
   const first = lines[0]!;
   if (first.startsWith('{')) {
     const value = parseJson(first);
     if (isObject(value)) {
       if (Array.isArray(value.log_history)) return 'trainer-state';
+      const lone = lines.slice(1).every(line => line.trim() === '');
+      if (lone && ofTraining.test(first) && shapeOf(value) !== undefined) return 'json-document';
       return hasNumber(value) || lines.slice(1, 20).some(line => hasNumber(parseJson(line)))
         ? 'jsonl'
         : undefined;
@@ -106,11 +122,22 @@ function detectJson(text: string, lines: readonly string[], firstIsWhole: boolea
     if (/"log_history"\s*:\s*\[/.test(text)) return 'trainer-state';
     // A row that is longer than the head.
     if (!firstIsWhole && /^\{\s*"/.test(first)) return 'jsonl';
-    return lines.slice(1, 50).some(line => line.startsWith('{"') && isObject(parseJson(line)))
-      ? 'jsonl'
-      : undefined;
+    if (lines.slice(1, 50).some(line => line.startsWith('{"') && isObject(parseJson(line)))) return 'jsonl';
+    if (!ofTraining.test(text)) return undefined;
+    if (whole) return shapeOf(parseJson(text)) !== undefined || isObjects(text) ? 'json-document' : undefined;
+    return /\[\s*(?:-?\d|\{\s*"|\[\s*\d)/.test(text) || isObjects(text) ? 'json-document' : undefined;
   }
-  return /^\[\s*\{\s*"/.test(text) ? 'json-list' : undefined;
+  if (/^\[\s*\{\s*"/.test(text)) return 'json-list';
+  if (/^\[\s*\[/.test(text))
+    return (whole ? triplesOf(parseJson(text)) !== undefined : /^\[\[\d{9,}[.\d]*,\s*\d+,/.test(text))
+      ? 'scalars'
+      : undefined;
+  return undefined;
+}
+
+/** Objects one after the other, each over several lines. */
+function isObjects(text: string): boolean {
+  return /\n\}\s*\n\{\s*\n/.test(text);
 }
 
 function hasNumber(value: unknown, depth = 0): boolean {
@@ -153,6 +180,8 @@ export function widthOf(kind: Kind, head: Buffer): number {
   const text = decodeHead(head);
   const lines = text.split(/\r?\n/, 60);
   switch (kind) {
+    case 'scalars':
+      return 1;
     case 'csv':
     case 'monitor':
       for (const line of lines) {
@@ -165,6 +194,7 @@ export function widthOf(kind: Kind, head: Buffer): number {
       if (lines.length === 1) return Number.MAX_SAFE_INTEGER;
       return Math.max(...lines.map(line => numbersIn(parseJson(line))));
     case 'trainer-state':
+    case 'json-document':
     case 'tensorboard':
     case 'wandb':
       return Number.MAX_SAFE_INTEGER;

@@ -5,10 +5,17 @@
 export class ReadError extends Error {
   override name = 'ReadError';
   readonly path: string;
+  /** What was found is of another kind: a table of the weather, not a log of training. */
+  readonly isNoLog: boolean;
 
-  constructor(path: string, why: string, options?: { readonly cause?: unknown }) {
+  constructor(
+    path: string,
+    why: string,
+    options: { readonly cause?: unknown; readonly isNoLog?: boolean } = {},
+  ) {
     super(`${path}: ${why}`.replace(/\s+/g, ' '), options);
     this.path = path;
+    this.isNoLog = options.isNoLog ?? false;
   }
 }
 

@@ -80,6 +80,8 @@ function sourceOf(kind: Kind, file: string): Source {
       return { kind, groups: [{ files: [file] }] };
     case 'monitor':
       return { kind, monitors: [file] };
+    case 'scalars':
+      return { kind, scalars: [file] };
     default:
       return { kind, file };
   }

@@ -2,6 +2,7 @@
 import { basename, dirname, sep } from 'node:path';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import type { Kind } from './detect.ts';
+import { exportedName } from './scalars.ts';
 import type { EventFiles } from './tensorboard.ts';
 
 /** A log that was found in a directory. */
@@ -31,10 +32,12 @@ const richest: readonly Kind[] = [
   'trainer-state',
   'jsonl',
   'json-list',
+  'json-document',
   'csv',
   'tensorboard',
   'verl-console',
   'console',
+  'scalars',
   'monitor',
 ];
 
@@ -42,6 +45,8 @@ const why: Readonly<Record<Kind, string>> = {
   'trainer-state': 'it is the trainer’s own history',
   jsonl: 'its numbers have all their digits',
   'json-list': 'its numbers have all their digits',
+  'json-document': 'its numbers have all their digits',
+  scalars: 'there is no other',
   csv: 'its numbers have more digits',
   tensorboard: 'it has more metrics',
   'verl-console': 'it has more metrics',
@@ -162,7 +167,15 @@ function runsIn(
   extra: readonly EventFiles[],
   mentions: readonly string[],
 ): Candidate[] {
-  const { path, logs } = directory;
+  const { path } = directory;
+  const exports = exportsIn(directory);
+  if (exports.length > 0) {
+    const logs = directory.logs.filter(log => log.kind !== 'scalars');
+    const others = logs.length === 0 ? [] : runsIn({ path, logs }, name, extra, mentions);
+    // Where the run's own log lies beside them, they are parts of it.
+    return others.length > 0 ? others : exports;
+  }
+  const { logs } = directory;
   const single = logs.filter(log => log.kind !== 'tensorboard' && log.kind !== 'monitor');
   const kinds = new Set(single.map(log => log.kind));
   if (kinds.size === single.length) return [candidate(name, logs, path, extra, mentions)];
@@ -178,6 +191,19 @@ function runsIn(
   }
   if (shared.length > 0) groups.push(candidate(path, shared, path, extra, mentions));
   return groups;
+}
+
+/** Scalars that were exported one by one: those of one run, by the names of their files, are together. */
+function exportsIn({ path, logs }: Directory): Candidate[] {
+  const byRun = new Map<string, LogFile[]>();
+  for (const log of logs) {
+    if (log.kind !== 'scalars') continue;
+    const { run } = exportedName(log.name);
+    put(byRun, run === undefined ? `file ${log.name}` : `run ${run}`, log);
+  }
+  return [...byRun.values()].map(files =>
+    candidate(byRun.size === 1 ? path : files[0]!.path, files, path, [], []),
+  );
 }
 
 function stemOf(name: string): string {
@@ -223,6 +249,8 @@ function sourceOf(best: LogFile, same: readonly LogFile[], extra: readonly Event
       return { kind: best.kind, groups: [{ files: inOrder(same) }, ...extra] };
     case 'monitor':
       return { kind: best.kind, monitors: same.map(log => log.path) };
+    case 'scalars':
+      return { kind: best.kind, scalars: same.map(log => log.path) };
     default:
       return { kind: best.kind, file: best.path };
   }

@@ -25,13 +25,14 @@ export function addRow(run: RunBuilder, sink: RowSink, object: JsonObject): void
   forEachLeaf(row, (name, value) => {
     const cell = jsonCell(value);
     if (typeof cell === 'number') sink.number(name, cell);
+    else if (value === null) sink.blank(name);
     else if (cell === noNumber && typeof value === 'string') sink.text(name, value);
   });
   sink.end();
 }
 
-/** Reads a file of JSON lines into a run. */
-export async function readJsonLines(path: string, run: RunBuilder, reading: Reading): Promise<void> {
+/** Reads a file of JSON lines into a run; returns how many rows it has. */
+export async function readJsonLines(path: string, run: RunBuilder, reading: Reading): Promise<number> {
   const sink = new RowSink(run);
   let broken = 0;
   await forEachLine(path, reading, run, (line, whole) => {
@@ -47,4 +48,5 @@ export async function readJsonLines(path: string, run: RunBuilder, reading: Read
   });
   sink.finish();
   if (broken > 0) run.note(`${path}: ${broken} lines are not JSON objects and are left out`);
+  return sink.rows;
 }

@@ -7,11 +7,13 @@ import type { Candidate } from './candidate.ts';
 import { readConsole } from './console.ts';
 import { readCsv } from './csv.ts';
 import { asReadError, ReadError } from './errors.ts';
+import { readJsonDocument } from './json-document.ts';
 import { readJsonLines } from './jsonl.ts';
 import { readKeel } from './keel.ts';
 import { readMlflow } from './mlflow.ts';
 import { readMonitors } from './monitor.ts';
 import { type Limits, RunBuilder } from './run-builder.ts';
+import { readScalars } from './scalars.ts';
 import { addSettingsFiles, addWandbFiles } from './settings-files.ts';
 import { readEventFiles } from './tensorboard.ts';
 import { readJsonList, readTrainerState } from './trainer-state.ts';
@@ -23,7 +25,7 @@ export async function readRun(
   options: ReadOptions & { readonly limits?: Limits } = {},
 ): Promise<RawRun> {
   const { path, source, format } = candidate;
-  const steps = ['tensorboard', 'wandb', 'mlflow'].includes(format);
+  const steps = ['tensorboard', 'wandb', 'mlflow'].includes(format) || source.kind === 'scalars';
   const run = new RunBuilder(path, format, steps ? 'step' : 'row', options.limits);
   const reading = startReading(bytesOf(candidate.files), options);
   for (const file of candidate.files) run.files.add(file);
@@ -48,6 +50,12 @@ export async function readRun(
       case 'monitor':
         await readMonitors(source.monitors, run, reading);
         break;
+      case 'scalars':
+        await readScalars(source.scalars, run, reading);
+        break;
+      case 'json-document':
+        await readJsonDocument(source.file, run, reading);
+        break;
       case 'trainer-state':
         await readTrainerState(source.file, run, reading);
         break;
@@ -58,7 +66,11 @@ export async function readRun(
         await readCsv(source.file, run, reading);
         break;
       case 'jsonl':
-        await readJsonLines(source.file, run, reading);
+        // One line may be a whole document, with the run in lists inside.
+        if ((await readJsonLines(source.file, run, reading)) === 1) {
+          run.series.clear();
+          await readJsonDocument(source.file, run, reading);
+        }
         break;
       case 'verl-console':
       case 'console':

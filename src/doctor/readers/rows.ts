@@ -58,7 +58,17 @@ export class RowSink {
 
   number(name: string, value: number): void {
     if (clockNames.has(name) && value > earliest && value < latest) this.#clock = value;
+    if (this.#run.blanks.size > 0) this.#run.blanks.delete(name);
     this.add(this.#run.of(name), value);
+  }
+
+  /** A cell that is there and empty. */
+  blank(name: string): void {
+    const before = this.#run.blanks.get(name);
+    if (before !== undefined) this.#run.blanks.set(name, { ...before, rows: before.rows + 1 });
+    // What never had a value is no series.
+    else if ((this.#run.series.get(name)?.length ?? 0) > 0)
+      this.#run.blanks.set(name, { from: this.rows + 1, rows: 1, kind: 'null' });
   }
 
   /** A cell of a column that was looked up before. */

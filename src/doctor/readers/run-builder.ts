@@ -1,5 +1,5 @@
 /** Collects one run from whatever a reader finds, in bounded memory: every limit is here, and says when it was hit. */
-import type { Format, RawRun } from '../raw-run.ts';
+import type { Blank, Format, RawRun } from '../raw-run.ts';
 import { defaultCapacity, type Series, SeriesBuilder } from '../series.ts';
 
 /** What a run may hold. The defaults keep the largest run under some two hundred megabytes. */
@@ -42,6 +42,7 @@ export class RunBuilder {
   readonly config = new Map<string, Setting>();
   readonly texts = new Map<string, string>();
   readonly restarts = new Set<number>();
+  readonly blanks = new Map<string, Blank>();
   readonly #notes = new Set<string>();
   readonly #limits: Limits;
   readonly #droppedNames = new Set<string>();
@@ -149,6 +150,7 @@ export class RunBuilder {
       series,
       config: this.config,
       texts: this.texts,
+      ...(this.blanks.size === 0 ? {} : { blanks: this.blanks }),
       restarts: [...this.restarts].sort((a, b) => a - b),
       notes: [...this.#notes],
       unfinished: this.unfinished,

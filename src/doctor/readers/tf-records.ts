@@ -2,7 +2,7 @@
  * TFRecords out of chunks: u64le length, masked crc32c of the length, data, masked crc32c of the data. A length counts
  * only with its checksum; after damage the next length whose checksum is right is where reading goes on.
  */
-import { maskedCrc32c } from './crc32c.ts';
+import { maskedCrc32c } from '../../metrics/sinks/crc32c.ts';
 
 /** Called with each whole record; the buffer is valid during the call only. */
 export type OnRecord = (bytes: Buffer, start: number, end: number) => void;

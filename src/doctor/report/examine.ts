@@ -7,7 +7,7 @@ import { diagnose } from '../diagnose.ts';
 import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
 import type { Diagnosis } from '../findings.ts';
 import { type Candidate, findRuns, ReadError, readRun } from '../readers/index.ts';
-import { type Outcome, runReport, type Unreadable } from './run-report.ts';
+import { isRead, type Outcome, runReport, type Unreadable } from './run-report.ts';
 
 export interface ExamineOptions extends CanonicalOptions {
   /** Runs that are looked at, at most. */
@@ -57,7 +57,7 @@ export async function search(paths: readonly string[], options: ExamineOptions =
       notes.push(...found.notes);
     } catch (error) {
       signal?.throwIfAborted();
-      failures.push(unreadable(path, error));
+      failures.push({ ...unreadable(path, error), given: true });
     }
   }
   const all = [...candidates.values()];
@@ -103,7 +103,8 @@ export async function examine(candidate: Candidate, options: ExamineOptions = {}
     return runReport(diagnosis, run);
   } catch (error) {
     signal?.throwIfAborted();
-    return unreadable(candidate.path, error);
+    const failure = unreadable(candidate.path, error);
+    return error instanceof ReadError && error.isNoLog ? { ...failure, isNoLog: true } : failure;
   }
 }
 
@@ -119,6 +120,7 @@ export function judged(run: CanonicalRun): Diagnosis {
           ? ''
           : ` in ${names}${run.unknown.length > 5 ? ` and ${run.unknown.length - 5} more names` : ''}`
       }: say which is which, as in --map ${run.unknown[0] ?? 'theirs'}=episode/return`,
+      { isNoLog: true },
     );
   }
   if (rows < FEWEST_ROWS) {
@@ -143,10 +145,29 @@ export async function* examinePaths(
 ): AsyncGenerator<Outcome, Search> {
   const found = await search(paths, options);
   yield* found.failures;
+  const given = new Set(paths.map(path => resolve(path)));
+  const noLogs: Unreadable[] = [];
   let done = 0;
+  let read = 0;
   for (const candidate of found.candidates) {
     options.onProgress?.({ phase: 'reading', done: done++, total: found.candidates.length });
-    yield await examine(candidate, options);
+    const outcome = await examine(candidate, options);
+    if (isRead(outcome)) read++;
+    else if (given.has(resolve(candidate.path))) {
+      yield { ...outcome, given: true };
+      continue;
+    } else if (outcome.isNoLog) {
+      noLogs.push(outcome);
+      continue;
+    }
+    yield outcome;
+  }
+  // Tables of other things lie about in any directory: they are worth a line, unless there is nothing else.
+  if (read === 0) yield* noLogs;
+  else if (noLogs.length > 0) {
+    const [first] = noLogs;
+    const notes = `${noLogs.length} ${noLogs.length === 1 ? 'file has' : 'files have'} numbers but none that training logs, and ${noLogs.length === 1 ? 'was' : 'were'} passed over: ${first!.path}${noLogs.length > 1 ? ' …' : ''}`;
+    return { ...found, notes: [...found.notes, notes] };
   }
   return found;
 }

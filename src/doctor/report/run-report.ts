@@ -18,6 +18,10 @@ export interface Unreadable {
   readonly path: string;
   /** A sentence: what was looked for and what was found. */
   readonly error: string;
+  /** It was asked for by its path, and not found in a directory. */
+  readonly given?: true;
+  /** It has numbers, but none that training logs. */
+  readonly isNoLog?: true;
 }
 
 export type Outcome = RunReport | Unreadable;
@@ -41,14 +45,18 @@ export function worstFirst(outcomes: readonly Outcome[]): Outcome[] {
 export const COULD_NOT_READ = 3;
 
 /**
- * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read. With `failOn` sick, a run that
- * only needs watching is no failure.
+ * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read. A path that was given and holds
+ * no run is 3 too where no verdict is worse than healthy: a script that mistyped it must not see a success. With `failOn`
+ * sick, a run that only needs watching is no failure.
  */
 export function exitCodeOf(outcomes: readonly Outcome[], failOn: 'watch' | 'sick' = 'watch'): number {
   const seen = outcomes.filter(isRead).map(({ diagnosis }) => verdicts.indexOf(diagnosis.verdict));
   if (seen.length === 0) return COULD_NOT_READ;
   const worst = seen.reduce((a, b) => Math.max(a, b));
-  return failOn === 'sick' && worst < verdicts.indexOf('sick') ? 0 : worst;
+  const code = failOn === 'sick' && worst < verdicts.indexOf('sick') ? 0 : worst;
+  return code === 0 && outcomes.some(outcome => isUnreadable(outcome) && outcome.given)
+    ? COULD_NOT_READ
+    : code;
 }
 
 /** How many runs there are of each verdict, worst first. */

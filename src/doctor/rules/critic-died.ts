@@ -1,7 +1,7 @@
 import { changePoint, median, quantile } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import { split } from './track.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
 export const criticDied: Rule = {
   code: 'critic-died',
@@ -40,7 +40,7 @@ export const criticDied: Rule = {
     return [
       finding('critic-died', {
         severity: 'critical',
-        title: `${name(ev)} falls from ${num(median(before))} to ${num(median(after))} at ${run.unit} ${place(x)} and stays there`,
+        title: `${name(ev)} falls from ${num(median(before))} to ${num(median(after))} at ${stepAt(run, x)} and stays there`,
         cause: 'critic-not-learning',
         confidence: 0.85,
         evidence: [
@@ -51,7 +51,7 @@ export const criticDied: Rule = {
             : `${name(progress.track)} ends at ${num(progress.end)}: the policy goes on without a critic`,
         ],
         fix: [
-          `restart from a checkpoint before ${run.unit} ${place(x)}`,
+          `restart from a checkpoint before ${stepAt(run, x)}`,
           'clip the gradient of the value loss, or the value loss itself, and give the critic a lower learning rate',
         ],
         watch: `${soon(run, signals.to - signals.from)} of the restart ${name(ev)} should stay above ${num(0.5 * median(before))}`,

@@ -12,7 +12,7 @@ export const criticFlat: Rule = {
   text: {
     means:
       'The explained variance stays at 0 from beginning to end while the value loss does not fall and the policy does move. The critic is switched off, disconnected or far too slow, so the advantages carry the whole noise of the returns.',
-    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, says that the rewards cannot be predicted at all: they do not depend on what is seen or done.',
+    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, or whose size changes without any trace in the value loss, says that the rewards cannot be predicted at all: they do not depend on what is seen or done.',
     todo: 'Check the value coefficient, that gradients reach the value head, and its learning rate.',
     silent:
       'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes.',
@@ -44,7 +44,11 @@ export const criticFlat: Rule = {
     // Its weight is known not to be 0, its loss stands still and no policy earns more: there is nothing to be predicted.
     const weighted = (run.config.valueCoef ?? 0) >= 0.1 || (weight !== undefined && weight > 0.1);
     const still = over !== undefined && Math.abs(Math.log(over.end / over.start)) < 0.35;
-    const pointless = weighted && still && progress !== undefined && !progress.improved;
+    // The same if the return drifts by luck: returns of another size would be another loss.
+    const unmoved =
+      progress !== undefined &&
+      (!progress.improved || Math.abs(Math.log(Math.abs(progress.end / progress.start))) > 0.4);
+    const pointless = weighted && still && unmoved;
     const moving = kl === undefined || kl.median >= 2e-4;
     return [
       finding('critic-flat', {

@@ -1,7 +1,7 @@
 import { median, quantile, share } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
-import { part } from './track.ts';
+import { part, type Track } from './track.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
 /** The share of rows in the second half in which all advantages are 0; NaN where they are not logged. */
@@ -13,6 +13,11 @@ function advantageless(signals: Signals): number {
     part(most, 0.5).map((v, i) => Math.abs(v) + Math.abs(low[i]!)),
     v => v < 1e-6,
   );
+}
+
+/** Within a tenth of 1, the most that a reward of right or wrong can be, and not all the same. */
+function isCeiling(track: Track): boolean {
+  return track.q(0.05) >= 0.9 && track.q(1) <= 1 + 1e-9 && track.q(0.95) - track.q(0.05) > 1e-6;
 }
 
 export const degenerateGroups: Rule = {
@@ -35,7 +40,7 @@ export const degenerateGroups: Rule = {
     seen: 'At least 80% of the groups without spread over the second half of the run, or a spread within groups of 0 in most rows, with a loss and gradient of 0; or, as verl tells it, advantages whose largest and smallest are both 0. Advantages of 1e3 and more with small rewards are the same fault, divided by 0.',
     todo: 'Choose prompts of middling difficulty, larger groups or a higher temperature; give partial credit; leave out groups without spread.',
     silent:
-      'Single rows without spread. A loss of 0.0 with a gradient above 0 is normal in GRPO. When the reward rose to its ceiling, the task is solved.',
+      'Single rows without spread. A loss of 0.0 with a gradient above 0 is normal in GRPO. When the reward rose to its ceiling, or varies between 0.9 and 1 from the start, the task is solved.',
     references: ['huggingface/trl#3857', 'NVIDIA/NeMo-RL#1518'],
   },
   check(run, signals) {
@@ -46,6 +51,8 @@ export const degenerateGroups: Rule = {
     const advantages = signals.get('adv/std');
     const { progress } = signals;
     if (progress?.saturated) return [];
+    // Nothing is left to learn where nearly all of the reward is had from the first row on.
+    if (progress !== undefined && isCeiling(progress.track)) return [];
     const share0 = zero === undefined || zero.n < 8 ? Number.NaN : median(part(zero, 0.5));
     const flatRows =
       spread === undefined || spread.n < 8 ? Number.NaN : share(part(spread, 0.5), v => v < 1e-4);

@@ -1,9 +1,9 @@
-import { median, share } from '../statistics/index.ts';
+import { median, quantile, share } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
 import { suspectOf } from './unstable.ts';
-import { change, finding, mark, name, num, place, soon } from './words.ts';
+import { change, finding, mark, name, num, soon, stepAt } from './words.ts';
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
 function below(values: Float64Array, level: number): number | undefined {
@@ -47,6 +47,18 @@ function collapseOf(signals: Signals): Collapse | undefined {
     const track = signals.get('policy/entropy_relative') ?? entropy;
     const at = below(relativeEntropy, 0.05);
     if (at !== undefined) return { track, at, what: 'below 5% of its maximum', certain: true };
+    // It died at once and creeps back: low in most rows, never more than a fifth after the first tenth.
+    const settled = relativeEntropy.subarray(Math.ceil(relativeEntropy.length / 10));
+    if (settled.length >= 20 && median(settled) < 0.05 && quantile(settled, 0.95) < 0.2)
+      return {
+        track,
+        at: Math.max(
+          0,
+          relativeEntropy.findIndex(v => v < 0.05),
+        ),
+        what: 'below 5% of its maximum',
+        certain: true,
+      };
     return undefined;
   }
   // Differential entropy may be near 0 or below; only one that never is negative and ends at nothing tells.
@@ -63,7 +75,7 @@ export const entropyCollapse: Rule = {
   text: {
     means:
       'The entropy fell to its floor while the return was still bad: the policy always does the same, sees nothing new and cannot get out, because the gradient of a deterministic policy is 0.',
-    seen: 'Entropy below 5% of its maximum (or a std below 5% of its start and 0.05, or below 0.05 from the first row on) for the rest of the run, with a return that did not improve or collapsed. If huge updates with an unusual setting came first, that setting is the cause.',
+    seen: 'Entropy below 5% of its maximum (or a std below 5% of its start and 0.05, or below 0.05 from the first row on) for the rest of the run, or in most of its rows and never above a fifth, with a return that did not improve or collapsed. If huge updates with an unusual setting came first, that setting is the cause.',
     todo: 'Add an entropy bonus of about 0.01, lower the learning rate, and check for a negative entropy coefficient.',
     silent:
       'When the return is good: a solved task may well have a deterministic policy. Differential entropy may be negative without fault, and SB3 logs -H.',
@@ -91,7 +103,7 @@ export const entropyCollapse: Rule = {
     return [
       finding('entropy-collapse', {
         severity: early ? 'critical' : 'warning',
-        title: `${name(track)} falls ${found.what} by ${run.unit} ${place(x)}, and the return is poor`,
+        title: `${name(track)} falls ${found.what} by ${stepAt(run, x)}, and the return is poor`,
         cause: pushed ? suspect.cause : 'entropy-collapse',
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [

@@ -2,6 +2,7 @@
 import { clipFractionHigh } from './clip-fraction-high.ts';
 import { clipRangeInert } from './clip-range-inert.ts';
 import { criticDied } from './critic-died.ts';
+import { criticFading } from './critic-fading.ts';
 import { criticFlat } from './critic-flat.ts';
 import { criticNegative } from './critic-negative.ts';
 import { degenerateGroups } from './degenerate-groups.ts';
@@ -52,6 +53,7 @@ export const rules: readonly Rule[] = [
   clipFractionHigh,
   criticFlat,
   criticDied,
+  criticFading,
   criticNegative,
   entropyCollapse,
   entropyStuck,
@@ -68,8 +70,3 @@ export const rules: readonly Rule[] = [
   tokenEntropy,
   restartCriteria,
 ];
-
-/** The rule of a code; undefined if there is none. */
-export function findRule(code: string): Rule | undefined {
-  return rules.find(rule => rule.code === code);
-}

@@ -2,7 +2,7 @@ import { median, spikes } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { suspectOf } from './unstable.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
 /** Whether the return is lower in the tenth of the run after a step than in the tenth before, beyond its noise. */
 function fallsAfter(signals: Signals, x: number): boolean {
@@ -56,7 +56,7 @@ export const klSpikes: Rule = {
     return [
       finding('kl-spikes', {
         severity,
-        title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${run.unit} ${place(kl.track.x[top.index]!)}`,
+        title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${stepAt(run, kl.track.x[top.index]!)}`,
         cause: suspect.cause,
         confidence: suspect.confidence - 0.1,
         evidence: [
@@ -67,7 +67,7 @@ export const klSpikes: Rule = {
             : undefined,
           suspect.why,
         ],
-        fix: [...suspect.fix, `restart from a checkpoint before ${run.unit} ${place(from)}`],
+        fix: [...suspect.fix, `restart from a checkpoint before ${stepAt(run, from)}`],
         watch: `${soon(run, signals.to - signals.from)} no ${name(kl.track)} should exceed ${num(0.05 * scale)}`,
         marks: [mark(kl.track, from, kl.track.x[late.at(-1)!.index]!)],
       }),

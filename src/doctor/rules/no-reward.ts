@@ -14,6 +14,18 @@ function nothingToFit(signals: Signals): boolean {
   return critic.lossLate < Math.min(1e-4, 1e-5 * Math.max(size, 0.1) ** 2);
 }
 
+/**
+ * The same for a run whose return drifted up by luck: the critic has next to no loss and yet predicts worse than a
+ * constant, which only returns of 0 bring about, while those that are logged still vary.
+ */
+function nothingToFitByLuck(signals: Signals): boolean {
+  const { critic, progress } = signals;
+  if (critic.loss === undefined || critic.loss.n < 12 || progress === undefined) return false;
+  if (!(critic.evLate < -0.1)) return false;
+  const varies = spread(part(progress.track, 0.5));
+  return critic.lossLate < Math.min(1e-4, 1e-5 * varies ** 2);
+}
+
 export const noReward: Rule = {
   code: 'no-reward',
   title: 'The reward says nothing',
@@ -22,7 +34,7 @@ export const noReward: Rule = {
   text: {
     means:
       'Every episode earns the same, or what is earned never reaches the learner. All advantages are noise around 0, normalised to a spread of 1, so the policy still moves: at random.',
-    seen: 'The return is one constant at or below 0 from the first row on; or the value loss is next to 0 (below 1e-4 and far below the spread of the returns) while the return does not improve; or advantages have no spread.',
+    seen: 'The return is one constant at or below 0 from the first row on; or the value loss is next to 0 (below 1e-4 and far below the spread of the returns) while the return does not improve, or though it does while the explained variance is below 0; or advantages have no spread.',
     todo: 'Print the rewards that the learner gets. Make the first success easier to reach, shape the reward, or explore more.',
     silent:
       'When the return rose before it became constant, which is a task solved. A positive constant may be a solved task that was resumed. A policy whose entropy is 0 always does the same: that is another cause.',
@@ -38,7 +50,9 @@ export const noReward: Rule = {
     const spreadOfRewards = signals.get('reward/std');
     const stepsVary = spreadOfRewards !== undefined && spreadOfRewards.n > 0 && spreadOfRewards.median > 1e-9;
     const constant = progress.constant && level <= 0 && !stepsVary;
-    const empty = classic && !progress.improved && !progress.saturated && nothingToFit(signals);
+    const empty =
+      classic &&
+      ((!progress.improved && !progress.saturated && nothingToFit(signals)) || nothingToFitByLuck(signals));
     const advantages = signals.get('adv/std');
     const flatAdvantages =
       advantages !== undefined && advantages.n >= 8 && median(part(advantages, 0.3)) < 1e-7;
@@ -63,16 +77,23 @@ export const noReward: Rule = {
         evidence: [
           constant
             ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0]!)} to ${place(signals.to)}`
-            : `${name(track)} does not improve: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+            : progress.improved
+              ? `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`
+              : `${name(track)} does not improve: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
           loss === undefined
             ? undefined
             : `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < 1e-2 ? 'nothing' : 'little'} to predict`,
           flatAdvantages ? `${name(advantages)} is ${num(median(part(advantages, 0.3)))}` : undefined,
         ],
-        fix: [
-          'print the rewards of one episode as the learner gets them, after all wrappers: they must not all be equal',
-          'reward progress towards the goal, or start episodes nearer to it, until some succeed',
-        ],
+        fix: classic
+          ? [
+              'print the rewards of one episode as the learner gets them, after all wrappers: they must not all be equal',
+              'reward progress towards the goal, or start episodes nearer to it, until some succeed',
+            ]
+          : [
+              'score ten completions by hand: does the reward function read the answer where the model writes it?',
+              'give partial credit, use easier prompts, or warm up on worked examples until some completions earn more',
+            ],
         watch: `${soon(run, signals.to - signals.from)} ${name(track)} should differ from ${num(level)} in some rows`,
         marks: [
           mark(track, track.x[0]!, signals.to),

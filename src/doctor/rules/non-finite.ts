@@ -1,7 +1,7 @@
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import type { Track } from './track.ts';
-import { change, finding, mark, name, percent, place, soon } from './words.ts';
+import { change, finding, mark, name, percent, place, soon, stepAt } from './words.ts';
 
 /** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
 const core = [
@@ -52,10 +52,10 @@ export const nonFinite: Rule = {
   text: {
     means:
       'NaN or infinity entered the loss, the gradient, the policy or the rewards. Everything computed from it is lost, and an optimiser that took the step has lost its parameters.',
-    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. One or two such rows that recover are a warning; values that stay so are critical.',
+    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. Also losses whose cells are null or empty from some row to the end, two or more together, though nearly every row before had them and other numbers of the updates go on. One or two such rows that recover are a warning; values that stay so are critical.',
     todo: 'Find the first row. If KL or the gradient norm grew before it, lower the learning rate. If it came out of a calm run, look for the observation, reward or division that made it: an advantage normalised over one sample, log of 0, an outlier of the physics. Go back to the last checkpoint before it.',
     silent:
-      'A reward that is NaN before the first episode ends is missing, not broken. Explained variance may be NaN or -infinity when returns do not vary. Rows of evaluations have no losses.',
+      'A reward that is NaN before the first episode ends is missing, not broken. Explained variance may be NaN or -infinity when returns do not vary. Rows of evaluations have no losses. What is logged now and then may end empty; where all that updates write ends at once, training ended there.',
     references: [
       'DLR-RM/rl-baselines3-zoo#156',
       'DLR-RM/stable-baselines3#440',
@@ -76,7 +76,9 @@ export const nonFinite: Rule = {
       if (track === undefined || track.n === 0) continue;
       if (infiniteRewards(track) || (others && brokenRewards(track))) broken.push(track);
     }
+    const gone = blankEnd(signals);
     const crash = run.error !== undefined && named.test(run.error) ? run.error : undefined;
+    if (broken.length === 0 && gone !== undefined) return [vanished(signals, gone)];
     if (broken.length === 0 && crash === undefined) return [];
     if (broken.length === 0) return [crashed(signals, crash!)];
 
@@ -91,8 +93,8 @@ export const nonFinite: Rule = {
       finding('non-finite', {
         severity,
         title: lasting
-          ? `${first.map(name).join(', ')} is not finite from ${run.unit} ${place(onset)}`
-          : `${first.map(name).join(', ')} is not finite now and then, first at ${run.unit} ${place(onset)}`,
+          ? `${first.map(name).join(', ')} is not finite from ${stepAt(run, onset)}`
+          : `${first.map(name).join(', ')} is not finite now and then, first at ${stepAt(run, onset)}`,
         cause: 'non-finite',
         confidence: lasting ? 0.9 : 0.5,
         evidence: [
@@ -113,12 +115,83 @@ export const nonFinite: Rule = {
   },
 };
 
+/** What an update writes besides its losses: with these going on the update still runs. */
+const ofUpdates = [
+  'train/lr',
+  'train/clip_range',
+  'train/epochs_run',
+  'train/entropy_coef',
+  'policy/clip_fraction',
+  'value/explained_variance',
+] as const;
+
+interface BlankEnds {
+  readonly tracks: readonly Track[];
+  /** What goes on: of the updates, or else returns. */
+  readonly alive: Track;
+  readonly updates: boolean;
+}
+
+/**
+ * Losses whose cells are empty from some row to the end, though they had a value in nearly every row before. Tables are
+ * written so from values that are not numbers: pandas leaves them out, JSON has null for them. A phase without training
+ * ends all that updates write at once, so something of theirs has to go on; returns alone are a weaker sign.
+ */
+function blankEnd(signals: Signals): BlankEnds | undefined {
+  const of = (ids: readonly string[]): Track[] =>
+    ids.map(id => signals.get(id)).filter((t): t is Track => t !== undefined && t.n >= 10);
+  const all = of(core);
+  const tracks = all.filter(
+    ({ blank, rows }) =>
+      blank !== undefined &&
+      blank.rows >= Math.max(5, 0.05 * (blank.before + blank.rows)) &&
+      rows >= 0.8 * blank.before - 1,
+  );
+  if (tracks.length === 0 || (tracks.length === 1 && all.length > 1)) return undefined;
+  const onset = Math.min(...tracks.map(t => t.blank!.from));
+  const goesOn = (t: Track): boolean =>
+    !tracks.includes(t) &&
+    t.n > 0 &&
+    t.x[t.n - 1]! >= onset + 0.7 * (signals.to - onset) &&
+    (t.blank?.rows ?? 0) < 3;
+  // Without them returns alone may be those of an evaluation after training.
+  const updates = [...of(ofUpdates), ...all].find(goesOn);
+  const returns = of(rewards).find(goesOn);
+  const alive = updates ?? returns;
+  return alive === undefined ? undefined : { tracks, alive, updates: updates !== undefined };
+}
+
+function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): ReturnType<typeof finding> {
+  const { run } = signals;
+  const onset = Math.min(...tracks.map(t => t.blank!.from));
+  const isNull = tracks.every(t => t.blank!.kind === 'null');
+  return finding('non-finite', {
+    severity: updates ? 'critical' : isNull ? 'warning' : 'info',
+    title: `${tracks.slice(0, 3).map(name).join(', ')} ${tracks.length === 1 ? 'has' : 'have'} no value from ${stepAt(run, onset)} on`,
+    cause: updates || isNull ? 'non-finite' : null,
+    confidence: updates ? 0.8 : 0.5,
+    evidence: [
+      ...tracks
+        .slice(0, 6)
+        .map(
+          t =>
+            `${name(t)} had a value in ${t.rows} of ${t.blank!.before} rows, and is ${t.blank!.kind} in the last ${t.blank!.rows}`,
+        ),
+      `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
+      calm(signals, onset),
+    ],
+    fix: fixes(signals, onset),
+    watch: `${soon(run, signals.to - signals.from)} of a restart every row should have ${name(tracks[0]!)}`,
+    marks: tracks.map(t => mark(t, onset, signals.to)),
+  });
+}
+
 function crashed(signals: Signals, text: string): ReturnType<typeof finding> {
   const { run } = signals;
   const track = signals.kl?.track ?? [...signals.tracks.values()].find(t => t.n > 0);
   return finding('non-finite', {
     severity: 'critical',
-    title: `The run stopped at ${run.unit} ${place(signals.to)} on a value that is not finite`,
+    title: `The run stopped at ${stepAt(run, signals.to)} on a value that is not finite`,
     cause: 'non-finite',
     confidence: 0.9,
     evidence: [`the log came with an error: ${text.slice(0, 200)}`, calm(signals, signals.to)],
@@ -149,7 +222,7 @@ function calm(signals: Signals, onset: number): string | undefined {
 function fixes(signals: Signals, onset: number): string[] {
   const { run } = signals;
   return [
-    `look at observations, rewards and advantages just before ${run.unit} ${place(onset)}: assert that they are finite before they are used`,
+    `look at observations, rewards and advantages just before ${stepAt(run, onset)}: assert that they are finite before they are used`,
     change(run, { maxGradNorm: 0.5 }, 'clip the gradient norm at 0.5'),
     'restart from the last checkpoint before it',
   ];

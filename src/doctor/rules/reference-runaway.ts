@@ -4,7 +4,7 @@ import { blockMedians, median, trend } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';
-import { change, finding, mark, name, num, place, round, soon } from './words.ts';
+import { change, finding, mark, name, num, place, round, soon, stepAt } from './words.ts';
 
 /** No language model is tuned at such a rate, not even an adapter. */
 const absurdRate = 1e-3;
@@ -127,7 +127,7 @@ export const referenceRunaway: Rule = {
             rate === undefined ? {} : { learningRate: round(rate / 3) },
             'divide the learning rate by 3',
           ),
-          `restart from the checkpoint nearest to ${run.unit} ${place(progress.bestX)}`,
+          `restart from the checkpoint nearest to ${stepAt(run, progress.bestX)}`,
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should stay below ${num(3 * Math.max(before, 1e-3))}`,
         marks: [

@@ -1,7 +1,7 @@
 import { longestAbove, median, spikes } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
-import { finding, mark, name, num, place } from './words.ts';
+import { finding, mark, name, num, stepAt } from './words.ts';
 
 export const restartCriteria: Rule = {
   code: 'restart-criteria',
@@ -49,7 +49,7 @@ export const restartCriteria: Rule = {
         confidence: 0.6,
         evidence: signs,
         fix: [
-          `mend the cause and restart${progress.collapsed ? ` from the checkpoint nearest to ${run.unit} ${place(progress.bestX)}` : ' anew'}`,
+          `mend the cause and restart${progress.collapsed ? ` from the checkpoint nearest to ${stepAt(run, progress.bestX)}` : ' anew'}`,
         ],
         marks: [mark(progress.track, signals.from + (signals.to - signals.from) / 2, signals.to)],
       }),

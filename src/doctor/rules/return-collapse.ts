@@ -1,9 +1,10 @@
 import { median, quantile, share } from '../statistics/index.ts';
+import type { Progress } from './progress.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
 import { suspectOf } from './unstable.ts';
-import { change, finding, mark, name, num, percent, place, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, soon, stepAt } from './words.ts';
 
 /** Values of a track between two steps. */
 function between(track: Track, from: number, to: number): number[] {
@@ -22,6 +23,16 @@ function rateRanUp(signals: Signals, x: number): Track | undefined {
   return around.length >= 3 && median(around) >= 0.9 * proxy.ceiling ? rate : undefined;
 }
 
+/** Far outside the noise, over the whole end of the run, and not on its way back. */
+function lostForGood({ track, start, best, end, noise, collapsed, improving }: Progress): boolean {
+  if (!collapsed || improving || track.n < 20) return false;
+  const floor = Math.min(start, end);
+  const lost = best - end;
+  if (!(lost > 10 * noise && lost > 0.7 * (best - floor) && lost > 0.3 * Math.abs(best))) return false;
+  const half = (best + floor) / 2;
+  return share(part(track, 0.85), v => v < half) >= 0.95;
+}
+
 export const returnCollapse: Rule = {
   code: 'return-collapse',
   title: 'What was learnt is lost',
@@ -30,10 +41,10 @@ export const returnCollapse: Rule = {
   text: {
     means:
       'The return had risen well above its noise and then lost most of the gain for good: unlearning. Together with large updates it is the classic collapse.',
-    seen: 'The last sixth of the run has lost more than half of what the best stretch had gained. It names a cause only when the KL was large around the fall, or an adaptive learning rate ran up; else it is only told.',
+    seen: 'The last sixth of the run has lost more than half of what the best stretch had gained. It names a cause only when the KL was large around the fall, or an adaptive learning rate ran up. Without, it is a warning that names none where seven tenths of the gain are gone over the whole end of the run, far outside the noise, and the KL is logged; else it is only told.',
     todo: 'Go back to the best checkpoint; lower the learning rate or set a target KL.',
     silent:
-      'Without large updates the fall may be a curriculum, an evaluation or a harder task: then it is no more than information.',
+      'Without large updates the fall may be a curriculum, an evaluation or a harder task: a dip, one that heals, or one after the log was taken up again is then no more than information.',
     references: ['DLR-RM/stable-baselines3#324', 'volcengine/verl#4818'],
   },
   check(run, signals) {
@@ -51,10 +62,14 @@ export const returnCollapse: Rule = {
     const rate = plunged ? rateRanUp(signals, progress.worstX) : undefined;
     const suspect = suspectOf(signals);
     const told = large || rate !== undefined;
+    // A log that was taken up again since may well be of a harder task.
+    const resumed = run.restarts.some(x => x > bestX - reach);
+    // Without a KL nothing says that it was calm: off-policy runs and evaluations dip for long and come back.
+    const lasting = !told && !resumed && around.length >= 8 && lostForGood(progress);
     return [
       finding('return-collapse', {
-        severity: large ? 'critical' : rate === undefined ? 'info' : 'warning',
-        title: `${name(track)} reached ${num(best)} at ${run.unit} ${place(bestX)}, ${plunged ? `fell to ${num(worst)} ` : ''}and ends at ${num(progress.end)}`,
+        severity: large ? 'critical' : rate !== undefined || lasting ? 'warning' : 'info',
+        title: `${name(track)} reached ${num(best)} at ${stepAt(run, bestX)}, ${plunged ? `fell to ${num(worst)} ` : ''}and ends at ${num(progress.end)}`,
         cause: large ? suspect.cause : rate === undefined ? null : 'learning-rate-too-high',
         confidence: large ? suspect.confidence - 0.05 : rate === undefined ? 0.3 : 0.5,
         evidence: [
@@ -80,9 +95,9 @@ export const returnCollapse: Rule = {
                       'cap the adaptive learning rate at 1e-3',
                     ),
                   ]),
-              `restart from the checkpoint nearest to ${run.unit} ${place(bestX)}`,
+              `restart from the checkpoint nearest to ${stepAt(run, bestX)}`,
             ]
-          : [`compare what changed after ${run.unit} ${place(bestX)}`],
+          : [`compare what changed after ${stepAt(run, bestX)}`],
         watch: `${soon(run, signals.to - signals.from)} of a restart ${name(track)} should stay above ${num((progress.best + progress.start) / 2)}`,
         marks: [mark(track, bestX, signals.to)],
       }),

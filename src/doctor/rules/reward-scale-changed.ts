@@ -2,7 +2,7 @@ import { abruptStep, changePoint, median, quantile, share } from '../statistics/
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
 interface Change {
   readonly x: number;
@@ -34,6 +34,30 @@ function lossJumps(signals: Signals, x: number): boolean {
   return was.length >= 4 && is.length >= 3 && median(is.subarray(0, 6)) > 5 * median(was.subarray(-8));
 }
 
+/** The critic explains less just after `x` than just before it. A policy that learns fast takes its critic along. */
+function criticStumbles(signals: Signals, x: number): boolean {
+  const { ev } = signals.critic;
+  if (ev === undefined || ev.n < 12) return false;
+  const [was, is] = split(ev, x);
+  return was.length >= 4 && is.length >= 3 && median(is.subarray(0, 4)) < median(was.subarray(-6)) - 0.2;
+}
+
+/**
+ * Rewards above 0 that became smaller by a factor took the value loss down by its square at the same place, and no large
+ * update came with it. (Losses that shrink look the same when they are learnt away, so this says nothing of those.)
+ */
+function lossFollows(signals: Signals, x: number, jump: number): boolean {
+  const { loss } = signals.critic;
+  if (loss === undefined || loss.n < 12) return false;
+  const [was, is] = split(loss, x);
+  if (was.length < 4 || is.length < 4) return false;
+  const fall = Math.log(median(is.subarray(-Math.max(4, is.length >> 1))) / median(was.subarray(-8)));
+  const reach = 0.1 * (signals.to - signals.from);
+  const kl = signals.kl?.track;
+  const large = kl?.v.some((v, i) => v > 0.05 && kl.x[i]! >= x - reach && kl.x[i]! <= x + reach) ?? false;
+  return !large && Math.abs(fall - 2 * jump) < 0.35 * Math.abs(2 * jump);
+}
+
 /** The reward of a step jumps by a factor while episodes stay as long as they were. */
 function byRatio(signals: Signals): Change | undefined {
   const ratio = rewardPerStep(signals);
@@ -59,7 +83,9 @@ function byRatio(signals: Signals): Change | undefined {
   const settled = before.slice(0, Math.max(4, before.length - margin));
   // Losses that shrink are what learning looks like: there it must not have moved at all.
   const constant = quantile(settled, 0.95) - quantile(settled, 0.05) < (jump > 0 ? 0.07 : 0.02);
-  if (!constant && !(jump > 0 && lossJumps(signals, x))) return undefined;
+  const grew = jump > 0 && lossJumps(signals, x) && criticStumbles(signals, x);
+  const shrank = jump < 0 && ratio.v[0]! > 0 && lossFollows(signals, x, jump);
+  if (!constant && !grew && !shrank) return undefined;
   const length = signals.get('episode/length')!;
   const [short, long] = split(length, x);
   const lengths = Math.abs(Math.log(median(long) / median(short)));
@@ -67,7 +93,7 @@ function byRatio(signals: Signals): Change | undefined {
   const a = signals.get('episode/return')!;
   return {
     x,
-    confidence: 0.95,
+    confidence: constant || grew ? 0.95 : 0.7,
     evidence: [
       `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]!))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]!))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
     ],
@@ -196,7 +222,8 @@ function byDip(signals: Signals): Change | undefined {
     if (!(loss.v[i]! > level && after < 0.05 * level)) continue;
     const x = ev.x[i]!;
     const [was, is] = split(progress.track, x);
-    const [near, next] = [was.subarray(-5), is.subarray(0, 5)];
+    // Just before and just after: a return that is on its way up must not look like a jump.
+    const [near, next] = [was.subarray(-3), is.subarray(0, 3)];
     if (near.length < 3 || next.length < 3) continue;
     if (Math.abs(median(next) - median(near)) > Math.max(4 * progress.noise, 0.3 * Math.abs(median(near))))
       continue;
@@ -221,7 +248,7 @@ export const rewardScaleChanged: Rule = {
   text: {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
-    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before or the value loss jumps with it; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
+    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
     todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
@@ -236,12 +263,12 @@ export const rewardScaleChanged: Rule = {
       finding('reward-scale-changed', {
         // Smaller rewards heal by themselves.
         severity: grown === undefined ? 'warning' : 'critical',
-        title: `The scale of the reward changed at ${run.unit} ${place(found.x)}`,
+        title: `The scale of the reward changed at ${stepAt(run, found.x)}`,
         cause: 'reward-scale-changed',
         confidence: found.confidence,
         evidence: found.evidence,
         fix: [
-          `start a new run with the present reward, or go back to the reward of before ${run.unit} ${place(found.x)}`,
+          `start a new run with the present reward, or go back to the reward of before ${stepAt(run, found.x)}`,
           run.trainer === 'keel'
             ? 'keel resume <run> --set rewardScale=<new> --rescale-critic scales the critic with the reward'
             : 'if the run must go on, scale the last layer of the critic by the same factor',

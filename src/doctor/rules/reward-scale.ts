@@ -3,7 +3,13 @@ import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { part } from './track.ts';
 import { weightOfValueLoss } from './value-weight.ts';
-import { finding, mark, name, num, percent, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, soon } from './words.ts';
+
+/** A power of ten that brings the returns, as the log or else the error of the critic tells them, to about ±10. */
+function scaleFor(largest: number, valueLoss: number): number {
+  const size = Math.max(Number.isFinite(largest) ? largest : 0, Math.sqrt(valueLoss));
+  return Math.min(0.1, 10 ** -Math.round(Math.log10(Math.max(size, 1) / 10)));
+}
 
 export const rewardScale: Rule = {
   code: 'reward-scale',
@@ -89,9 +95,11 @@ export const rewardScale: Rule = {
             : undefined,
         ],
         fix: [
-          run.trainer === 'stable-baselines3'
-            ? 'env = VecNormalize(env, norm_obs=False, norm_reward=True)'
-            : 'divide the rewards by the running std of the discounted return, or by a constant, so that returns are within ±10',
+          change(
+            run,
+            { rewardScale: scaleFor(largest, vl) },
+            'divide the rewards by the running std of the discounted return, or by a constant, so that returns are within ±10',
+          ),
           'start a new run: the critic has learnt returns of this scale',
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(loss)} should be below 10${ev === undefined ? '' : ` and ${name(ev)} should climb above 0.3`}`,

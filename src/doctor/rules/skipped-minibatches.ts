@@ -1,6 +1,6 @@
 import { share } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
-import { finding, mark, name, percent, place, soon } from './words.ts';
+import { finding, mark, name, percent, soon, stepAt } from './words.ts';
 
 export const skippedMinibatches: Rule = {
   code: 'skipped-minibatches',
@@ -24,7 +24,7 @@ export const skippedMinibatches: Rule = {
     return [
       finding('skipped-minibatches', {
         severity: often >= 0.2 ? 'critical' : 'warning',
-        title: `Minibatches were skipped in ${percent(often)} of the rows, first at ${run.unit} ${place(first)}`,
+        title: `Minibatches were skipped in ${percent(often)} of the rows, first at ${stepAt(run, first)}`,
         cause: 'non-finite',
         confidence: 0.85,
         evidence: [`${name(skipped)} is above 0 in ${Math.round(often * skipped.n)} of ${skipped.n} rows`],

@@ -45,7 +45,8 @@ export const tokenEntropy: Rule = {
           ? [change(run, { entropyCoef: 0 }, 'set the entropy coefficient to 0')]
           : [
               change(run, { temperature: 1 }, 'sample at temperature 1'),
-              'raise the upper clip bound to 0.28 and restart from before the collapse',
+              change(run, { clipRangeHigh: 0.28 }, 'raise the upper clip bound to 0.28'),
+              'restart from a checkpoint before the collapse',
             ],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should find a level`,
         marks: [mark(entropy, signals.from, signals.to)],

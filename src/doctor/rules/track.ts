@@ -1,5 +1,5 @@
 /** One series as the rules see it: its finite points, and what was not finite apart from them. */
-import type { CanonicalSeries, KlMeaning } from '../canonical.ts';
+import type { BlankEnd, CanonicalSeries, KlMeaning } from '../canonical.ts';
 import { quantileOfSorted, sorted } from '../statistics/index.ts';
 
 export interface Track {
@@ -25,6 +25,8 @@ export interface Track {
     /** Infinite rather than not a number. */
     readonly infinite: number;
   };
+  /** Where a table goes on without it. */
+  readonly blank?: BlankEnd;
   readonly first: number;
   readonly last: number;
   /** Quantile of all finite values. */
@@ -71,6 +73,7 @@ export function trackOf(entry: CanonicalSeries): Track {
     peak: Float64Array.from(peak),
     rows: series.length,
     broken,
+    ...(entry.blank === undefined ? {} : { blank: entry.blank }),
     first: v[0] ?? Number.NaN,
     last: v.at(-1) ?? Number.NaN,
     q: p => quantileOfSorted(ascending, p),

@@ -20,6 +20,11 @@ export function place(x: number): string {
   return (Math.abs(x) >= 100 ? Math.round(x) : Number(x.toFixed(2))).toLocaleString('en-US');
 }
 
+/** A place with what it counts: `step 12,000`. */
+export function stepAt(run: Pick<CanonicalRun, 'unit'>, x: number): string {
+  return `${run.unit.replace(/s$/, '')} ${place(x)}`;
+}
+
 export function percent(share: number): string {
   return `${Math.round(100 * share)}%`;
 }

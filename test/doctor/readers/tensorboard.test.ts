@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32c } from '../../../src/doctor/readers/crc32c.ts';
+import { crc32c } from '../../../src/metrics/sinks/crc32c.ts';
 import { tensorboardSink } from '../../../src/metrics/sinks/tensorboard.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import { bitwiseCrc, bytesField, doubleField, floatField, varintField } from '../support/proto.ts';

@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { CanonicalRun } from '../../../src/doctor/canonical.ts';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
 import { rootCauses, severities, verdicts } from '../../../src/doctor/findings.ts';
-import { findRule, rules, signalsOf } from '../../../src/doctor/rules/index.ts';
+import { rules, signalsOf } from '../../../src/doctor/rules/index.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { type More, rows, run } from './support/build.ts';
+
+const findRule = (code: string) => rules.find(rule => rule.code === code);
 
 const rng = new Rng(11);
 /** Noise around a level, a few per cent. */
@@ -159,6 +161,15 @@ const positives: Readonly<
   'clip-fraction-high': [
     agent({ 'policy/clip_fraction': flat(0.45), 'train/epochs_run': rows(N, () => 60) }),
     'too-many-epochs',
+    'warning',
+  ],
+  'critic-fading': [
+    agent({
+      'value/explained_variance': rows(N, (_, t) => 0.9 - 1.4 * t + 0.03 * rng.normal()),
+      'episode/return': rows(N, () => about(20)),
+      'loss/value': rows(N, () => about(20, 0.2)),
+    }),
+    'critic-not-learning',
     'warning',
   ],
   'critic-flat': [
