@@ -1,6 +1,9 @@
 /**
  * What the page costs: training with it open against training without, in turns; how long a row takes to a browser; what
- * twenty browsers cost; how fast a long log is read and a whole view of it answered.
+ * twenty browsers cost; how fast a long log is read, a whole view of it answered, opened and panned.
+ *
+ * `npm run bench -- dash [parts…] [--minutes 10] [--rows 1000000]`, the parts being training, latency, browsers, long;
+ * all of them if none is named. Twenty browsers are watched for one minute unless it says otherwise.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -17,28 +20,42 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type TrainSettings, train } from '../src/algos/index.ts';
 import { RunWriter } from '../src/runs/index.ts';
 import { startPageThread } from '../src/server/page-thread.ts';
 import { serve } from '../src/server/serve.ts';
+import { builtPage, heapOf, launch, lookAt, openAndPan } from './dash-browser.ts';
 import { machine, median, report, round } from './measure.ts';
 
-const rounds = 5;
+const rounds = 6;
 /** As in the bench of PPO: some forty rows a second, more than most runs have. */
 const config: TrainSettings = {
   envs: 8,
   stepsPerRollout: 256,
   minibatchSize: 256,
   epochs: 10,
-  steps: 2048 * 60,
+  steps: 2048 * 120,
 };
+
+const parts = {
+  training: trainingCost,
+  latency,
+  browsers: () => browsers(Number(flag('--minutes', '1'))),
+  long: () => longLog(Number(flag('--rows', '1000000')), 50),
+};
+
+function flag(name: string, usual: string): string {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? usual : (process.argv[at + 1] ?? usual);
+}
 
 export async function run(): Promise<void> {
   report({ bench: 'dash', ...machine() });
-  await trainingCost();
-  await latency();
-  await clients();
-  await longLog(Number(process.argv[3] ?? 1_000_000), 50);
+  const named = Object.keys(parts).filter(name => process.argv.includes(name, 3));
+  for (const [name, part] of Object.entries(parts))
+    if (named.length === 0 || named.includes(name)) await part();
 }
 
 interface Cost {
@@ -47,7 +64,10 @@ interface Cost {
   readonly cpuMs: number;
 }
 
-/** Milliseconds an iteration takes, the first few left out. */
+/** Iterations that are left out: the network warms up, and a browser opens the run, which it does once. */
+const warmUp = 40;
+
+/** Milliseconds an iteration takes. */
 async function iterationCost(root: string): Promise<Cost> {
   const at: number[] = [];
   const before = process.cpuUsage();
@@ -58,51 +78,73 @@ async function iterationCost(root: string): Promise<Cost> {
     onRow: () => at.push(performance.now()),
   });
   const { user, system } = process.cpuUsage(before);
-  const gaps = at.slice(6).map((time, i) => time - at[i + 5]!);
+  const gaps = at.slice(warmUp).map((time, i) => time - at[i + warmUp - 1]!);
   return { ms: gaps.reduce((a, b) => a + b, 0) / gaps.length, cpuMs: (user + system) / 1000 / at.length };
 }
 
+/** How the page is watched while a run is trained: not at all, by a client that reads the stream, by a real browser. */
+type Watching = 'none' | 'stream' | 'chromium';
+
+async function watched(how: Watching, url: string): Promise<() => Promise<void>> {
+  if (how === 'none') return async () => {};
+  if (how === 'chromium') {
+    const browser = await launch();
+    const page = await lookAt(browser, url);
+    // As soon as the run is there, its plots are looked at.
+    const running = page.locator('[data-run]', { hasText: 'running' }).first();
+    void running
+      .getByRole('link')
+      .click()
+      .catch(() => {});
+    await page.waitForTimeout(1500);
+    return () => browser.close();
+  }
+  // In a process of its own, as a browser is.
+  const script = `require('node:http').get(${JSON.stringify(new URL('/api/stream', url).href)}, r => r.resume())`;
+  const client = spawn(process.execPath, ['-e', script]);
+  await sleep(1500);
+  return async () => void client.kill();
+}
+
 async function trainingCost(): Promise<void> {
-  const [without, withPage]: [Cost[], Cost[]] = [[], []];
+  const kinds: readonly Watching[] = ['none', 'stream', 'chromium'];
+  const costs: Record<Watching, Cost[]> = { none: [], stream: [], chromium: [] };
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
-  const [plain, watched] = [join(root, 'plain'), join(root, 'watched')];
+  const [plain, seen] = [join(root, 'plain'), join(root, 'watched')];
   // One for all rounds, as a page that is left open; its threads are warm, as those of a long run are.
-  await train({ env: 'CartPole-v1', config: { ...config, steps: 2048 * 8 }, root: watched });
-  const page = await startPageThread({ roots: [watched], port: 0, foreign: false });
+  await train({ env: 'CartPole-v1', config: { ...config, steps: 2048 * 8 }, root: seen });
+  const page = await startPageThread({ roots: [seen], port: 0, foreign: false, page: await builtPage() });
   try {
     for (let i = 0; i < rounds; i++) {
-      for (const open of i % 2 === 0 ? [false, true] : [true, false]) {
-        if (!open) {
-          without.push(await iterationCost(plain));
-          continue;
-        }
-        // A browser is another process.
-        const address = new URL('/api/stream', page.url).href;
-        const script = `require('node:http').get(${JSON.stringify(address)}, r => r.resume())`;
-        const browser = spawn(process.execPath, ['-e', script]);
-        await sleep(2000);
-        withPage.push(await iterationCost(watched));
-        browser.kill();
+      // Each kind is first, in the middle and last equally often: what slows the machine for a while hits all alike.
+      for (let k = 0; k < kinds.length; k++) {
+        const how = kinds[(i % 2 === 0 ? k + i : 2 * kinds.length - 1 - k + i) % kinds.length]!;
+        const end = await watched(how, page.url);
+        costs[how].push(await iterationCost(how === 'none' ? plain : seen));
+        await end();
       }
     }
   } finally {
     await page.close();
     rmSync(root, { recursive: true, force: true });
   }
-  // Pairs of neighbours, so that a busy moment of the machine hits both.
-  const ratios = without.map(({ ms }, i) => withPage[i]!.ms / ms);
-  const middle = (costs: readonly Cost[], key: keyof Cost): number =>
-    round(median(costs.map(cost => cost[key])));
-  report({
-    name: 'training CartPole with the page open and one browser, against without',
-    without_ms: middle(without, 'ms'),
-    with_ms: middle(withPage, 'ms'),
-    without_cpu_ms: middle(without, 'cpuMs'),
-    with_cpu_ms: middle(withPage, 'cpuMs'),
-    ratio: round(median(ratios), 3),
-    target_ratio: 1.05,
-    ratios: ratios.map(ratio => round(ratio, 3)),
-  });
+  const middle = (how: Watching, key: keyof Cost): number => round(median(costs[how].map(cost => cost[key])));
+  for (const how of ['stream', 'chromium'] as const) {
+    const ratios = costs.none.map(({ ms }, i) => costs[how][i]!.ms / ms).sort((a, b) => a - b);
+    const at = (share: number): number => round(ratios[Math.round((ratios.length - 1) * share)]!, 3);
+    report({
+      name: `training CartPole with the page open, read by ${how === 'stream' ? 'a client' : 'Chromium on this machine'}, against without`,
+      pairs: ratios.length,
+      without_ms: middle('none', 'ms'),
+      with_ms: middle(how, 'ms'),
+      without_cpu_ms: middle('none', 'cpuMs'),
+      with_cpu_ms: middle(how, 'cpuMs'),
+      ratio: round(median(ratios), 3),
+      quartiles: [at(0.25), at(0.75)],
+      target_ratio: 1.05,
+      ratios: ratios.map(ratio => round(ratio, 3)),
+    });
+  }
 }
 
 interface Client {
@@ -175,41 +217,66 @@ async function latency(): Promise<void> {
   rmSync(root, { recursive: true, force: true });
 }
 
-async function clients(): Promise<void> {
+/** Twenty listeners and a real browser on one live run that writes ten rows a second; what the server and the page hold. */
+async function browsers(minutes: number): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
   const write = writer(root);
   write(1);
-  const server = await serve({ roots: [root], port: 0, foreign: false });
+  const server = await serve({ roots: [root], port: 0, foreign: false, page: await builtPage() });
   await sleep(1000);
-  const open = await Promise.all(Array.from({ length: 20 }, () => connect(server.url)));
-  const memory: number[] = [];
-  let iteration = 1;
-  for (let part = 0; part < 6; part++) {
-    for (let i = 0; i < 200; i++) {
-      write(++iteration);
-      await sleep(10);
+  const address = new URL('/api/stream', server.url).href;
+  const script = `for (let i = 0; i < 20; i++) require('node:http').get(${JSON.stringify(address)}, r => r.resume())`;
+  const clients = spawn(process.execPath, ['-e', script]);
+  const browser = await launch();
+  try {
+    const page = await lookAt(browser, server.url, `#/runs/${server.index.list().runs[0]!.id}`);
+    const [heap, resident, pageHeap]: [number[], number[], number[]] = [[], [], []];
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    let iteration = 1;
+    const end = performance.now() + minutes * 60_000;
+    const portionMs = (minutes * 60_000) / 10;
+    while (performance.now() < end - portionMs / 4) {
+      const until = performance.now() + portionMs;
+      while (performance.now() < until) {
+        write(++iteration);
+        await sleep(100);
+      }
+      collect();
+      const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
+      heap.push((heapUsed + arrayBuffers) / 2 ** 20);
+      resident.push(rss / 2 ** 20);
+      pageHeap.push(await heapOf(page));
     }
-    for (const client of open) client.rows.clear();
-    global.gc?.();
-    memory.push(process.memoryUsage().rss / 2 ** 20);
+    const rounded = (values: readonly number[], digits: number): number[] =>
+      values.map(value => round(value, digits));
+    report({
+      name: `twenty listeners and one Chromium on one live run for ${minutes} minutes, ten rows a second`,
+      rows: iteration,
+      server_megabytes: rounded(heap, 1),
+      server_resident_megabytes: rounded(resident, 0),
+      page_megabytes: rounded(pageHeap, 1),
+      // The first fifth is warming up.
+      server_growth_megabytes: round(heap.at(-1)! - heap[1]!, 1),
+      page_growth_megabytes: round(pageHeap.at(-1)! - pageHeap[1]!, 1),
+      still_listening: server.hub.listeners,
+      target_listening: 21,
+    });
+  } finally {
+    await browser.close();
+    clients.kill();
+    await server.close();
+    rmSync(root, { recursive: true, force: true });
   }
-  report({
-    name: 'twenty browsers on one live run, megabytes of memory as 1200 rows come (browsers in the same process)',
-    megabytes: memory.map(value => round(value, 0)),
-    still_listening: server.hub.listeners,
-    megabytes_sent_to_each: round(open[0]!.bytes / 2 ** 20, 1),
-  });
-  for (const client of open) client.close();
-  await server.close();
-  rmSync(root, { recursive: true, force: true });
 }
 
 async function longLog(rows: number, metrics: number): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
   try {
     const megabytes = writeLongLog(root, rows, metrics);
+    const site = await builtPage();
     const started = performance.now();
-    const server = await serve({ roots: [root], port: 0, foreign: false });
+    const server = await serve({ roots: [root], port: 0, foreign: false, page: site });
     const [run] = server.index.list().runs;
     const first = performance.now() - started;
     while (!server.index.get(run!.id)!.loaded) await sleep(20);
@@ -235,6 +302,7 @@ async function longLog(rows: number, metrics: number): Promise<void> {
       whole_view_kilobytes: round(bytes / 1024, 0),
       memory_megabytes: round(process.memoryUsage().rss / 2 ** 20, 0),
     });
+    await openAndPan(server.url, run!.id);
     await server.close();
   } finally {
     rmSync(root, { recursive: true, force: true });

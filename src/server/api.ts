@@ -31,7 +31,7 @@ export interface Hello {
   readonly version: string;
   /** Directories that are watched, as a user would name them. */
   readonly roots: readonly string[];
-  /** False where actions are refused: the server was started read-only, or for another trainer's logs. */
+  /** False where all actions are refused: the server was started read-only. */
   readonly canAct: boolean;
   /** When this server was started: another value after a lost connection means that it is another one. */
   readonly startedAt: number;
@@ -161,7 +161,7 @@ export interface PageEvent {
 
 export interface EventsAnswer {
   readonly events: readonly PageEvent[];
-  /** How many of each type there are in all, where not all were sent. */
+  /** How many of each type there are in all, which may be more than were sent. */
   readonly counts: Readonly<Record<string, number>>;
 }
 

@@ -8,8 +8,9 @@ import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
 import { csvOf } from './http/csv.ts';
 import { answer, bodyOf } from './http/json-answer.ts';
+import { missingPage, plainPolicy, tokenPage } from './http/plain-page.ts';
 import { reportPolicy, security } from './http/security.ts';
-import { createStaticFiles, missingPage, type StaticFiles } from './http/static-files.ts';
+import { createStaticFiles, type StaticFiles } from './http/static-files.ts';
 import { streamTo } from './http/stream-route.ts';
 import { Problem } from './problem.ts';
 import { KeelRun } from './runs/keel-run.ts';
@@ -76,7 +77,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     const hello: Hello = {
       version,
       roots: index.roots.map(({ shown }) => shown),
-      canAct: !readOnly && index.list().runs.some(({ trainer }) => trainer === 'keel'),
+      // Not whether there is a run of Keel yet: it may come while the page is open.
+      canAct: !readOnly,
       startedAt,
     };
     return answer(c, hello);
@@ -140,10 +142,14 @@ export function createApp(options: AppOptions): Hono<Env> {
 
   app.get('/api/runs/:id/policy.onnx', async c => {
     const run = keelRun(c);
-    const checkpoint = c.req.query('checkpoint');
-    const file = await actions.policy(run, checkpoint === undefined ? undefined : stepOf(checkpoint));
+    const asked = c.req.query('checkpoint');
+    const checkpoint = asked === undefined ? undefined : stepOf(asked);
+    const file = await actions.policy(run, checkpoint);
     c.header('content-type', 'application/octet-stream');
-    c.header('content-disposition', `attachment; filename="${fileName(run, 'onnx')}"`);
+    c.header(
+      'content-disposition',
+      `attachment; filename="${fileName(run, checkpoint === undefined ? 'onnx' : `${checkpoint}.onnx`)}"`,
+    );
     c.header('cache-control', 'no-store');
     return c.body(new Uint8Array(file));
   });
@@ -190,11 +196,11 @@ export function createApp(options: AppOptions): Hono<Env> {
       accept: c.req.header('accept-encoding'),
       etag: c.req.header('if-none-match'),
     });
-    if (found !== undefined) {
-      // Hono puts the headers of all answers onto this one too.
-      return found;
+    if (found !== undefined) return found;
+    if (!/\.[a-z0-9]+$/i.test(c.req.path) || c.req.path === '/index.html') {
+      c.header('content-security-policy', plainPolicy);
+      return c.html(missingPage, 503);
     }
-    if (!/\.[a-z0-9]+$/i.test(c.req.path) || c.req.path === '/index.html') return c.html(missingPage, 503);
     throw new Problem(404, 'no-such-file', 'there is no such file');
   });
 
@@ -217,10 +223,8 @@ export function createApp(options: AppOptions): Hono<Env> {
 function fail(c: Context, { status, code, message }: Problem): Response {
   c.header('cache-control', 'no-store');
   if (status === 401 && !c.req.path.startsWith('/api/') && c.req.method === 'GET') {
-    return c.html(
-      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Keel</title></head><body><h1>Keel</h1><p>${message}</p></body></html>`,
-      401,
-    );
+    c.header('content-security-policy', plainPolicy);
+    return c.html(tokenPage, 401);
   }
   return c.json({ error: { code, message } }, status);
 }

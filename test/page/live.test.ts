@@ -25,7 +25,7 @@ let page: OpenPage;
 beforeAll(async () => {
   site = await builtPage();
   browser = await launch();
-});
+}, 120_000);
 afterAll(() => browser?.close());
 beforeEach(async () => {
   server = await startFakeServer(site, gallery());
@@ -335,6 +335,10 @@ describe('doctor, checkpoints, compare', () => {
     const row = page.locator('tr:has(th:text-is("learningRate")) td');
     expect(await row.allTextContents()).toEqual(['0.0003', '0.0003', '0.001', '0.001']);
     expect(await page.locator('th:text-is("epochs")').count()).toBe(0);
+    // A line that is left out is left out for who gets the link, too.
+    await page.getByRole('button', { name: 'Show learningRate 0.001' }).click();
+    await eventually(() => page.getAttribute('.plot-host', 'aria-label')).not.toContain('learningRate 0.001');
+    expect(page.url()).toContain('hidden=learningRate%200.001');
     await page.getByLabel('also what is equal').check();
     expect(await page.locator('th:text-is("epochs")').count()).toBe(1);
     await page.goto(page.url());

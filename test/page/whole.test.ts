@@ -48,7 +48,7 @@ beforeAll(async () => {
       pollMs: 150,
     }),
   ]);
-});
+}, 120_000);
 afterAll(async () => {
   for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
   await browser?.close();
@@ -101,8 +101,38 @@ test('a run of Keel from its start to its end', async () => {
   await eventually(() => page.locator('.plot-host').first().getAttribute('aria-label')).toContain(
     `: ${rows} values`,
   );
+  // What happened is counted, though nobody looked while it did.
+  const legend = page.getByRole('group', { name: 'Events on the plots' });
+  const reopened = await openPage(browser, page.url());
+  await waitForPlots(reopened, 4);
+  const again = reopened.getByRole('group', { name: 'Events on the plots' });
+  await eventually(() => again.getByRole('button', { name: /^Checkpoint \d/ }).count()).toBe(1);
+  await eventually(async () => (await legend.textContent()) === (await again.textContent())).toBe(true);
+  await closePage(reopened);
+
   await page.getByRole('link', { name: /^Checkpoints/ }).click();
   await page.waitForSelector('text=policy.onnx');
+  await page
+    .getByRole('button', { name: /^Evaluate step/ })
+    .first()
+    .click();
+  await page.waitForSelector('td >> text=/\\d+\\s+episodes/', { timeout: 60_000 });
+  expect(await page.locator('td.evaluation b').first().textContent()).toMatch(/^\d[\d. ]*$/);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'policy.onnx' }).first().click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/^cartpole-.*\.\d+\.onnx$/);
+  expect(readFileSync(await download.path()).length).toBeGreaterThan(1000);
+
+  const [report] = await Promise.all([
+    page.context().waitForEvent('page'),
+    page.getByRole('link', { name: 'Report' }).click(),
+  ]);
+  await report.waitForSelector(`text=${await page.locator('h1').textContent()}`);
+  expect(await report.locator('svg').count()).toBeGreaterThan(0);
+  expect(await report.locator('script, link[rel=stylesheet], img[src^=http]').count()).toBe(0);
+  await report.close();
   await page.getByRole('link', { name: /^Config/ }).click();
   await page.waitForSelector('th:text-is("learningRate")');
   await page.getByRole('link', { name: /^Plots/ }).click();
@@ -111,6 +141,44 @@ test('a run of Keel from its start to its end', async () => {
   await keepPicture(page, 'real-run');
   await closePage(page);
 }, 120_000);
+
+test('from elsewhere: the token goes from the address into a cookie; without it the page says what is needed', async () => {
+  const guarded = await serve({
+    roots: [join(root, 'logs')],
+    host: '0.0.0.0',
+    port: 0,
+    page: await builtPage(),
+    stateDirectory: join(root, 'state'),
+  });
+  try {
+    const token = new URL(guarded.url).searchParams.get('token');
+    const here = `http://127.0.0.1:${guarded.port}/`;
+    const page = await openPage(browser, `${here}?token=${token}#/?q=PPO`);
+    await page.locator('[data-run]').first().waitFor();
+    expect(page.url()).toBe(`${here}#/?q=PPO`);
+    expect(await page.evaluate('document.cookie')).toBe('');
+    await page.waitForSelector('text=Live');
+    await page.locator('[data-run]').first().getByRole('link').click();
+    await waitForPlots(page, 3);
+    const [report] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: 'Report' }).click(),
+    ]);
+    await report.waitForSelector('svg');
+    // Another tab of the same browser has the cookie too; another browser has not.
+    await page.goto(here);
+    await page.locator('[data-run]').first().waitFor();
+    await closePage(page);
+    const stranger = await openPage(browser, here);
+    await stranger.waitForSelector('h1:text("A token is needed")');
+    expect(await stranger.content()).not.toContain('PPO');
+    expect(await accessibilityFaults(stranger)).toEqual([]);
+    await keepPicture(stranger, 'token-needed');
+    await closePage(stranger);
+  } finally {
+    await guarded.close();
+  }
+}, 60_000);
 
 test('a sick run: the verdict comes by itself, a fix is applied, the run tells of it', async () => {
   const training = train(

@@ -141,7 +141,7 @@ describe('set', () => {
       done: false,
       message: 'epochs cannot change in a run that is under way: start a new run with it',
     });
-    expect(negative).toMatchObject({ done: false, message: expect.stringMatching(/^learningRate is -1: /) });
+    expect(negative).toMatchObject({ done: false, message: expect.stringMatching(/^learningRate is -1/) });
     expect(unknown).toMatchObject({ done: false, message: expect.stringContaining('nonsense') });
     expect(nothing).toMatchObject({ done: false, message: expect.stringContaining('learningRate is null') });
     const dir = runIn(root);

@@ -114,6 +114,7 @@ describe('a run of Keel', () => {
     expect(all.events.map(({ type }) => type)).toEqual(['started', 'checkpoint', 'finished']);
     expect(all.events.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
     expect(all.events[1]).toMatchObject({ step: 3100, iteration: 31 });
+    expect(all.counts).toEqual({ started: 1, checkpoint: 1, finished: 1 });
     const later = (await get(at('/events?after=1'))).json<EventsAnswer>();
     expect(later.events.map(({ type }) => type)).toEqual(['finished']);
   });
@@ -254,6 +255,9 @@ test('hello', async () => {
   const hello = (await get('/api/hello')).json<Hello>();
   expect(hello).toMatchObject({ roots: [root], canAct: true });
   expect(hello.version).toMatch(/^\d+\.\d+/);
+  // A page may be opened before the first run begins, and is not asked to load again.
+  const early = await start({ roots: [scratch()] });
+  expect((await early.get('/api/hello')).json<Hello>().canAct).toBe(true);
 });
 
 test('long answers are packed, short ones are not', async () => {

@@ -234,6 +234,7 @@ describe('paths', () => {
     const shown = await served.get('/runs/anything');
     expect([shown.status, shown.headers['cache-control']]).toEqual([200, 'no-cache']);
     expect(shown.text).toContain('the page');
+    expect(String(shown.headers['content-security-policy'])).toContain("script-src 'self'");
     const plain = await served.get('/assets/app-abcdefgh12.js');
     expect(plain.headers['cache-control']).toContain('immutable');
     expect(plain.headers['content-type']).toContain('javascript');
@@ -278,7 +279,9 @@ describe('headers', () => {
       });
       expect(headers['x-powered-by']).toBeUndefined();
     }
-    expect(String(all[1]!['content-security-policy'])).toContain("script-src 'self'");
+    // Where the page was never built, a sentence with a style inside: no scripts at all.
+    expect(String(all[0]!['content-security-policy'])).toContain("script-src 'self'");
+    expect(String(all[1]!['content-security-policy'])).not.toContain('script-src');
   });
 });
 

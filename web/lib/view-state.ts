@@ -58,6 +58,8 @@ export interface CompareView {
   readonly by: string | null;
   /** What is drawn; empty for the four headline metrics. */
   readonly metrics: readonly string[];
+  /** Labels of lines that are left out. */
+  readonly hidden: readonly string[];
 }
 
 export interface View {
@@ -86,7 +88,7 @@ export const defaultView: View = {
   focus: null,
   plot: defaultPlotView,
   overview: { query: '', sort: 'updated', down: true, states: [], tag: null, archived: false },
-  compare: { runs: [], by: null, metrics: [] },
+  compare: { runs: [], by: null, metrics: [], hidden: [] },
 };
 
 /** Whether a plot's values are on a logarithmic axis. */
@@ -117,6 +119,7 @@ export function encodeView(view: View): string {
       put('runs', list(view.compare.runs), '');
       put('by', encodeURIComponent(view.compare.by ?? ''), '');
       put('metrics', list(view.compare.metrics), '');
+      put('hidden', list(view.compare.hidden), '');
     }
     put('x', p.x, 'step');
     if (p.from !== null && p.to !== null) query.push(['from', String(p.from)], ['to', String(p.to)]);
@@ -223,6 +226,7 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         runs: list('runs', maxRuns),
         by: string('by') || null,
         metrics: list('metrics', maxMetrics),
+        hidden: list('hidden', maxRuns),
       },
     },
     problems,

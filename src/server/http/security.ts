@@ -90,6 +90,9 @@ export function security({ host, token }: SecurityOptions): MiddlewareHandler {
       if (redirect !== undefined) return redirect;
     }
     await next();
+    // An answer that was made whole, as those with the page's files are, has none of the headers above.
+    for (const [name, value] of Object.entries(securityHeaders))
+      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     return undefined;
   };
 }

@@ -129,13 +129,3 @@ export function createStaticFiles(directory = builtPage): StaticFiles {
     },
   };
 }
-
-/** Shown where the page was never built: a checkout without its page. */
-export const missingPage = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Keel: the page is not built</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><h1>The page is not built</h1>
-<p>The server runs, but the page's files are missing. Run <code>npm run build:web</code> in the checkout of Keel, then
-reload.</p>
-<p>The data is there: <a href="/api/runs">/api/runs</a>.</p></body></html>
-`;

@@ -38,7 +38,7 @@ export class EventStore {
     const counts: Record<string, number> = {};
     for (const [type, kind] of this.#kinds) {
       const kept = kind.events.slice(-mostOfAKind);
-      if (kind.count > kept.length) counts[type] = kind.count;
+      counts[type] = kind.count;
       for (const event of kept) if (event.sequence > after) events.push(event);
     }
     return { events: events.sort((a, b) => a.sequence - b.sequence), counts };

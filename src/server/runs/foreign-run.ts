@@ -4,7 +4,7 @@ import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { signature } from '../../doctor/readers/find.ts';
 import type { Series } from '../../doctor/series.ts';
 import { klBand } from '../../metrics/registry.ts';
-import type { DiagnosisAnswer, EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../api.ts';
+import type { EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../api.ts';
 import type { Doctor } from '../doctor/client.ts';
 import type { ForeignLog } from '../doctor/jobs.ts';
 import { Column } from '../series/column.ts';
@@ -13,7 +13,17 @@ import { EventStore } from './events.ts';
 import type { Setting } from './flatten.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
 import { oneLine, sparkline } from './reading.ts';
-import { infoOf, mostRows, type News, noNews, type Row, type Track, type WatchedRun } from './run.ts';
+import {
+  infoOf,
+  type Judgement,
+  mostRows,
+  type News,
+  noNews,
+  notJudged,
+  type Row,
+  type Track,
+  type WatchedRun,
+} from './run.ts';
 
 /** Nothing written for so long: the run has ended, or rests. */
 const quietAfterMs = 120_000;
@@ -25,6 +35,12 @@ export class ForeignRun implements WatchedRun {
   readonly kind = 'foreign';
   readonly id: string;
   readonly path: string;
+  state: RunState = 'quiet';
+  loaded = false;
+  updatedAt: number;
+  generation = 0;
+  rows = 0;
+  diagnosis: Judgement = notJudged;
   readonly #root: Root;
   readonly #doctor: Doctor;
   #candidate: Candidate;
@@ -33,15 +49,10 @@ export class ForeignRun implements WatchedRun {
   #tracks = new Map<string, Track>();
   #problem: string | null = null;
   #events = new EventStore();
-  #generation = 0;
-  #loaded = false;
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
   #resting = false;
   #everLoaded = false;
-  #updatedAt: number;
-  #state: RunState = 'quiet';
   #notBefore = 0;
-  #rows = 0;
   #lastX = Number.NEGATIVE_INFINITY;
   #restarts = 0;
   #shown: Pick<RunSummary, 'step' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand'> = {
@@ -51,7 +62,6 @@ export class ForeignRun implements WatchedRun {
     lastKl: null,
     klBand: null,
   };
-  #diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'> = { diagnosis: null, reason: null };
 
   constructor(candidate: Candidate, root: Root, doctor: Doctor) {
     this.id = idOf(candidate.path);
@@ -59,32 +69,12 @@ export class ForeignRun implements WatchedRun {
     this.#candidate = candidate;
     this.#root = root;
     this.#doctor = doctor;
-    this.#updatedAt = newest(candidate.files);
+    this.updatedAt = newest(candidate.files);
   }
 
   /** The same run as a later search found it: it may have more files. */
   set candidate(candidate: Candidate) {
     this.#candidate = candidate;
-  }
-
-  get state(): RunState {
-    return this.#state;
-  }
-
-  get loaded(): boolean {
-    return this.#loaded;
-  }
-
-  get updatedAt(): number {
-    return this.#updatedAt;
-  }
-
-  get generation(): number {
-    return this.#generation;
-  }
-
-  get rows(): number {
-    return this.#rows;
   }
 
   get cells(): number {
@@ -93,34 +83,26 @@ export class ForeignRun implements WatchedRun {
     return cells;
   }
 
-  get diagnosis(): Pick<DiagnosisAnswer, 'diagnosis' | 'reason'> {
-    return this.#diagnosis;
-  }
-
-  setDiagnosis(diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>): void {
-    this.#diagnosis = diagnosis;
-  }
-
   look(now: number): 'same' | 'changed' | 'gone' {
-    const before = this.#state;
+    const before = this.state;
     const { files } = this.#candidate;
     const alive = files.some(file => statSync(file, { throwIfNoEntry: false }) !== undefined);
     if (!alive) return 'gone';
-    const changed = signature(this.#candidate) !== this.#signature || (!this.#loaded && !this.#resting);
-    if (changed) this.#updatedAt = Math.max(this.#updatedAt, newest(files));
-    this.#state =
+    const changed = signature(this.#candidate) !== this.#signature || (!this.loaded && !this.#resting);
+    if (changed) this.updatedAt = Math.max(this.updatedAt, newest(files));
+    this.state =
       this.#problem !== null && this.#tracks.size === 0
         ? 'unreadable'
-        : now - this.#updatedAt < quietAfterMs
+        : now - this.updatedAt < quietAfterMs
           ? 'running'
           : 'quiet';
     if (changed) return now >= this.#notBefore ? 'changed' : 'same';
-    return before === this.#state ? 'same' : 'changed';
+    return before === this.state ? 'same' : 'changed';
   }
 
   async read(_: AbortSignal): Promise<News> {
     const now = signature(this.#candidate);
-    if (this.#loaded && now === this.#signature) return noNews;
+    if (this.loaded && now === this.#signature) return noNews;
     const started = performance.now();
     try {
       const log = await this.#doctor.read(this.#candidate);
@@ -129,10 +111,10 @@ export class ForeignRun implements WatchedRun {
     } catch (error) {
       this.#signature = now;
       this.#problem = oneLine(error);
-      if (this.#tracks.size === 0) this.#state = 'unreadable';
+      if (this.#tracks.size === 0) this.state = 'unreadable';
       return noNews;
     } finally {
-      this.#loaded = true;
+      this.loaded = true;
       this.#everLoaded = true;
       this.#resting = false;
       this.#notBefore = Date.now() + Math.max(fewestMs, restFactor * (performance.now() - started));
@@ -148,21 +130,21 @@ export class ForeignRun implements WatchedRun {
       name: nameUnder(this.path, this.#root),
       root: this.#root.shown,
       trainer: log?.trainer ?? 'unknown',
-      state: this.#state,
+      state: this.state,
       environment: task,
       algorithm: null,
       seed: typeof seed === 'number' ? seed : null,
       totalSteps: log?.totalSteps ?? null,
       startedAt: null,
-      updatedAt: Math.round(this.#updatedAt),
+      updatedAt: Math.round(this.updatedAt),
       stepsPerSecond: lastOf(this.#tracks.get('time/steps_per_second')),
       ...this.#shown,
-      verdict: this.#diagnosis.diagnosis?.verdict ?? null,
-      rootCause: this.#diagnosis.diagnosis?.rootCause ?? null,
+      verdict: this.diagnosis.diagnosis?.verdict ?? null,
+      rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: null,
       notes,
       problem: this.#problem,
-      generation: this.#generation,
+      generation: this.generation,
       loaded: this.#everLoaded,
     };
   }
@@ -193,14 +175,14 @@ export class ForeignRun implements WatchedRun {
 
   unload(): void {
     this.#tracks = new Map();
-    this.#loaded = false;
+    this.loaded = false;
     this.#resting = true;
   }
 
   #take(log: ForeignLog): News {
     const { series, ...rest } = log;
     const grownFrom = this.#lastX;
-    const told = this.#rows > 0;
+    const told = this.rows > 0;
     const tracks = new Map<string, Track>();
     let [rows, lastX] = [0, Number.NEGATIVE_INFINITY];
     for (const { id, theirs, series: points } of series) {
@@ -209,14 +191,14 @@ export class ForeignRun implements WatchedRun {
       rows = Math.max(rows, points.count);
       lastX = Math.max(lastX, points.x[points.length - 1]!);
     }
-    const rewound = told && (rows < this.#rows || lastX < grownFrom);
+    const rewound = told && (rows < this.rows || lastX < grownFrom);
     this.#log = rest;
     this.#tracks = tracks;
     this.#problem = rest.error === null ? null : `the log ends with an error: ${oneLine(rest.error)}`;
-    this.#rows = rows;
+    this.rows = rows;
     this.#lastX = lastX;
-    this.#diagnosis = { diagnosis: rest.diagnosis, reason: rest.reason };
-    if (rewound) this.#generation++;
+    this.diagnosis = { diagnosis: rest.diagnosis, reason: rest.reason };
+    if (rewound) this.generation++;
     const kl = tracks.get('kl/step');
     const lastKl = lastOf(kl);
     const banded = series.find(({ id }) => id === 'kl/step')?.banded === true;

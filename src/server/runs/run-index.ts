@@ -3,21 +3,14 @@
  * are asked for size and time, which is all that two hundred quiet runs cost; what changed is read a portion at a time,
  * so that requests are answered in between.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { Verdict } from '../../doctor/findings.ts';
-import type { Candidate } from '../../doctor/readers/candidate.ts';
-import { isRunId, runPaths } from '../../runs/layout.ts';
-import { looksLikeRun } from '../../runs/manifest.ts';
-import { type Alerts, changeOf } from '../alerts.ts';
+import type { Alerts } from '../alerts.ts';
 import type { RunList, RunSummary } from '../api.ts';
 import type { Doctor } from '../doctor/client.ts';
-import { judgedRun } from '../doctor/judged-run.ts';
 import type { Hub } from '../stream.ts';
-import { ForeignRun } from './foreign-run.ts';
-import { KeelRun } from './keel-run.ts';
+import { createFinder } from './finder.ts';
+import { createJudging, type Judged, neverJudged } from './judging.ts';
 import { type NotesStore, noNotes } from './notes.ts';
-import { idOf, isInside, type Root, staysInside } from './places.ts';
+import { isInside, type Root, staysInside } from './places.ts';
 import type { WatchedRun } from './run.ts';
 
 export interface RunIndexOptions {
@@ -57,11 +50,7 @@ const defaultTotalCells = 2 ** 27;
 /** Changed within this time: looked at more often. */
 const liveMs = 30_000;
 const quietPollMs = 1000;
-const scanMs = 1000;
-const foreignScanMs = 4000;
 const summaryMs = 500;
-const judgeMs = 5000;
-const judgeSoonMs = 1000;
 const mostLoading = 3;
 /** How long a request waits for a run that is still being read; then it gets what there is. */
 const patienceMs = 1000;
@@ -75,26 +64,18 @@ interface Entry {
   toldAt: number;
   /** Whether the list that everyone has is older than this run. */
   dirty: boolean;
-  judgedRows: number;
-  judgedAt: number;
-  judgedState: string;
-  judging: boolean;
-  verdict: Verdict | null;
+  readonly judged: Judged;
 }
 
 export function createRunIndex(options: RunIndexOptions): RunIndex {
   const { roots, hub, doctor, notes, alerts, pollMs = 250, foreign = true } = options;
   const totalCells = options.maxCells ?? defaultTotalCells;
-  const perRun = Math.min(2 ** 26, totalCells);
   const entries = new Map<string, Entry>();
   const stop = new AbortController();
   let version = 0;
   let loading = 0;
   let queue: Entry[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let scannedAt = Number.NEGATIVE_INFINITY;
-  let foreignAt = Number.NEGATIVE_INFINITY;
-  let scanning: Promise<void> | undefined;
 
   const summary = (run: WatchedRun): RunSummary => {
     try {
@@ -114,11 +95,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       usedAt: 0,
       toldAt: 0,
       dirty: true,
-      judgedRows: 0,
-      judgedAt: Number.NEGATIVE_INFINITY,
-      judgedState: '',
-      judging: false,
-      verdict: null,
+      judged: neverJudged(),
     });
     version++;
   }
@@ -129,77 +106,28 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
     hub.publish({ type: 'runs', changed: [], removed: [entry.run.id] });
   }
 
-  // ---- finding ------------------------------------------------------------------------------------------------
-
-  /** Runs of Keel that are a root, or directly in one. */
-  function scanKeel(): void {
-    for (const root of roots) {
-      const places = new Map<string, string>();
-      if (statSync(root.path, { throwIfNoEntry: false })?.isDirectory() !== true) continue;
-      if (existsSync(runPaths(root.path).manifest)) places.set(root.path, root.path);
-      else {
-        let names: string[];
-        try {
-          names = readdirSync(root.path);
-        } catch {
-          continue;
-        }
-        for (const name of names) {
-          if (!isRunId(name)) continue;
-          const path = join(root.path, name);
-          if (!entries.has(idOf(path)) && existsSync(runPaths(path).manifest)) places.set(path, path);
-        }
-      }
-      for (const path of places.keys()) addKeel(path, root);
-    }
-  }
-
-  function addKeel(path: string, root: Root): void {
-    if (entries.has(idOf(path)) || !looksLikeRun(path)) return;
-    const { manifest, metrics, events, checkpoints } = runPaths(path);
-    if (!staysInside([path, manifest, metrics, events, checkpoints], roots)) return;
-    add(new KeelRun(path, root, { maxCells: perRun }));
-  }
-
-  async function scanForeign(): Promise<void> {
-    for (const root of roots) {
-      if (statSync(root.path, { throwIfNoEntry: false }) === undefined) continue;
-      const { candidates } = await doctor.find([root.path]);
-      if (stop.signal.aborted) return;
-      for (const candidate of candidates) take(candidate, root);
-    }
-  }
-
-  function take(candidate: Candidate, root: Root): void {
-    const path = resolve(candidate.path);
-    if (candidate.format === 'keel') {
-      addKeel(path, root);
-      return;
-    }
-    const known = entries.get(idOf(path))?.run;
-    if (!staysInside([path, ...candidate.files], roots)) return;
-    if (known instanceof ForeignRun) known.candidate = candidate;
-    else if (known === undefined) add(new ForeignRun({ ...candidate, path }, root, doctor));
-  }
-
-  function scan(now: number): void {
-    if (now - scannedAt >= scanMs) {
-      scannedAt = now;
-      scanKeel();
-    }
-    if (foreign && scanning === undefined && now - foreignAt >= foreignScanMs) {
-      const started = performance.now();
-      scanning = scanForeign()
-        .catch(error => {
-          if (!stop.signal.aborted) options.onProblem?.(`looking for logs: ${(error as Error).message}`);
-        })
-        .finally(() => {
-          scanning = undefined;
-          // A tree that takes long to search is searched less often.
-          foreignAt = Date.now() + 20 * (performance.now() - started);
-        });
-    }
-  }
+  const { signal } = stop;
+  const finder = createFinder({
+    roots,
+    doctor,
+    foreign,
+    maxCells: Math.min(2 ** 26, totalCells),
+    known: id => entries.get(id)?.run,
+    add,
+    signal,
+    onProblem: options.onProblem,
+  });
+  const judging = createJudging({
+    hub,
+    doctor,
+    alerts,
+    nameOf: run => summary(run).name,
+    onChange: run => {
+      const entry = entries.get(run.id);
+      if (entry !== undefined) entry.dirty = true;
+    },
+    signal,
+  });
 
   // ---- reading ------------------------------------------------------------------------------------------------
 
@@ -235,7 +163,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
     if (stop.signal.aborted || entries.get(run.id) !== entry) return;
     entry.dirty = true;
     if (news.rewound) {
-      entry.judgedRows = 0;
+      entry.judged.rows = 0;
       tell([entry]); // before anything of the new beginning
     }
     if (news.rows.length > 0) {
@@ -251,7 +179,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       });
     }
     if (news.events.length > 0) hub.publish({ type: 'events', run: run.id, events: news.events });
-    if (run.kind === 'foreign') verdictOf(entry, true);
+    if (run.kind === 'foreign') judging.tellVerdict(run, entry.judged);
     unloadOthers(entry);
   }
 
@@ -268,62 +196,6 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       cells -= entry.run.cells;
       entry.run.unload();
     }
-  }
-
-  // ---- judging ------------------------------------------------------------------------------------------------
-
-  function verdictOf(entry: Entry, isNew: boolean): void {
-    const { diagnosis } = entry.run.diagnosis;
-    if (diagnosis === null) return;
-    const before = entry.verdict;
-    if (before === diagnosis.verdict && !isNew) return;
-    const live = entry.run.state === 'running';
-    const changed = before !== diagnosis.verdict;
-    entry.verdict = diagnosis.verdict;
-    entry.dirty = true;
-    if (!changed) return;
-    hub.publish({
-      type: 'diagnosis',
-      run: entry.run.id,
-      verdict: diagnosis.verdict,
-      rootCause: diagnosis.rootCause,
-    });
-    // What was over before the server came is no news; nor is it that a run begins well.
-    if (live && !(before === null && diagnosis.verdict === 'healthy'))
-      alerts?.tell(changeOf(summary(entry.run).name, entry.run.path, before, diagnosis));
-  }
-
-  function judgeIfDue(entry: Entry, now: number): void {
-    const { run } = entry;
-    if (!(run instanceof KeelRun) || entry.judging || !run.loaded || run.rows === 0) return;
-    const state = run.state;
-    if (run.rows === entry.judgedRows && state === entry.judgedState) return;
-    const since = now - entry.judgedAt;
-    const grew = run.rows > entry.judgedRows * 1.05 || run.rows < entry.judgedRows;
-    if (since < (grew || state !== entry.judgedState ? judgeSoonMs : judgeMs)) return;
-    entry.judging = true;
-    entry.judgedAt = now;
-    entry.judgedRows = run.rows;
-    entry.judgedState = state;
-    const job = judgedRun(run);
-    if (job === undefined) {
-      entry.judging = false;
-      return;
-    }
-    doctor
-      .judge(job)
-      .then(judgement => {
-        run.setDiagnosis(judgement);
-        verdictOf(entry, false);
-        entry.dirty = true;
-      })
-      .catch(error => {
-        if (stop.signal.aborted) return;
-        run.setDiagnosis({ diagnosis: null, reason: `it could not be judged: ${(error as Error).message}` });
-      })
-      .finally(() => {
-        entry.judging = false;
-      });
   }
 
   // ---- telling ------------------------------------------------------------------------------------------------
@@ -345,7 +217,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
   function tick(): void {
     const now = Date.now();
     const unread: Entry[] = [];
-    scan(now);
+    finder.scan(now);
     for (const entry of entries.values()) {
       if (now < entry.lookAt) continue;
       let found: ReturnType<WatchedRun['look']>;
@@ -365,7 +237,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       }
       const live = entry.run.state === 'running' && now - entry.changedAt < liveMs;
       entry.lookAt = now + (live || !entry.run.loaded ? 0 : quietPollMs) - 5;
-      judgeIfDue(entry, now);
+      judging.judgeIfDue(entry.run, entry.judged, now);
     }
     readFirst(unread);
     tell([...entries.values()].filter(entry => entry.dirty && now - entry.toldAt >= summaryMs));
@@ -387,14 +259,12 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
   return {
     roots,
     async start() {
-      scannedAt = Date.now();
-      scanKeel();
-      tick(); // which begins to look for other logs too
+      tick(); // which begins to look
       let timeout: NodeJS.Timeout | undefined;
       const patience = new Promise<void>(done => {
         timeout = setTimeout(done, patienceMs);
       });
-      await Promise.race([scanning, patience]);
+      await Promise.race([finder.searching, patience]);
       clearTimeout(timeout);
     },
     list() {
@@ -425,7 +295,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       if (entry !== undefined) tell([entry]);
     },
     async refresh() {
-      scanKeel();
+      finder.scanKeel();
       for (const entry of entries.values()) entry.lookAt = 0;
     },
     mayRead: paths => staysInside(paths, roots),

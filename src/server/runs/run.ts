@@ -22,6 +22,9 @@ export interface Track {
   readonly x: (axis: XAxis) => Float64Array | undefined;
 }
 
+export type Judgement = Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>;
+export const notJudged: Judgement = { diagnosis: null, reason: null };
+
 export type Row = Readonly<Record<string, number | null>>;
 
 /** What a look at a run's files found. */
@@ -58,8 +61,8 @@ export interface WatchedRun {
   readonly rows: number;
   tracks(): ReadonlyMap<string, Track>;
   events(after: number): EventsAnswer;
-  readonly diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>;
-  setDiagnosis(diagnosis: Pick<DiagnosisAnswer, 'diagnosis' | 'reason'>): void;
+  /** What the doctor said last; set by who asked it. */
+  diagnosis: Judgement;
   readonly config: Readonly<Record<string, string | number | boolean | null>>;
   readonly lines: { readonly targetKl: number | null; readonly guard: number | null };
   readonly logNotes: readonly string[];

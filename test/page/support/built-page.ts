@@ -51,6 +51,7 @@ export async function builtPage(): Promise<string> {
     join(root, 'web', 'vite.config.ts'),
     '--outDir',
     own,
+    '--manifest',
     '--logLevel',
     'error',
   ];
@@ -63,20 +64,28 @@ export async function builtPage(): Promise<string> {
   return target;
 }
 
-/** Bytes of JavaScript, gzipped, that a page loads before it shows a run: the entry and all it imports at once. */
-export async function initialJavaScript(site: string): Promise<number> {
-  const html = await readFile(join(site, 'index.html'), 'utf8');
-  const waiting = [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)].map(match => match[1]!);
+interface Chunk {
+  readonly file: string;
+  readonly imports?: readonly string[];
+}
+
+/** Bytes of JavaScript, gzipped, that a page loads before it shows a view: the entry, the view, and all they import at once. */
+export async function initialJavaScript(site: string, view: string): Promise<number> {
+  const chunks = JSON.parse(await readFile(join(site, '.vite', 'manifest.json'), 'utf8')) as Record<
+    string,
+    Chunk
+  >;
+  const waiting = ['index.html', view];
   const seen = new Set<string>();
   let bytes = 0;
   while (waiting.length > 0) {
-    const file = waiting.pop()!;
-    if (seen.has(file)) continue;
-    seen.add(file);
-    const code = await readFile(join(site, file), 'utf8');
-    bytes += gzipSync(code).length;
-    for (const match of code.matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g))
-      waiting.push(`assets/${match[1]}`);
+    const name = waiting.pop()!;
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const chunk = chunks[name];
+    if (chunk === undefined) throw new Error(`the built page has no ${name}`);
+    bytes += gzipSync(await readFile(join(site, chunk.file))).length;
+    waiting.push(...(chunk.imports ?? []));
   }
   return bytes;
 }

@@ -49,6 +49,7 @@ const compareView: fc.Arbitrary<View> = fc
       runs: fc.uniqueArray(name, { maxLength: 6 }),
       by: fc.option(name),
       metrics: fc.uniqueArray(name, { maxLength: 6 }),
+      hidden: fc.uniqueArray(name, { maxLength: 6 }),
     }),
   })
   .map(v => ({ ...defaultView, page: 'compare' as const, ...v }));
