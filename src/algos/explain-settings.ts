@@ -95,10 +95,16 @@ export function meantKey(word: string): keyof TrainConfig | undefined {
   );
 }
 
-/** Unknown keys and values of a wrong kind, a line for each. What keys mean together is checked after. */
-export function settingProblems(settings: Readonly<Record<string, unknown>>): string[] {
+/**
+ * Unknown keys and values of a wrong kind, a line for each. What keys mean together is checked after. `below` is what
+ * counts without them: a preset, or the settings of the run that goes on.
+ */
+export function settingProblems(
+  settings: Readonly<Record<string, unknown>>,
+  below: Readonly<Record<string, unknown>> = {},
+): string[] {
   const problems: string[] = [];
-  const fallbacks = new Map(describeConfig().map(({ key, fallback }) => [key, fallback]));
+  const fallbacks = new Map<string, unknown>(describeConfig().map(({ key, fallback }) => [key, fallback]));
   const shape = trainSchema.shape as Readonly<Record<string, z.ZodType>>;
   for (const [key, value] of Object.entries(settings)) {
     if (!Object.hasOwn(shape, key)) {
@@ -117,9 +123,11 @@ export function settingProblems(settings: Readonly<Record<string, unknown>>): st
       );
       const nullable = shape[key]!.safeParse(null).success ? ' or null' : '';
       const reason = issue.code === 'too_small' && Object.hasOwn(reasons, key) ? ` (${reasons[key]})` : '';
-      problems.push(
-        `${path} is ${shown(given)}, ${expectation(issue, nullable)}${reason}: the default ${issue.path.length > 0 ? `of ${key} ` : ''}is ${shown(fallbacks.get(key))}`,
-      );
+      const remedy =
+        Object.hasOwn(below, key) && below[key] !== value
+          ? `without this ${key} is ${shown(below[key])}`
+          : `the default ${issue.path.length > 0 ? `of ${key} ` : ''}is ${shown(fallbacks.get(key))}`;
+      problems.push(`${path} is ${shown(given)}, ${expectation(issue, nullable)}${reason}: ${remedy}`);
     }
   }
   return problems;
@@ -140,6 +148,7 @@ function expectation(issue: Issue, nullable: string): string {
     case 'invalid_value':
       return `not one of ${issue.values.map(String).join(', ')}${nullable}`;
     case 'too_small':
+      if (issue.origin === 'array') return `which needs at least ${issue.minimum} of them`;
       return issue.inclusive === false
         ? `not above ${issue.minimum}`
         : `below its least value ${issue.minimum}`;

@@ -1,5 +1,5 @@
 /** Settings from files: a user's, and the presets that come with the package. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LineCounter, parseDocument } from 'yaml';
@@ -7,6 +7,9 @@ import { ConfigError, type TrainSettings } from './train-schema.ts';
 
 /** The package: both `src/algos` and `dist/algos` are two below it. */
 const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** All keys together take a few kilobytes. */
+const MAX_BYTES = 1_000_000;
 
 /** The file of a preset, which every environment may have. */
 export function presetPath(envId: string): string {
@@ -23,8 +26,14 @@ export function loadPreset(envId: string): TrainSettings {
 export function readSettings(path: string): Record<string, unknown> {
   let text: string;
   try {
+    const { size } = statSync(path);
+    if (size > MAX_BYTES)
+      throw new ConfigError(
+        `${path} has ${size} bytes, settings at most ${MAX_BYTES}: is it the file you meant?`,
+      );
     text = readFileSync(path, 'utf8');
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : code;
     throw new ConfigError(`${path} cannot be read: ${why}: check the path, which begins at ${process.cwd()}`);
@@ -63,5 +72,8 @@ function parseYaml(path: string, text: string): unknown {
   }
 }
 
-const kindOf = (value: unknown): string =>
-  Array.isArray(value) ? 'a list' : `the ${typeof value} ${String(value)}`;
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  const text = JSON.stringify(value);
+  return `the ${typeof value} ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`;
+}

@@ -46,13 +46,23 @@ const inert: readonly {
   { keys: ['recoveryFactor'], without: c => c.recoveries === 0, add: 'recoveries of at least 1' },
 ];
 
+/** What a caller passed as settings; nothing is none. Types do not hold for who writes JavaScript. */
+export function settingsOf(given: unknown): Record<string, unknown> {
+  if (given === undefined || given === null) return {};
+  if (typeof given !== 'object' || Array.isArray(given))
+    throw new ConfigError(
+      `config is ${JSON.stringify(given)?.slice(0, 40)}, not keys with values: write { steps: 100_000 }`,
+    );
+  return { ...given };
+}
+
 /** Checks settings and fills in defaults. `layers` are presets, files and flags in the order in which they win. */
 export function resolveConfig(...layers: readonly Readonly<Record<string, unknown>>[]): TrainConfig {
   const settings: Record<string, unknown> = Object.assign({}, ...layers);
   // Only what the user wrote can be inert: a preset is for every use of its environment.
   const written = new Set(layers.slice(1).flatMap(layer => Object.keys(layer)));
   // In the order in which the user wrote them.
-  const problems = settingProblems(Object.assign({}, ...layers.slice(1), settings));
+  const problems = settingProblems(Object.assign({}, ...layers.slice(1), settings), layers[0]);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const config = trainSchema.parse(settings);
   for (const { keys: dependants, without, add } of inert) {

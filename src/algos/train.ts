@@ -35,15 +35,15 @@ import {
 import { rescaled } from './rescale.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
-import { resolveConfig } from './train-config.ts';
+import { resolveConfig, settingsOf } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
 
 /** Written into every manifest. */
 export const VERSION = '0.1.0';
 
 export interface TrainHooks {
-  /** When the run is on disk and its programs are ready, before the first iteration. */
-  onStart?: (progress: TrainProgress) => void;
+  /** When the run is on disk and its programs are ready, before the first iteration, which waits for it. */
+  onStart?: (progress: TrainProgress) => unknown;
   /** After each iteration's row is on disk. */
   onRow?: (row: Readonly<Record<string, number>>, progress: TrainProgress) => void;
   /** What happened, checkpoints included; `message` is the sentence of the run's events. */
@@ -90,8 +90,9 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
       `train needs an environment, not ${JSON.stringify(options?.env)}: train({ env: 'cartpole' }), or a file such as './my-env.ts'`,
     );
   const { id: envId } = await resolveEnv(options.env);
-  const config = resolveConfig(options.preset ?? loadPreset(envId), options.config ?? {});
-  const session = await openSession(envId, options.envOptions ?? {}, config, options.config);
+  const given = settingsOf(options.config);
+  const config = resolveConfig(options.preset ?? loadPreset(envId), given);
+  const session = await openSession(envId, options.envOptions ?? {}, config, given);
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
@@ -125,15 +126,11 @@ export async function resume(dir: string, options: ResumeRunOptions = {}): Promi
   requireDirectory(dir, 'resume');
   const { manifest } = openRun(dir);
   const { saved, env: reference } = configOf(manifest);
-  const config = resolveConfig(saved, options.config ?? {});
+  const given = settingsOf(options.config);
+  const config = resolveConfig(saved, given);
   refuseOtherShape(saved, config);
   const { id: envId } = await resolveEnv(reference);
-  const session = await openSession(
-    envId,
-    manifest.environment.options as OptionValues,
-    config,
-    options.config,
-  );
+  const session = await openSession(envId, manifest.environment.options as OptionValues, config, given);
   let rescale: RewardRescale | undefined;
   const made = await orClose(session, () => readAdjustments(dir));
   const { writer, checkpoint } = await orClose(session, () =>
@@ -200,7 +197,7 @@ export async function fork(dir: string, options: ForkOptions = {}): Promise<Trai
   const { step, iteration } = checkpoint.index;
   const { saved: written, env: reference } = configOf(parent.manifest);
   const saved = trainSchema.parse({ ...written, ...adjustedAt(readAdjustments(dir), iteration) });
-  const given = options.config ?? {};
+  const given = settingsOf(options.config);
   const config = resolveConfig(saved, given);
   refuseOtherShape(saved, config);
   if (config.steps <= step) {
@@ -430,7 +427,7 @@ async function runSession(
       step,
       totalSteps: config.steps,
     });
-    hooks.onStart?.(progress(trainer.counters.envSteps));
+    await hooks.onStart?.(progress(trainer.counters.envSteps));
     let logged = performance.now();
     let logSeconds = 0;
     while (trainer.counters.envSteps < config.steps && !hooks.signal?.aborted) {

@@ -28,13 +28,17 @@ export function wantsDash(context: Context, { dash, open }: TrainDashFlags, json
 /** Starts it for the directory of a run; says where it is, or why it is not there. */
 export async function startDash(context: Context, runDir: string, flags: TrainDashFlags): Promise<void> {
   try {
-    const { startPageThread } = await import('../server/page-thread.ts');
-    const { url, note } = await startPageThread({
+    const [{ startPageThread }, { idOf, runAddress }] = await Promise.all([
+      import('../server/page-thread.ts'),
+      import('../server/runs/places.ts'),
+    ]);
+    const { url: page, note } = await startPageThread({
       roots: [dirname(runDir)],
       port: flags.port,
       foreign: false,
       onProblem: sentence => context.note(`keel: ${sentence}`),
     });
+    const url = runAddress(page, idOf(runDir));
     const address = `page: ${url}${note === undefined ? '' : ` (${note})`}`;
     context.note(context.isTerminal ? `\r\u001b[K${address}` : address);
     if (flags.open) {

@@ -191,19 +191,29 @@ const lastReturn = (dir: string): number | undefined =>
 /** One line of at most 79 columns. */
 export function summary(
   row: Row,
-  { step, totalSteps }: Pick<TrainProgress, 'step' | 'totalSteps'>,
+  {
+    step,
+    totalSteps,
+    config,
+  }: Pick<TrainProgress, 'step' | 'totalSteps'> & {
+    config: Pick<TrainProgress['config'], 'learningRate'>;
+  },
   { rate, episodeReturn }: { rate: number; episodeReturn: number | undefined },
   { paint }: Pick<Context, 'paint'>,
 ): string {
   const percent = `${Math.min(100, Math.floor((100 * step) / totalSteps))}%`.padStart(4);
   const kl = row['kl/step'] ?? Number.NaN;
+  // At the end of a falling rate the policy rests, which is no alarm.
+  const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < config.learningRate / 50;
   const band = klBand(kl);
+  const word = band.name === 'frozen' && resting ? 'resting' : band.name;
+  const tone = toneColours[word === 'resting' ? 'muted' : band.tone];
   const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
   const label = (text: string): string => paint(text, 'dim');
   return [
     `${percent} ${short(step).padStart(5)}`,
     `${label('return')} ${number(episodeReturn).padEnd(7)}`,
-    `${label('kl')} ${paint(`${number(Number(kl.toPrecision(2))).padEnd(7)} ${band.name.padEnd(8)}`, toneColours[band.tone])}`,
+    `${label('kl')} ${paint(`${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`, tone)}`,
     `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`,
     `${short(rate).padStart(5)}/s`,
     left,

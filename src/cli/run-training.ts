@@ -1,6 +1,7 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
+import { dirname, resolve } from 'node:path';
 import type { TrainHooks, TrainProgress, TrainResult } from '../algos/train.ts';
-import { listCheckpoints } from '../runs/index.ts';
+import { defaultRoot, listCheckpoints } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
 import { ExitWith } from './errors.ts';
@@ -47,12 +48,15 @@ export async function runTraining(
   try {
     result = await work({
       signal: controller.signal,
-      onStart(progress) {
+      async onStart(progress) {
         if (!json) context.print(title(progress));
         const more = overshoot(progress);
         if (more !== undefined) (json ? context.note : context.print)(more);
         reporter.start(progress);
-        if (dash !== undefined && wantsDash(context, dash, json)) void startDash(context, progress.dir, dash);
+        if (dash === undefined || !wantsDash(context, dash, json)) return;
+        const started = startDash(context, progress.dir, dash);
+        // Who wants to look sees it from the first update; otherwise nothing waits for the page.
+        if (dash.open) await started;
       },
       onRow: (row, progress) => reporter.row(row, progress),
       onEvent: event => reporter.event(event),
@@ -110,4 +114,6 @@ function farewell(
   if (result.status === 'stopped') advise('resume', 'resume');
   if (result.step > 0) advise('evaluate', 'eval');
   if (result.status === 'finished') advise('go on', 'resume', ` --steps ${2 * result.step}`);
+  const root = dirname(result.dir);
+  raw(`  ${label('look')}keel dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
 }

@@ -59,14 +59,14 @@ describe('settings', () => {
     [
       'a wrong type',
       ['-c', file('learningRate: fast\n')],
-      [/^keel: .*c\.yaml: learningRate is "fast", not a number: the default is 0\.0003$/],
+      [/^keel: .*c\.yaml: learningRate is "fast", not a number: without this learningRate is 0\.001$/],
     ],
     [
       'two problems',
       ['--set', 'gama=1', '--set', 'epochs=no'],
       [
         /^keel: --set gama is not a config key: did you mean gamma\?$/,
-        /^keel: --set epochs is "no", not a number: the default is 10$/,
+        /^keel: --set epochs is "no", not a number: without this epochs is 20$/,
       ],
     ],
     [

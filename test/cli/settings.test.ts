@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { meantKey, otherNames } from '../../src/algos/explain-settings.ts';
 import { loadPreset, readSettings } from '../../src/algos/settings-file.ts';
-import { resolveConfig } from '../../src/algos/train-config.ts';
+import { resolveConfig, settingsOf } from '../../src/algos/train-config.ts';
 import { ConfigError, describeConfig, type TrainSettings } from '../../src/algos/train-schema.ts';
 import { fileSchema } from '../../src/cli/commands/config.ts';
 import { summary } from '../../src/cli/progress.ts';
@@ -107,6 +107,7 @@ describe('settings', () => {
     ['device', 'gpu', 'device is "gpu", not one of cpu, webgpu, cuda: the default is "cpu"'],
     ['hidden', 64, 'hidden is 64, not a list such as [64, 64]: the default is [64,64]'],
     ['hidden', [64, 0], 'hidden.1 is 0, below its least value 1: the default of hidden is [64,64]'],
+    ['hidden', [], 'hidden is [], which needs at least 1 of them: the default is [64,64]'],
     ['seed', Number.NaN, 'seed is NaN, not a number: the default is 0'],
     [
       'hidden',
@@ -115,6 +116,22 @@ describe('settings', () => {
     ],
   ])('%s %j says what is expected', (key, value, message) => {
     expect(() => resolveConfig({}, { [key]: value })).toThrow(new ConfigError(message));
+  });
+
+  test('the remedy is what would count without the wrong value', () => {
+    expect(() => resolveConfig({ learningRate: 0.001 }, { learningRate: -1 })).toThrow(
+      'learningRate is -1, not above 0: without this learningRate is 0.001',
+    );
+  });
+
+  test('settings that are none, or no settings', () => {
+    expect(settingsOf(null)).toEqual({});
+    expect(() => settingsOf([1])).toThrow('config is [1], not keys with values');
+    const long = join(scratch(), 'long.yaml');
+    writeFileSync(long, `"${'\\a'.repeat(3_000)}"`);
+    expect(() => readSettings(long)).toThrow(/holds the string ".{30,60}…, not keys with values/);
+    writeFileSync(long, `# ${'x'.repeat(1_000_001)}`);
+    expect(() => readSettings(long)).toThrow('settings at most 1000000');
   });
 
   test('what other trainers call a key suggests ours, and so does another way to write it', () => {
@@ -296,6 +313,7 @@ describe('terminal', () => {
     );
   });
 
+  const config = { learningRate: 1e-3 };
   test('the live line fits 80 columns in every case', () => {
     const context = { paint: painter(true) };
     const klSteps = [0, 1e-9, 0.000155, 0.0061, 0.0249, 0.049, 7.5, Number.NaN, -1];
@@ -308,7 +326,7 @@ describe('terminal', () => {
           [123_456_789, 3],
         ] as const) {
           const row = { 'kl/step': kl, 'value/explained_variance': -12.5 };
-          const line = summary(row, { step, totalSteps: 2e8 }, { rate, episodeReturn }, context);
+          const line = summary(row, { step, totalSteps: 2e8, config }, { rate, episodeReturn }, context);
           expect(widthOf(line), line).toBeLessThanOrEqual(79);
         }
       }
@@ -316,12 +334,24 @@ describe('terminal', () => {
     const row = { 'kl/step': 0.04, 'value/explained_variance': 0.5 };
     const line = summary(
       row,
-      { step: 50, totalSteps: 100 },
+      { step: 50, totalSteps: 100, config },
       { rate: 10, episodeReturn: 12 },
       { paint: painter(true) },
     );
     expect(line).toContain('\u001b[31m0.04');
     expect(line).toContain('problem');
     expect(line).toContain('50%');
+  });
+
+  test('a policy rests at the end of a falling rate, and is frozen under a full one', () => {
+    const shown = (lr: number): string =>
+      summary(
+        { 'kl/step': 1e-7, 'train/lr': lr },
+        { step: 99, totalSteps: 100, config },
+        { rate: 10, episodeReturn: 12 },
+        { paint: painter(false) },
+      );
+    expect(shown(1e-6)).toContain('resting');
+    expect(shown(1e-3)).toContain('frozen');
   });
 });

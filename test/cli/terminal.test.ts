@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
 import { mainFile, scratch, tiny } from './support/keel.ts';
 
@@ -112,10 +112,10 @@ test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
     ['Which environment?', `${DOWN}\r`],
     [PAGE, 'y'],
   ];
-  const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs'), '--steps', '16384'], asked, {
+  const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs')], asked, {
     PATH,
   });
   expect(code, screen).toBe(0);
   const [, address] = /page: (http:\S+)/.exec(screen) ?? [];
-  expect(readFileSync(join(cwd, 'opened'), 'utf8')).toBe(`${address}\n`);
+  await vi.waitFor(() => expect(readFileSync(join(cwd, 'opened'), 'utf8')).toBe(`${address}\n`), 10_000);
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
     }),
   ]);
   ids = readdirSync(join(cwd, 'runs'));
-}, 60_000);
+});
 
 async function fits(args: readonly string[], { code: expected = 0 } = {}): Promise<void> {
   const { code, stdout, stderr } = await keel(args, { cwd });

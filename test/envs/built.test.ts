@@ -32,7 +32,7 @@ beforeAll(() => {
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
     stdio: 'pipe',
   });
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs a program in an own process, over the built package, and returns what it prints as JSON. */

@@ -37,10 +37,21 @@ function placeOf(text: string): string {
   }
 }
 
-/** Serves until a signal. */
-export async function servePage(context: Context, roots: readonly string[], flags: DashFlags): Promise<void> {
+/** How long the first search is waited for before something is said of what it found. */
+const searchMs = 3000;
+
+/** Serves until a signal. With `single`, the address is that of the only run, if there is no more than one. */
+export async function servePage(
+  context: Context,
+  roots: readonly string[],
+  flags: DashFlags,
+  { single = false } = {},
+): Promise<void> {
   checkDashFlags(flags);
-  const { serve } = await import('../../server/serve.ts');
+  const [{ serve }, { runAddress }] = await Promise.all([
+    import('../../server/serve.ts'),
+    import('../../server/runs/places.ts'),
+  ]);
   const { port, host, token, webhook, onVerdict, readOnly } = flags;
   const server = await serve({
     roots,
@@ -53,17 +64,27 @@ export async function servePage(context: Context, roots: readonly string[], flag
     onProblem: sentence => context.note(`keel: ${sentence}`),
   });
   if (server.note !== undefined) context.note(`keel: ${server.note}`);
-  context.raw(`${context.paint('Keel', 'bold')} is at ${server.url}`);
-  const count = server.index.list().runs.length;
+  const say = (address: string): void => context.raw(`${context.paint('Keel', 'bold')} is at ${address}`);
+  if (!single) say(server.url);
+  const searched = await server.index.searched(searchMs);
+  const { runs } = server.index.list();
+  const [only] = runs;
+  const url =
+    single && searched && only !== undefined && runs.length === 1
+      ? runAddress(server.url, only.id)
+      : server.url;
+  if (single) say(url);
+  const count = runs.length === 1 ? '1 run' : `${runs.length} runs`;
+  const found = runs.length > 0 ? count : 'no run yet';
   context.print(
     context.paint(
-      `watching ${roots.join(', ')}: ${count === 0 ? 'no run yet' : count === 1 ? '1 run' : `${count} runs`}; Ctrl-C ends`,
+      `watching ${roots.join(', ')}: ${searched ? found : `${runs.length > 0 ? `${count}, ` : ''}searching`}; Ctrl-C ends`,
       'dim',
     ),
   );
   if (flags.open) {
     const { openBrowser } = await import('../open-browser.ts');
-    openBrowser(server.url);
+    openBrowser(url);
   }
   const waiting = setInterval(() => {}, 2 ** 30); // a server's own handles may all be closed for a moment
   await new Promise<void>(done => {

@@ -53,7 +53,7 @@ export function addDoctor(program: Command): void {
     .addOption(
       new Option(
         '--map <theirs=ours>',
-        "what a name in the log is, in Keel's words; may be repeated",
+        "what a name in the log is, in Keel's words, or step for what counts; may be repeated",
       ).argParser((pair: string, before: string[] | undefined) => [...(before ?? []), pair]),
     )
     .option('--trainer <name>', 'which trainer wrote the logs, if it is not recognised')
@@ -85,7 +85,7 @@ Examples:
   $ keel doctor logs/ppo_1             a run of Stable-Baselines3, TRL, RLlib …
   $ keel doctor last --html            Keel's own newest run, as a page
   $ keel doctor logs --json            every run below a directory
-  $ keel doctor run.csv --map loss=loss/value
+  $ keel doctor run.csv --map tick=step --map loss=loss/value
   $ keel doctor --explain kl-spikes`,
     )
     .action(async (paths: string[], flags: DoctorFlags, command: Command) => {
@@ -226,7 +226,7 @@ function mapOf(pairs: readonly string[], library: Library): Map<string, string> 
     if (theirs === '' || ours === '')
       return `--map ${pair}: write theirs=ours, as in --map my_return=episode/return`;
     try {
-      requireMetric(ours);
+      requireMetric(library.metricOf(ours));
     } catch (error) {
       return `--map ${pair}: ${(error as Error).message}`;
     }

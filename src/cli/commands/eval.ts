@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { median } from '../../doctor/statistics/index.ts';
 import { resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -56,7 +57,8 @@ Examples:
         });
         const step = trainer.counters.envSteps;
         const sorted = [...returns].sort((a, b) => a - b);
-        const [min, median, max] = [sorted[0]!, sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!];
+        const middle = median(returns);
+        const [min, max] = [sorted[0]!, sorted.at(-1)!];
         const meanLength = lengths.reduce((a, b) => a + b, 0) / lengths.length;
         if (flags.json) {
           raw(
@@ -70,7 +72,7 @@ Examples:
               mean,
               std,
               min,
-              median,
+              median: middle,
               max,
               meanLength,
               returns,
@@ -81,7 +83,7 @@ Examples:
         }
         print(`${run.id}: ${why}`);
         print(
-          `  return ${paint(`${number(mean)} ± ${number(std)}`, 'bold')} over ${returns.length} episodes (min ${number(min)}, median ${number(median)}, max ${number(max)})`,
+          `  return ${paint(`${number(mean)} ± ${number(std)}`, 'bold')} over ${returns.length} episodes (min ${number(min)}, median ${number(middle)}, max ${number(max)})`,
         );
         print(
           `  length ${number(meanLength)}, ${flags.sampled ? 'actions drawn as in training' : 'most likely actions'}, seed ${flags.seed}`,

@@ -20,6 +20,6 @@ Examples:
       const missing = logs.find(path => !existsSync(path));
       if (missing !== undefined)
         throw new UsageError(`${missing} does not exist: check the path, which begins at ${process.cwd()}`);
-      await servePage(contextOf(command), logs, flags);
+      await servePage(contextOf(command), logs, flags, { single: true });
     });
 }

@@ -91,11 +91,19 @@ export function progressOf(track: Track): Progress {
   const tail = b.subarray(Math.floor(k * 0.75));
   const top = Math.max(...b);
   const reach = Math.max(top - start, 1e-12);
-  const saturated =
+  // In a long run a task may be solved before its first block ends: what it rose from is in its first rows alone.
+  const rise = top - median(track.v.subarray(0, Math.min(5, Math.ceil(track.n / BLOCKS))));
+  const solvedAtOnce =
     k >= 6 &&
-    gain > 0.5 * reach &&
-    share(tail, v => v >= top - 0.03 * reach) >= 0.6 &&
-    top - start > 3 * noise;
+    rise > Math.max(6 * noise, 0.2 * Math.abs(top)) &&
+    share(b, v => v >= top - 0.05 * rise) >= 0.8 &&
+    share(tail, v => v >= top - 0.05 * rise) >= 0.6;
+  const saturated =
+    solvedAtOnce ||
+    (k >= 6 &&
+      gain > 0.5 * reach &&
+      share(tail, v => v >= top - 0.03 * reach) >= 0.6 &&
+      top - start > 3 * noise);
   const xOf = (i: number): number => track.x[Math.min(track.n - 1, Math.round(((i + 1) * track.n) / k))] ?? 0;
   return {
     track,

@@ -108,6 +108,17 @@ describe('what is learnt at once', () => {
     expect(progress.collapsed).toBe(false);
   });
 
+  // A CartPole of two million steps, solved after 24,000, was called sick: its first block was at the ceiling already.
+  it('is solved, also where the first twentieth of the run has it', () => {
+    const solved = rows(4_000, i => (i < 30 ? 15 + i : i < 45 ? 60 + 30 * (i - 30) : 500));
+    const progress = progressOf(trackOf({ id: 'episode/return', theirs: 'r', series: series(solved) }));
+    expect(progress.saturated).toBe(true);
+    const level = rows(4_000, i => 20 + wave(i, 3));
+    expect(progressOf(trackOf({ id: 'episode/return', theirs: 'r', series: series(level) })).saturated).toBe(
+      false,
+    );
+  });
+
   it('and lost it is told', () => {
     const lost = rows(400, (i, t) => (t < 0.5 ? values[i]! : 3 + wave(i, 0.3)));
     const progress = progressOf(trackOf({ id: 'episode/return', theirs: 'r', series: series(lost) }));

@@ -35,13 +35,21 @@ export interface OpenPage extends Page {
 export async function openPage(
   browser: Browser,
   url: string,
-  options: { width?: number; height?: number; colorScheme?: 'light' | 'dark'; permissions?: string[] } = {},
+  options: {
+    width?: number;
+    height?: number;
+    colorScheme?: 'light' | 'dark';
+    permissions?: string[];
+    /** Waiting for a condition given as text evaluates it, which the page's own policy refuses. */
+    bypassCSP?: boolean;
+  } = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
     colorScheme: options.colorScheme ?? 'light',
     permissions: options.permissions ?? [],
     reducedMotion: 'reduce',
+    bypassCSP: options.bypassCSP ?? false,
   });
   const page = await context.newPage();
   // Generous: on a busy machine a page is slow, and only a broken one never comes.
