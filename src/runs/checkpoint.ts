@@ -22,6 +22,7 @@ import {
 import { encodeJson, parseJson, readBounded } from './json.ts';
 import { checkpointDir, runPaths } from './layout.ts';
 import { type CheckpointIndex, type EnvironmentSpec, parseCheckpointIndex, schemaVersion } from './schema.ts';
+import { thinned } from './thinned.ts';
 
 /** A file's bytes, or a function that writes it: for weights that should not be in memory twice. */
 export type CheckpointFile = Uint8Array | ((path: string) => void | Promise<void>);
@@ -74,8 +75,8 @@ const hashChunkBytes = 2 ** 20;
 // ---------------------------------------------------------------------------------------------------- saving
 
 /**
- * Saves a checkpoint so that it appears whole or not at all, then prunes: besides the `keepLast` newest, the best and
- * those to keep, older ones go. Rows and events up to its iteration must be on the disk before: see `RunWriter`.
+ * Saves a checkpoint so that it appears whole or not at all, then prunes: besides the `keepLast` newest, the best,
+ * those to keep and a thin history, older ones go. Rows and events up to its iteration must be on the disk before: see `RunWriter`.
  */
 export async function saveCheckpoint(
   runDir: string,
@@ -131,12 +132,27 @@ export function wouldBeBest(runDir: string, score: number | undefined): boolean 
   return best === undefined || score > best.score!;
 }
 
-/** Deletes all but the `keepLast` newest (at least one), the best, and those that are to be kept. */
+/** How many older checkpoints stay as a run's history. */
+const historyLength = 6;
+
+/**
+ * Deletes all but the `keepLast` newest (at least one), the best, those that are to be kept, and a thin history of the
+ * others: what went wrong is often seen late, and then there should be something from before it.
+ */
 export function pruneCheckpoints(runDir: string, keepLast: number): void {
   const indexes = readIndexes(runDir);
-  const spared = new Set(indexes.slice(-Math.max(1, keepLast)).map(({ step }) => step));
+  const newest = Math.max(1, keepLast);
+  const spared = new Set(indexes.slice(-newest).map(({ step }) => step));
   const best = bestOf(indexes);
   if (best !== undefined) spared.add(best.step);
+  const older = indexes.slice(0, -newest).filter(({ keep }) => !keep);
+  for (const step of thinned(
+    older.map(({ step }) => step),
+    indexes.at(-1)?.step ?? 0,
+    historyLength,
+  )) {
+    spared.add(step);
+  }
   for (const { step, keep } of indexes) {
     if (!keep && !spared.has(step)) removeDirectory(checkpointDir(runDir, step));
   }

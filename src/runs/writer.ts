@@ -36,7 +36,7 @@ import { createLockedRun, openRun, type Place } from './store.ts';
 
 /** How a run is written. */
 export interface WriterOptions extends ProjectionOptions {
-  /** How many of the newest checkpoints stay, besides the best and those to keep. Default 2. */
+  /** How many of the newest checkpoints stay, besides the best, those to keep and a thin history. Default 2. */
   readonly keepLast?: number | undefined;
   /** More places for rows and events, such as a terminal. The writer closes them. */
   readonly sinks?: readonly Sink[] | undefined;

@@ -119,16 +119,20 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
 
   async function restart(
     run: KeelRun,
-    checkpoint: number,
+    wanted: number,
     set: Readonly<Record<string, number>>,
   ): Promise<ActionAnswer> {
+    let checkpoint = wanted;
     requireCheckpoint(run, checkpoint);
     const { manifest } = run;
     if (manifest === undefined) throw new Problem(409, 'unreadable', 'the run cannot be read');
     if (lockHolder(run.path) !== undefined) {
       const stopped = await stopRun(run);
       if (!stopped.done) return stopped;
-      // Its last checkpoint may have replaced the one that was wanted.
+      // Its last checkpoint may have replaced the one that was wanted: then the one before it is as healthy.
+      checkpoint =
+        listCheckpoints(run.path).findLast(({ step, problem }) => step <= checkpoint && problem === undefined)
+          ?.step ?? checkpoint;
       requireCheckpoint(run, checkpoint);
     }
     const root = dirname(run.path);

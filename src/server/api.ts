@@ -171,6 +171,8 @@ export interface DiagnosisAnswer {
   readonly reason: string | null;
   /** What could be done at once on a live run, in the order to be tried. */
   readonly actions: readonly { readonly action: Action; readonly label: string; readonly why: string }[];
+  /** Why something that would help is not among them, as a sentence. */
+  readonly note?: string | null;
 }
 
 export interface CheckpointSummary {

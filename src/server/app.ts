@@ -119,12 +119,12 @@ export function createApp(options: AppOptions): Hono<Env> {
     const offered =
       run instanceof KeelRun && diagnosis !== null && !readOnly
         ? proposals(run, diagnosis, checkpointsOf(run), actions.adjustable(run))
-        : [];
+        : { actions: [], note: null };
     return answer(c, {
       // Where it is on the disk is nobody's business who is not told otherwise.
       diagnosis: diagnosis === null ? null : { ...diagnosis, path: index.summary(run).name },
       reason: diagnosis === null ? (reason ?? 'it has not been judged yet: wait a moment') : null,
-      actions: offered,
+      ...offered,
     });
   });
 

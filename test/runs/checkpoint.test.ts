@@ -23,6 +23,7 @@ import {
 } from '../../src/runs/checkpoint.ts';
 import { checkpointDir, runPaths } from '../../src/runs/layout.ts';
 import { RunError } from '../../src/runs/schema.ts';
+import { thinned } from '../../src/runs/thinned.ts';
 import { checkpointOf, spec } from './support/spec.ts';
 import { temporaryRoot } from './support/temporary.ts';
 
@@ -148,25 +149,45 @@ describe('saving and loading', () => {
 });
 
 describe('best, last and pruning', () => {
-  it('keeps the newest, the best and those to keep', async () => {
-    const scores = [1, 5, 2, 3, undefined, Number.NaN, 5, 4];
+  it('keeps the newest, the best, those to keep and a thin history', async () => {
+    const scores = [1, 5, 2, 3, undefined, Number.NaN, 5, ...Array<number>(73).fill(4)];
     for (const [i, score] of scores.entries()) {
       const step = 10 * (i + 1);
       expect(wouldBeBest(dir, score)).toBe(i < 2);
       await saveCheckpoint(dir, simple(step, score, step === 40), { keepLast: 2 });
       expect(pointer('last')).toBe(`${step}\n`);
       expect(pointer('best')).toBe(i === 0 ? '10\n' : '20\n');
+      expect(steps().length).toBeLessThanOrEqual(2 + 1 + 1 + 6);
     }
-    expect(steps()).toEqual([20, 40, 70, 80]);
-    expect(listCheckpoints(dir).map(({ isBest, isLast }) => [isBest, isLast])).toEqual([
-      [true, false],
-      [false, false],
-      [false, false],
-      [false, true],
-    ]);
+    const left = steps();
+    for (const step of [10, 20, 40, 790, 800]) expect(left).toContain(step);
+    // Whenever it went wrong, something from before is left: no more than about three times as long ago.
+    for (let harm = 20; harm <= 800; harm += 10) {
+      const healthy = left.filter(step => step < harm).at(-1)!;
+      expect((810 - healthy) / (810 - harm + 10)).toBeLessThan(4);
+    }
+    const infos = listCheckpoints(dir);
+    expect(infos.filter(({ isBest }) => isBest).map(({ step }) => step)).toEqual([20]);
+    expect(infos.filter(({ isLast }) => isLast).map(({ step }) => step)).toEqual([800]);
     expect(loadCheckpoint(dir, 'best')!.index.step).toBe(20);
+    pruneCheckpoints(dir, 2);
+    expect(steps()).toEqual(left); // nothing more goes
     pruneCheckpoints(dir, 0);
-    expect(steps()).toEqual([20, 40, 80]);
+    expect(steps()).toContain(800);
+    expect(steps().length).toBeLessThanOrEqual(1 + 1 + 1 + 6);
+  });
+
+  it('a history has the first, no more than it may, and is the same for the same steps', () => {
+    expect(thinned([], 5, 6)).toEqual([]);
+    expect(thinned([1, 2, 3], 9, 6)).toEqual([1, 2, 3]);
+    expect(thinned([10, 20, 30, 40, 50, 60, 70, 80], 100, 3)).toEqual([10, 50, 80]);
+    let left: number[] = [];
+    for (let step = 1; step <= 1000; step++) {
+      left = thinned([...left, step], step + 1, 6);
+      expect(left).toEqual(thinned(left, step + 1, 6));
+      expect(left[0]).toBe(1);
+      expect(left.length).toBe(Math.min(step, 6));
+    }
   });
 
   it('gives back the pointers that a kill did not get to write', async () => {

@@ -4,18 +4,25 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openRun, readEvents, readRows } from '../../src/runs/index.ts';
+import type { Diagnosis } from '../../src/doctor/findings.ts';
+import { openRun, readEvents, readRows, writeAdjustments } from '../../src/runs/index.ts';
 import { checkWebhook, createAlerts, type VerdictChange, wordsOf } from '../../src/server/alerts.ts';
 import type {
   ActionAnswer,
+  CheckpointSummary,
   CheckpointsAnswer,
   EvaluationAnswer,
   RunDetail,
   RunList,
   RunSummary,
+  StreamMessage,
 } from '../../src/server/api.ts';
 import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
-import { settingsIn } from '../../src/server/doctor/proposals.ts';
+import { judgedRun } from '../../src/server/doctor/judged-run.ts';
+import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';
+import { createJudging, neverJudged } from '../../src/server/runs/judging.ts';
+import { KeelRun } from '../../src/server/runs/keel-run.ts';
+import { rootOf } from '../../src/server/runs/places.ts';
 import { startKeel } from '../cli/support/keel.ts';
 import { ask, start, until } from './support/client.ts';
 import { makeRun, scratch } from './support/make-run.ts';
@@ -161,6 +168,110 @@ describe('what is proposed', () => {
       ['targetKl', 0.02],
     ]);
     expect(settingsIn([])).toEqual([]);
+  });
+
+  const sick = (fix: readonly string[]): Diagnosis => ({
+    path: 'x',
+    trainer: 'keel',
+    steps: 900,
+    verdict: 'sick',
+    rootCause: 'learning-rate-too-high',
+    confidence: 0.9,
+    summary: 'The steps are too large.',
+    findings: [
+      {
+        code: 'kl-spikes',
+        severity: 'critical',
+        title: 'KL jumps',
+        from: 500,
+        to: 900,
+        evidence: [],
+        cause: 'learning-rate-too-high',
+        confidence: 0.9,
+        fix,
+        marks: [],
+      },
+    ],
+    notes: [],
+  });
+  const checkpoint = (step: number): CheckpointSummary => ({
+    step,
+    iteration: step / 100,
+    savedAt: null,
+    score: null,
+    isBest: false,
+    isLast: false,
+    healthy: step < 500,
+    bytes: 1,
+  });
+  /** As if the rate had been set by hand from the fifth iteration on. */
+  const byHand = {
+    state: 'running' as const,
+    settingsAt: (iteration: number) => ({ learningRate: iteration < 5 ? 0.03 : 1e-4, targetKl: null }),
+  };
+  const fix = ['--set learningRate=0.0001 --set targetKl=0.02'];
+
+  test('nothing that is set already; a restart sets what its checkpoint has not', () => {
+    const { actions, note } = proposals(byHand, sick(fix), [checkpoint(300), checkpoint(800)], {
+      learningRate: 1.00000001e-4,
+      targetKl: null,
+    });
+    expect(actions.map(({ action }) => action)).toEqual([
+      { type: 'set', key: 'targetKl', value: 0.02 },
+      { type: 'restart', checkpoint: 300, set: { learningRate: 1e-4, targetKl: 0.02 } },
+      { type: 'stop' },
+    ]);
+    expect(note).toBeNull();
+  });
+
+  test('no checkpoint from before: it is said, with what to begin anew with', () => {
+    const { actions, note } = proposals(byHand, sick(fix), [checkpoint(800)], {});
+    expect(actions.map(({ action }) => action.type)).toEqual(['stop']);
+    expect(note).toMatch(/no checkpoint from before .* with learningRate 0\.0001, targetKl 0\.02\.$/);
+    expect(actions[0]!.why).toContain(note);
+    expect(proposals({ ...byHand, state: 'killed' }, sick(fix), [], {})).toEqual({ actions: [], note });
+  });
+
+  test('the doctor is given the settings as they are now', async () => {
+    const root = scratch();
+    const made = makeRun(root, 'changed', 6, { learningRate: 0.03 });
+    const run = new KeelRun(made.dir, rootOf(root));
+    writeAdjustments(made.dir, [{ iteration: 5, key: 'learningRate', value: 1e-4, by: 'page' }]);
+    run.look(0);
+    await run.read(new AbortController().signal);
+    expect(judgedRun(run)!.config).toMatchObject({ learningRate: 1e-4, clipRange: 0.2 });
+    expect(run.settingsAt(4).learningRate).toBe(0.03);
+    expect(run.settingsAt(5).learningRate).toBe(1e-4);
+  });
+
+  test('a judgement is told whenever it says something else; an alert is only about the verdict', () => {
+    const told: StreamMessage[] = [];
+    const alerted: unknown[] = [];
+    const judging = createJudging({
+      hub: { publish: (message: StreamMessage) => told.push(message) } as never,
+      doctor: undefined as never,
+      alerts: { tell: (change: unknown) => alerted.push(change) } as never,
+      nameOf: () => 'x',
+      onChange: () => {},
+      signal: new AbortController().signal,
+    });
+    const judged = neverJudged();
+    const tell = (diagnosis: Diagnosis): [number, number] => {
+      judging.tellJudgement(
+        { id: 'x', path: 'x', state: 'running', diagnosis: { diagnosis, reason: null } } as never,
+        judged,
+      );
+      return [told.length, alerted.length];
+    };
+    const first = sick(fix);
+    expect(tell(first)).toEqual([1, 1]);
+    expect(tell({ ...first, steps: 1000 })).toEqual([1, 1]);
+    expect(tell({ ...first, confidence: 0.5 })).toEqual([2, 1]);
+    expect(tell({ ...first, summary: 'Otherwise.' })).toEqual([3, 1]);
+    expect(tell({ ...first, findings: [{ ...first.findings[0]!, to: 950 }] })).toEqual([4, 1]);
+    expect(tell({ ...first, rootCause: null })).toEqual([5, 1]);
+    expect(tell({ ...first, rootCause: null, verdict: 'watch' })).toEqual([6, 2]);
+    expect(told[4]).toEqual({ type: 'diagnosis', run: 'x', verdict: 'sick', rootCause: null });
   });
 
   test('the last healthy checkpoint is the newest before the first critical finding', () => {

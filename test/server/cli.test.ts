@@ -30,21 +30,40 @@ test('keel dash serves until a signal, and ends with 0', async () => {
   const hello = (await ask(port, { path: '/api/hello' })).json<Hello>();
   expect(hello.roots).toEqual([root]);
   expect((await ask(port, { path: '/api/runs' })).json<RunList>().runs).toHaveLength(1);
-  expect(output.stdout).toContain('1 run;');
+  await until(() => output.stdout.includes('Ctrl-C ends'), 'it says what there is');
+  expect(output.stdout).toMatch(/: 1 run(, searching)?;/);
   child.kill('SIGINT');
   expect(await done).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('keel dash counts what is deeper in the tree', async () => {
+  const root = scratch();
+  makeRun(join(root, 'deep'), 'one', 4).writer.end('finished');
+  makeForeign(join(root, 'others'), 'ppo_1', 4);
+  const { child, done, output } = await serving(['dash', root, '--port', '0']);
+  await until(() => output.stdout.includes('Ctrl-C ends'), 'it says what there is');
+  // On a slow machine it may say that it still looks, but never that there is nothing.
+  expect(output.stdout).toMatch(/: (2 runs|searching|1 run, searching); Ctrl-C/);
+  child.kill('SIGINT');
+  await done;
+  const empty = await serving(['dash', scratch(), '--port', '0']);
+  await until(() => empty.output.stdout.includes('Ctrl-C ends'), 'it says that there is nothing');
+  expect(empty.output.stdout).toMatch(/: (no run yet|searching); Ctrl-C/);
+  empty.child.kill('SIGINT');
+  await empty.done;
 });
 
 test('keel watch shows the log of another trainer', async () => {
   const root = scratch();
   const { dir } = makeForeign(root, 'ppo_1', 12);
-  const { child, done, port } = await serving(['watch', dir, '--port', '0', '--read-only']);
+  const { child, done, port, url } = await serving(['watch', dir, '--port', '0', '--read-only']);
   await until(async () => {
     const [run] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
     return run?.trainer === 'stable-baselines3' && run.verdict !== null;
   }, 'it is judged');
   const [run] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
   expect(run!.name).toBe('ppo_1');
+  expect(['', `#/runs/${run!.id}`]).toContain(url.hash); // none only where the search takes longer than 3 s
   expect((await ask(port, { path: '/api/hello' })).json<Hello>().canAct).toBe(false);
   child.kill('SIGTERM');
   expect((await done).code).toBe(0);
@@ -84,16 +103,18 @@ test.each([
 
 test('keel train --dash shows the run while it is trained, and ends with it', async () => {
   const root = scratch();
-  const { done, port, output } = await serving([
+  const { done, port, output, url } = await serving([
     'train',
     'cartpole',
     ...tiny(root, '--set', 'steps=60000', '--dash', '--port', '0', '--set', 'checkpointEvery=50'),
   ]);
-  expect(output.stderr).toMatch(/^page: http:\/\/127\.0\.0\.1:\d+\/$/m);
+  expect(output.stderr).toMatch(/^page: http:\/\/127\.0\.0\.1:\d+\/#\/runs\/[\w-]{16}$/m);
   await until(async () => {
     const [run] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
     return run !== undefined && run.step > 0 && run.state === 'running';
   }, 'it is on the page');
+  const [shown] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
+  expect(url.hash).toBe(`#/runs/${shown!.id}`);
   const { code } = await done;
   expect(code).toBe(0);
   await expect(ask(port, { path: '/api/hello' })).rejects.toThrow();

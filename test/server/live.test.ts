@@ -5,7 +5,14 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RunWriter } from '../../src/runs/index.ts';
-import type { RunDetail, RunList, RunSummary, SeriesAnswer, StreamMessage } from '../../src/server/api.ts';
+import type {
+  DiagnosisAnswer,
+  RunDetail,
+  RunList,
+  RunSummary,
+  SeriesAnswer,
+  StreamMessage,
+} from '../../src/server/api.ts';
 import { restAfterSearch } from '../../src/server/runs/finder.ts';
 import { createHub, type Listener } from '../../src/server/stream.ts';
 import { listen, start, type Told, until } from './support/client.ts';
@@ -231,6 +238,59 @@ describe("another trainer's log", () => {
     );
   });
 
+  test('a row at a time: every point of every series is told, also of those that lag a row behind', async () => {
+    const root = scratch();
+    const names = ['time/iterations', 'time/total_timesteps', 'time/time_elapsed', 'rollout/ep_rew_mean'];
+    const late = ['train/approx_kl', 'train/explained_variance', 'train/value_loss', 'train/n_updates'];
+    // As Stable-Baselines3 writes it: the first row is from before the first update; `eval/*` is there now and then.
+    const line = (i: number): string =>
+      [
+        ...[i, i * 1024, 3 * i, 20 + i],
+        ...(i === 1 ? late.map(() => '') : [0.01 * i, 0.5 + 0.01 * i, 5 / i, 10 * (i - 1)]),
+        i % 4 === 0 ? 100 + i : '',
+      ].join(',');
+    const file = join(root, 'progress.csv');
+    const head = [...names, ...late, 'eval/mean_reward'].join(',');
+    writeFileSync(file, `${[head, line(1), line(2), line(3)].join('\n')}\n`);
+    const { port, get } = await start({ roots: [root] });
+    await until(async () => (await get('/api/runs')).json<RunList>().runs[0]?.loaded === true, 'it is read');
+    const { id } = (await get('/api/runs')).json<RunList>().runs[0]!;
+    const points = async (): Promise<Map<string, [number, number | null][]>> => {
+      const { metrics } = (await get(`/api/runs/${id}`)).json<RunDetail>();
+      const asked = metrics.map(metric => encodeURIComponent(metric.id)).join(',');
+      const { series } = (await get(`/api/runs/${id}/series?metrics=${asked}`)).json<SeriesAnswer>();
+      return new Map(series.map(({ metric, x, mean }) => [metric, x.map((at, i) => [at, mean[i]!])]));
+    };
+    const grown = await points();
+    const { told } = await listen(port);
+    for (let i = 4; i <= 9; i++) {
+      appendFileSync(file, `${line(i)}\n`);
+      await until(() => rowsOf(told, id).some(row => row['episode/return'] === 20 + i), `row ${i} is told`);
+    }
+    expect((await get(`/api/runs/${id}`)).json<RunDetail>().hasTime).toBe(true);
+    const timed = await get(`/api/runs/${id}/series?metrics=kl/step,episode/return&x=time`);
+    const times = timed.json<SeriesAnswer>().series.map(({ x }) => x.map(at => at - x[0]!));
+    // Seconds since the start, as logged; a value of an update is where that update's rollout is.
+    expect(times).toEqual([8, 9].map(n => Array.from({ length: n }, (_, i) => 3000 * i)));
+    for (const row of rowsOf(told, id)) {
+      for (const [metric, value] of Object.entries(row)) {
+        const own = grown.get(metric) ?? [];
+        grown.set(metric, own);
+        if (own.every(([at]) => at < row['train/step']!)) own.push([row['train/step']!, value]);
+      }
+    }
+    const fresh = await points();
+    expect(fresh.get('kl/step')).toHaveLength(8);
+    expect(fresh.get('kl/step')!.at(-1)![0]).toBeLessThan(9 * 1024); // or the test is about nothing
+    for (const [metric, all] of fresh) {
+      const rows = grown.get(metric)!;
+      expect([metric, rows.map(([at]) => at)]).toEqual([metric, all.map(([at]) => at)]);
+      rows.forEach(([, value], i) => {
+        expect(value).toBeCloseTo(all[i]![1]!, 5);
+      });
+    }
+  });
+
   test('that appears while the server runs is found, and told of', async () => {
     const root = scratch();
     makeForeign(root, 'before', 4);
@@ -269,6 +329,24 @@ describe("another trainer's log", () => {
     expect((await get(`/api/runs/${run!.id}/diagnosis`)).json<{ reason: string }>().reason).toMatch(
       /metrics that are known/,
     );
+  });
+
+  test('with a damaged line says so, without the way to it', async () => {
+    const root = scratch();
+    const { dir, text } = makeForeign(root, 'cut', 10);
+    const { get } = await start({ roots: [root] });
+    const first = async (): Promise<RunSummary | undefined> =>
+      (await get('/api/runs')).json<RunList>().runs[0];
+    await until(async () => (await first())?.loaded === true, 'it is read');
+    expect((await first())!.problem).toBeNull();
+    writeFileSync(join(dir, 'progress.csv'), text(14).replace(/^(28,.*),[^,]*,[^,]*$/m, '$1'));
+    await until(async () => (await first())!.problem !== null, 'it says so');
+    const said = 'progress.csv: one row that does not have 9 fields, as the header has, is left out';
+    const { id, problem, lastReturn } = (await first())!;
+    expect([problem, lastReturn]).toEqual([said, 33]);
+    expect((await get(`/api/runs/${id}`)).json<RunDetail>().logNotes).toContain(said);
+    const { diagnosis } = (await get(`/api/runs/${id}/diagnosis`)).json<DiagnosisAnswer>();
+    expect(diagnosis!.notes).toContain(said);
   });
 
   test('that is damaged says so and does not stop the others', async () => {

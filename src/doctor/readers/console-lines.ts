@@ -13,9 +13,12 @@ const rayPrefix = /^\s*\([\w.:<>[\] -]{1,80}\bpid=\d+[^)]{0,80}\)\s?/;
 const logPrefix =
   /^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:[-:]?[ \t]*\[?[A-Za-z_.]{1,40}\]?[ \t]*[-:]?[ \t]*){0,3}(?=\||-{8})/;
 
+export const withoutColours = (line: string): string =>
+  line.includes('\x1b') ? line.replace(colours, '') : line;
+
 /** A printed line without colours and prefixes. */
 export function cleanLine(line: string): string {
-  const plain = line.includes('\x1b') ? line.replace(colours, '') : line;
+  const plain = withoutColours(line);
   if (plain.startsWith('(')) return plain.replace(rayPrefix, '');
   return plain.length < 500 && /^\[?\d{4}-/.test(plain) ? plain.replace(logPrefix, '') : plain;
 }
@@ -38,6 +41,16 @@ export function verlCells(line: string, whole: boolean): [string, string][] | un
   }
   return cells.length > 1 ? cells : undefined;
 }
+
+const bareStep = /(?:^|[\s\]:])step:\d+\s*$/;
+const ownLine = /^\s*- [\w/@.-]+:\S+\s*$/;
+
+/** `step:12` alone on a line, with its metrics below it. */
+export const isBareStep = (line: string): boolean =>
+  line.length < 300 && line.includes('step:') && bareStep.test(line);
+
+/** ` - actor/lr:1e-06`, below such a line. */
+export const isOwnLine = (line: string): boolean => line.length < 300 && ownLine.test(line);
 
 /** The two cells of a line of a table: `| train/approx_kl | 0.01 |`. */
 export function tableCells(line: string): [string, string] | undefined {
@@ -188,8 +201,11 @@ export type ConsoleKind = 'verl-console' | 'console';
 /** Tells printed output of trainers from other text, line by line. */
 export function consoleWatch(): (line: string) => ConsoleKind | undefined {
   let [rules, cells, numbers] = [0, 0, 0];
+  let afterStep = false;
   return raw => {
     const line = cleanLine(raw);
+    if (afterStep && isOwnLine(line)) return 'verl-console';
+    afterStep = isBareStep(line);
     if (verlCells(line, true) !== undefined) return 'verl-console';
     if (iterationOf(line) !== undefined || rlGamesCells(line) !== undefined) return 'console';
     const dict = printedDict(line);

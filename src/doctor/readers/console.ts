@@ -23,6 +23,7 @@ import { parsePythonDict } from './python.ts';
 import { RowSink } from './rows.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
+import { joinVerl } from './verl-joined.ts';
 
 /** A table of SB3 has thirty lines. */
 const longestTable = 500;
@@ -43,90 +44,9 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
   let ruled = false;
   const pairs = pairsKept();
   const settings = settingsWatch();
-  const half = await forEachLine(
-    path,
-    reading,
-    run,
-    (raw, whole) => {
-      const line = cleanLine(raw);
-      errors.line(line);
-      const printed = settings.line(line);
-      if (printed !== undefined) addSettings(run, printed);
-      const iteration = iterationOf(line);
-      if (iteration !== undefined) {
-        sink.end();
-        [inIteration, iterationEnded] = [true, false];
-        cell('iteration', iteration);
-        return;
-      }
-      const labelled = inIteration ? labelledCell(line) : undefined;
-      if (labelled !== undefined) {
-        // The same words in later text are of no iteration.
-        if (!iterationEnded) cell(labelled[0], labelled[1]);
-        return;
-      }
-      if (inIteration && /^[ \t]*ETA:/.test(line)) {
-        iterationEnded = true;
-        return;
-      }
-      const epoch = rlGamesCells(line);
-      if (epoch !== undefined) {
-        sink.end();
-        for (const [name, value] of epoch) cell(name, value);
-        inEpochs = true;
-        return;
-      }
-      const best = inEpochs ? bestReward(line) : undefined;
-      if (best !== undefined) {
-        cell('rewards/best', best);
-        return;
-      }
-      if (isRule(line)) {
-        // A rule ends the table that is open, or begins one.
-        if (table !== undefined && table.length > 0) endTable();
-        else table = [];
-        bare = false;
-        ruled = true;
-        group = '';
-        return;
-      }
-      const isCell = table === undefined ? isFirstOfBare(line) : true;
-      const cells = isCell ? tableCells(line) : undefined;
-      if (cells !== undefined) {
-        if (table === undefined) {
-          // One rule may stand between two tables; where there are none at all, tables end by themselves.
-          table = [];
-          bare = !ruled;
-        }
-        const [name, value] = cells;
-        const full = /^ {3,}/.test(name) ? group + name.trim() : name.trim();
-        // Without rules a name that comes again begins the next table.
-        if (bare && value !== '' && table.some(([known]) => known === full)) {
-          endTable();
-          table = [];
-        }
-        if (value === '' && name.trim().endsWith('/')) group = name.trim();
-        // Names of a group are indented below it.
-        else if (table.length < longestTable) table.push([full, value]);
-        return;
-      }
-      if (bare && table !== undefined && line.trim() === '') {
-        endTable();
-        return;
-      }
-      const verl = verlCells(line, whole);
-      if (verl !== undefined) {
-        if (line.length >= 4092 && line.length <= 4176) cutLines++;
-        for (const [name, value] of verl) cell(name, value);
-        sink.end();
-        return;
-      }
-      const dict = printedDict(line);
-      if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
-      else if (sink.rows === 0) pairs.line(line);
-    },
-    true,
-  );
+  const joined = joinVerl(onLine);
+  const half = await forEachLine(path, reading, run, joined.line, true);
+  joined.end();
   if (inEpochs) sink.end();
   if (bare && table !== undefined && table.length > 0 && !half) endTable();
   // Only where a trainer printed nothing of its own.
@@ -152,6 +72,85 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     run.note(
       `${path}: ${cutLines} lines were cut at 4,096 characters when they were kept: what came after is missing`,
     );
+
+  function onLine(raw: string, whole: boolean): void {
+    const line = cleanLine(raw);
+    errors.line(line);
+    const printed = settings.line(line);
+    if (printed !== undefined) addSettings(run, printed);
+    const iteration = iterationOf(line);
+    if (iteration !== undefined) {
+      sink.end();
+      [inIteration, iterationEnded] = [true, false];
+      cell('iteration', iteration);
+      return;
+    }
+    const labelled = inIteration ? labelledCell(line) : undefined;
+    if (labelled !== undefined) {
+      // The same words in later text are of no iteration.
+      if (!iterationEnded) cell(labelled[0], labelled[1]);
+      return;
+    }
+    if (inIteration && /^[ \t]*ETA:/.test(line)) {
+      iterationEnded = true;
+      return;
+    }
+    const epoch = rlGamesCells(line);
+    if (epoch !== undefined) {
+      sink.end();
+      for (const [name, value] of epoch) cell(name, value);
+      inEpochs = true;
+      return;
+    }
+    const best = inEpochs ? bestReward(line) : undefined;
+    if (best !== undefined) {
+      cell('rewards/best', best);
+      return;
+    }
+    if (isRule(line)) {
+      // A rule ends the table that is open, or begins one.
+      if (table !== undefined && table.length > 0) endTable();
+      else table = [];
+      bare = false;
+      ruled = true;
+      group = '';
+      return;
+    }
+    const isCell = table === undefined ? isFirstOfBare(line) : true;
+    const cells = isCell ? tableCells(line) : undefined;
+    if (cells !== undefined) {
+      if (table === undefined) {
+        // One rule may stand between two tables; where there are none at all, tables end by themselves.
+        table = [];
+        bare = !ruled;
+      }
+      const [name, value] = cells;
+      const full = /^ {3,}/.test(name) ? group + name.trim() : name.trim();
+      // Without rules a name that comes again begins the next table.
+      if (bare && value !== '' && table.some(([known]) => known === full)) {
+        endTable();
+        table = [];
+      }
+      if (value === '' && name.trim().endsWith('/')) group = name.trim();
+      // Names of a group are indented below it.
+      else if (table.length < longestTable) table.push([full, value]);
+      return;
+    }
+    if (bare && table !== undefined && line.trim() === '') {
+      endTable();
+      return;
+    }
+    const verl = verlCells(line, whole);
+    if (verl !== undefined) {
+      if (line.length >= 4092 && line.length <= 4176) cutLines++;
+      for (const [name, value] of verl) cell(name, value);
+      sink.end();
+      return;
+    }
+    const dict = printedDict(line);
+    if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
+    else if (sink.rows === 0) pairs.line(line);
+  }
 
   function endTable(): void {
     for (const [name, value] of table ?? []) cell(name, value);

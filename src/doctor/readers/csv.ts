@@ -273,7 +273,9 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
   sink.finish();
   if (wrongLength > 0) {
     run.note(
-      `${path}: ${wrongLength} rows that do not have ${names.length} fields, as the header has, are left out`,
+      wrongLength === 1
+        ? `${path}: one row that does not have ${names.length} fields, as the header has, is left out`
+        : `${path}: ${wrongLength} rows that do not have ${names.length} fields, as the header has, are left out`,
     );
   }
   if (unreadable > 0) run.note(`${path}: ${unreadable} lines before the header are left out`);

@@ -1,5 +1,6 @@
 /**
- * JSON documents that hold a whole run: columns (`{"reward": [1, 2], "kl": [...]}`), a list of rows somewhere inside
+ * JSON documents that hold a whole run: columns (`{"reward": [1, 2], "kl": [...]}`, by
+ * index as pandas writes them), a list of rows somewhere inside
  * (`{"config": {…}, "metrics": [{…}, {…}]}`), rows by their step (`{"100": {…}, "200": {…}}`), TensorBoard's triples of
  * time, step and value. What is in a document decides, not its name.
  */
@@ -39,6 +40,12 @@ function isColumn(value: unknown): value is readonly unknown[] {
   return value.every(cell => isNumber(cell) || cell === null) && value.some(isNumber);
 }
 
+/** A column as pandas writes it, by the rows' numbers: `{"0": 1.5, "1": 1.7}`. Engines keep such keys in order. */
+function isIndexed(value: unknown): value is JsonObject {
+  if (!isObject(value) || !Object.hasOwn(value, '0')) return false;
+  return Object.keys(value).every((key, i) => key === String(i)) && isColumn(Object.values(value));
+}
+
 function isRows(value: unknown): value is readonly JsonObject[] {
   if (!Array.isArray(value) || value.length < shortest) return false;
   return value.every(isObject) && value.some(row => Object.values(row).some(isNumber));
@@ -66,9 +73,10 @@ function look(object: JsonObject, depth: number, found: { shape: Shape; size: nu
     if (triples !== undefined) {
       series.set(key, triples);
       points += triples.length;
-    } else if (isColumn(value)) {
-      columns.set(key, value);
-      cells += value.length;
+    } else if (isColumn(value) || isIndexed(value)) {
+      const column = Array.isArray(value) ? value : Object.values(value);
+      columns.set(key, column);
+      cells += column.length;
     } else if (isRows(value)) {
       const wide = Object.values(value[value.length - 1]!).filter(isNumber).length;
       found.push({ shape: { kind: 'rows', rows: value, settings: object }, size: value.length * wide });

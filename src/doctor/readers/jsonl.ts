@@ -47,6 +47,10 @@ export async function readJsonLines(path: string, run: RunBuilder, reading: Read
     addRow(run, sink, value);
   });
   sink.finish();
-  if (broken > 0) run.note(`${path}: ${broken} lines are not JSON objects and are left out`);
+  if (broken > 0) {
+    const which =
+      broken === 1 ? 'one line is no JSON object and is' : `${broken} lines are not JSON objects and are`;
+    run.note(`${path}: ${which} left out`);
+  }
   return sink.rows;
 }

@@ -14,13 +14,16 @@ import { forEachLine } from './text.ts';
 const mostFiles = 1024;
 const exported = /^(?:run[-_])?(.*?)[-_]?tag[-_](.+)$/i;
 
+/** Names that people give such files: `PPO_1_train_approx_kl.csv`. Only groups that no run is called by. */
+const named = /^(.*[^_-])[-_]((?:train|rollout|eval|losses|charts)_.+)$/;
+
 /** `run-PPO_1-tag-train_approx_kl.csv`: of which run, and which tag. The tag alone where a name says no more. */
 export function exportedName(file: string): { readonly run: string | undefined; readonly tag: string } {
   const stem = basename(file)
     .replace(/\.gz$/i, '')
     .replace(/\.(?:csv|json|txt)$/i, '')
     .replace(/ ?\(\d+\)$/, '');
-  const found = exported.exec(stem);
+  const found = exported.exec(stem) ?? named.exec(stem);
   return found === null ? { run: undefined, tag: tagOf(stem) } : { run: found[1]!, tag: tagOf(found[2]!) };
 }
 

@@ -48,6 +48,8 @@ export interface ForeignLog extends Judgement {
   readonly series: readonly ForeignSeries[];
   readonly config: Readonly<Record<string, Setting>>;
   readonly notes: readonly string[];
+  /** Those notes that are about lines that could not be read. */
+  readonly damage: readonly string[];
   readonly task: string | null;
   readonly totalSteps: number | null;
   readonly targetKl: number | null;

@@ -23,7 +23,7 @@ export function judgedRun(run: KeelRun): JudgedRun | undefined {
   const { manifest, table } = run;
   if (manifest === undefined || table.rows === 0) return undefined;
   const { axes } = table;
-  const { config, environment, algorithm, seed, status, versions, reason } = manifest;
+  const { environment, algorithm, seed, status, versions, reason } = manifest;
   const stride = Math.ceil(axes.length / mostPoints);
   const rows = axes.length;
   const plain = stride === 1 ? rows : 0;
@@ -38,7 +38,8 @@ export function judgedRun(run: KeelRun): JudgedRun | undefined {
   return {
     path: run.path,
     series: [...table.columns].map(([name, column]) => [name, seriesOf(column, shared)]),
-    config,
+    // As they are now: the doctor must not advise what was done already.
+    config: run.settings,
     environment,
     other: { algorithm, seed, status, versions },
     error: status === 'failed' ? reason : null,

@@ -16,13 +16,14 @@ export function settingsIn(fix: readonly string[]): [key: string, value: number]
   return [...found];
 }
 
+/** The buttons, and a sentence about one that cannot be there. */
 export function proposals(
-  run: KeelRun,
+  run: Pick<KeelRun, 'state' | 'settingsAt'>,
   diagnosis: Diagnosis,
   checkpoints: readonly CheckpointSummary[],
   adjustable: Readonly<Record<string, number | null>>,
-): DiagnosisAnswer['actions'] {
-  if (diagnosis.verdict === 'healthy') return [];
+): Pick<DiagnosisAnswer, 'actions' | 'note'> {
+  if (diagnosis.verdict === 'healthy') return { actions: [], note: null };
   const out: DiagnosisAnswer['actions'][number][] = [];
   const main = diagnosis.findings.find(({ severity }) => severity !== 'info');
   const fromFix = settingsIn(
@@ -31,26 +32,41 @@ export function proposals(
   const why = main?.title ?? diagnosis.summary;
   const live = run.state === 'running';
   for (const [key, value] of fromFix) {
-    if (!live || !(key in adjustable) || adjustable[key] === value) continue;
+    if (!live || !(key in adjustable) || isSame(adjustable[key], value)) continue;
     out.push({
       action: { type: 'set', key, value },
       label: `Set ${key} to ${shown(value)}${adjustable[key] === null ? '' : `, now ${shown(adjustable[key]!)}`}`,
       why,
     });
   }
+  const sick = diagnosis.verdict === 'sick';
   const healthy = lastHealthy(checkpoints);
-  const set = Object.fromEntries(fromFix);
-  if (healthy !== undefined && diagnosis.verdict === 'sick' && fromFix.length > 0) {
-    const changes = fromFix.map(([key, value]) => `${key} ${shown(value)}`).join(', ');
+  // What a new run would have anyway, by the settings or by a change before that checkpoint, need not be set.
+  const begins = run.settingsAt(healthy?.iteration ?? 0);
+  const fresh = fromFix.filter(([key, value]) => !isSame(begins[key], value));
+  const changes = fresh.map(([key, value]) => `${key} ${shown(value)}`).join(', ');
+  if (sick && healthy !== undefined && fresh.length > 0) {
     out.push({
-      action: { type: 'restart', checkpoint: healthy.step, set },
+      action: { type: 'restart', checkpoint: healthy.step, set: Object.fromEntries(fresh) },
       label: `${live ? 'Stop, and restart' : 'Restart'} from checkpoint ${healthy.step} with ${changes}`,
       why: 'It is the newest checkpoint from before the first critical finding; the new run names this one as its parent.',
     });
   }
-  if (live && diagnosis.verdict === 'sick')
-    out.push({ action: { type: 'stop' }, label: 'Stop the run, with a checkpoint', why });
-  return out;
+  const note =
+    sick && healthy === undefined
+      ? `There is no checkpoint from before the first critical finding to restart from: begin anew with keel train${changes === '' ? '' : `, with ${changes}`}.`
+      : null;
+  if (live && sick)
+    out.push({
+      action: { type: 'stop' },
+      label: 'Stop the run, with a checkpoint',
+      why: note === null ? why : `${why}. ${note}`,
+    });
+  return { actions: out, note };
 }
 
 const shown = (value: number): string => String(Number(value.toPrecision(4)));
+
+/** Whether a setting is a value already, as far as anyone is shown of it. */
+const isSame = (now: unknown, value: number): boolean =>
+  typeof now === 'number' && shown(now) === shown(value);

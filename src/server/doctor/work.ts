@@ -1,4 +1,5 @@
 /** The work of the doctor's thread. */
+import { basename } from 'node:path';
 import { objectiveOf } from '../../doctor/canonical.ts';
 import { toCanonical } from '../../doctor/dialects/index.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
@@ -94,20 +95,38 @@ async function readForeign(candidate: Candidate): Promise<ForeignLog> {
   }
   const config: Record<string, Setting> = {};
   for (const [name, value] of raw.config) config[name.replaceAll('/', '.')] = settingOf(value);
+  const { diagnosis, reason } = judgementOf(run);
   return {
     trainer: run.trainer,
     unit: run.unit,
     series,
     config,
-    notes: run.notes,
+    notes: run.notes.map(note => pathless(note, candidate)),
+    damage: raw.notes.filter(note => damageWords.test(note)).map(note => pathless(note, candidate)),
     task: run.config.task ?? null,
     totalSteps: run.config.totalSteps ?? null,
     targetKl: run.config.targetKl ?? null,
     objective: objectiveOf(run)?.id ?? null,
     restarts: run.restarts.slice(0, 1000),
     error: run.error ?? null,
-    ...judgementOf(run),
+    ...(diagnosis === null
+      ? { diagnosis, reason }
+      : {
+          diagnosis: { ...diagnosis, notes: diagnosis.notes.map(note => pathless(note, candidate)) },
+          reason,
+        }),
   };
+}
+
+/** Notes of the readers about lines or records that could not be read. */
+const damageWords =
+  /(fields, as the header has|JSON objects?|their checksum|damaged (in|inside|pieces)|time, step and value|"time value step").*/;
+
+/** A sentence about a file without the way to it. */
+function pathless(note: string, { path, files }: Candidate): string {
+  let text = note;
+  for (const file of [...files, path]) text = text.replaceAll(file, basename(file));
+  return text;
 }
 
 /** Where a position of the log is on the run's axis, told from the longest series that is on both. */

@@ -8,7 +8,7 @@ import type { EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../ap
 import type { Doctor } from '../doctor/client.ts';
 import type { ForeignLog } from '../doctor/jobs.ts';
 import { Column } from '../series/column.ts';
-import { rounded } from '../series/envelope.ts';
+import { firstAt, rounded } from '../series/envelope.ts';
 import { EventStore } from './events.ts';
 import type { Setting } from './flatten.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
@@ -54,7 +54,10 @@ export class ForeignRun implements WatchedRun {
   #everLoaded = false;
   #notBefore = 0;
   #lastX = Number.NEGATIVE_INFINITY;
+  /** Where each series ended when it was last told of: they need not end together. */
+  #ends: ReadonlyMap<string, number> = new Map();
   #restarts = 0;
+  #startMs: number | undefined;
   #shown: Pick<RunSummary, 'step' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand'> = {
     step: 0,
     sparkline: [],
@@ -181,22 +184,34 @@ export class ForeignRun implements WatchedRun {
 
   #take(log: ForeignLog): News {
     const { series, ...rest } = log;
-    const grownFrom = this.#lastX;
+    const [grownFrom, endsBefore] = [this.#lastX, this.#ends];
     const told = this.rows > 0;
     const tracks = new Map<string, Track>();
+    const ends = new Map<string, number>();
+    const timeAt = this.#clockOf(series);
     let [rows, lastX] = [0, Number.NEGATIVE_INFINITY];
     for (const { id, theirs, series: points } of series) {
       if (points.length === 0) continue;
-      tracks.set(id, trackOf(id, theirs, points));
+      tracks.set(id, trackOf(id, theirs, points, timeAt));
       rows = Math.max(rows, points.count);
-      lastX = Math.max(lastX, points.x[points.length - 1]!);
+      const end = points.x[points.length - 1]!;
+      ends.set(id, end);
+      lastX = Math.max(lastX, end);
     }
-    const rewound = told && (rows < this.rows || lastX < grownFrom);
+    const movedBack = [...ends].some(([id, end]) => end < (endsBefore.get(id) ?? Number.NEGATIVE_INFINITY));
+    const rewound = told && (rows < this.rows || lastX < grownFrom || movedBack);
     this.#log = rest;
     this.#tracks = tracks;
-    this.#problem = rest.error === null ? null : `the log ends with an error: ${oneLine(rest.error)}`;
+    const [damage] = rest.damage;
+    this.#problem =
+      rest.error !== null
+        ? `the log ends with an error: ${oneLine(rest.error)}`
+        : damage !== undefined
+          ? oneLine(damage)
+          : null;
     this.rows = rows;
     this.#lastX = lastX;
+    this.#ends = ends;
     this.diagnosis = { diagnosis: rest.diagnosis, reason: rest.reason };
     if (rewound) this.generation++;
     const kl = tracks.get('kl/step');
@@ -212,8 +227,20 @@ export class ForeignRun implements WatchedRun {
       klBand: lastKl !== null && banded ? klBand(lastKl).name : null,
     };
     const events = this.#noteRestarts(rest.restarts, rewound);
-    const fresh = told && !rewound ? rowsAfter(tracks, grownFrom) : { rows: [], more: false };
+    const fresh = told && !rewound ? rowsAfter(tracks, endsBefore) : { rows: [], more: false };
     return { ...fresh, events: told && !rewound ? events : [], rewound };
+  }
+
+  /** Where no value has a time, the seconds since the start that some trainers log, as times in milliseconds. */
+  #clockOf(series: ForeignLog['series']): TimeAt | undefined {
+    if (series.some(({ series: { wallTime } }) => wallTime.some(time => !Number.isNaN(time))))
+      return undefined;
+    const elapsed = series.find(({ id }) => id === 'time/elapsed_s')?.series;
+    if (elapsed === undefined || elapsed.length === 0) return undefined;
+    const last = elapsed.values[elapsed.length - 1]!;
+    // About when it started; found out once, so that times do not move while the log grows.
+    this.#startMs ??= Math.round(newest(this.#candidate.files) - (Number.isFinite(last) ? 1000 * last : 0));
+    return timesOf(elapsed, this.#startMs);
   }
 
   #noteRestarts(restarts: readonly number[], rewound: boolean): PageEvent[] {
@@ -235,7 +262,25 @@ export class ForeignRun implements WatchedRun {
   }
 }
 
-function trackOf(id: string, theirs: string, points: Series): Track {
+type TimeAt = (x: number) => number;
+
+/** The time at any place: that of the newest known one up to it. Whole seconds are kept apart by a millisecond a row. */
+function timesOf({ length, x, values }: Series, startMs: number): TimeAt {
+  const times = new Float64Array(length);
+  let [before, offset, last] = [0, 0, startMs - 1];
+  for (let i = 0; i < length; i++) {
+    const seconds = values[i]!;
+    if (Number.isFinite(seconds)) {
+      if (seconds < before) offset += before; // taken up again: its clock began anew
+      before = seconds;
+    }
+    last = Math.max(last + 1, startMs + 1000 * (offset + before));
+    times[i] = last;
+  }
+  return at => times[Math.max(0, firstAt(x, length, at, true) - 1)]!;
+}
+
+function trackOf(id: string, theirs: string, points: Series, timeAt: TimeAt | undefined): Track {
   const { length, count, x, values, min, max, broken, wallTime } = points;
   // Merged points all stand for as many values, but for the last.
   const merged = count > length;
@@ -257,7 +302,7 @@ function trackOf(id: string, theirs: string, points: Series): Track {
   } else column = Column.from({ length, values });
   const info = infoOf(id, theirs, count, values[length - 1]);
   const iteration = Float64Array.from({ length }, (_, i) => ((i + 1) * count) / length);
-  const time = ascending(wallTime);
+  const time = timeAt === undefined ? ascending(wallTime) : Float64Array.from(x.subarray(0, length), timeAt);
   return {
     info,
     column,
@@ -281,28 +326,32 @@ function ascending(seconds: Float64Array): Float64Array | undefined {
 const lastOf = (track: Track | undefined): number | null =>
   track?.info.last === undefined || track.info.last === null ? null : rounded(track.info.last);
 
-/** The points beyond an x as rows, the newest few. */
+/**
+ * The points beyond where each series ended, as rows, the newest few. Points at one place are one row only if they agree
+ * on all axes, so that every series has its points where a fresh read would put them.
+ */
 function rowsAfter(
   tracks: ReadonlyMap<string, Track>,
-  after: number,
+  ends: ReadonlyMap<string, number>,
 ): { readonly rows: Row[]; readonly more: boolean } {
-  const rows = new Map<number, Record<string, number | null>>();
+  const rows = new Map<string, { readonly at: number; readonly row: Record<string, number | null> }>();
   for (const [id, { column, length, x }] of tracks) {
-    const xs = x('step')!;
+    const [xs, iterations, times] = [x('step')!, x('iteration')!, x('time')];
+    const after = ends.get(id) ?? Number.NEGATIVE_INFINITY;
     for (let i = length - 1, left = mostRows; i >= 0 && left > 0 && xs[i]! > after; i--, left--) {
-      const at = xs[i]!;
-      let row = rows.get(at);
-      if (row === undefined) {
-        row = { 'train/step': at, 'train/iteration': x('iteration')![i]! };
-        const ms = x('time')?.[i];
-        if (ms !== undefined && !Number.isNaN(ms)) row['time/unix_s'] = ms / 1000;
-        rows.set(at, row);
+      const [at, iteration, ms] = [xs[i]!, iterations[i]!, times?.[i] ?? Number.NaN];
+      const key = `${at} ${iteration} ${ms}`;
+      let entry = rows.get(key);
+      if (entry === undefined) {
+        entry = { at, row: { 'train/step': at, 'train/iteration': iteration } };
+        if (!Number.isNaN(ms)) entry.row['time/unix_s'] = ms / 1000;
+        rows.set(key, entry);
       }
       const value = column.at(i);
-      if (value !== undefined) row[id] = Number.isFinite(value) ? value : null;
+      if (value !== undefined) entry.row[id] = Number.isFinite(value) ? value : null;
     }
   }
-  const ordered = [...rows].sort((a, b) => a[0] - b[0]).map(([, row]) => row);
+  const ordered = [...rows.values()].sort((a, b) => a.at - b.at).map(({ row }) => row);
   return { rows: ordered.slice(-mostRows), more: ordered.length >= mostRows };
 }
 

@@ -1,5 +1,6 @@
 /** When a run is put before the doctor again, and who is told of what it says. */
-import type { Verdict } from '../../doctor/findings.ts';
+import { createHash } from 'node:crypto';
+import type { Diagnosis, Verdict } from '../../doctor/findings.ts';
 import { type Alerts, changeOf } from '../alerts.ts';
 import type { Doctor } from '../doctor/client.ts';
 import { judgedRun } from '../doctor/judged-run.ts';
@@ -12,17 +13,31 @@ export interface Judged {
   rows: number;
   at: number;
   state: string;
+  /** Its settings then, with what was changed by hand. */
+  settings: string;
   busy: boolean;
   verdict: Verdict | null;
+  /** What everyone was told last, to tell whether there is anything new. */
+  told: string;
 }
 
 export const neverJudged = (): Judged => ({
   rows: 0,
   at: Number.NEGATIVE_INFINITY,
   state: '',
+  settings: '',
   busy: false,
   verdict: null,
+  told: '',
 });
+
+/** All that is shown of a judgement, but for how long the run is; and the settings, on which the offers depend. */
+function contentOf({ steps: _, ...said }: Diagnosis, run: WatchedRun): string {
+  const settings = run instanceof KeelRun ? run.settings : null;
+  return createHash('sha256')
+    .update(JSON.stringify([said, settings]))
+    .digest('base64');
+}
 
 const usualMs = 5000;
 const soonMs = 1000;
@@ -40,34 +55,39 @@ export interface JudgingOptions {
 export interface Judging {
   /** Asks the doctor about a run of Keel, if it grew or ended since. Other trainers' logs are judged as they are read. */
   judgeIfDue(run: WatchedRun, judged: Judged, now: number): void;
-  /** Tells of a verdict that is another than before. */
-  tellVerdict(run: WatchedRun, judged: Judged): void;
+  /** Tells of a judgement that says something else than before; a verdict that is another is an alert too. */
+  tellJudgement(run: WatchedRun, judged: Judged): void;
 }
 
 export function createJudging({ hub, doctor, alerts, nameOf, onChange, signal }: JudgingOptions): Judging {
-  function tellVerdict(run: WatchedRun, judged: Judged): void {
+  function tellJudgement(run: WatchedRun, judged: Judged): void {
     const { diagnosis } = run.diagnosis;
     if (diagnosis === null) return;
     const { verdict, rootCause } = diagnosis;
+    const content = contentOf(diagnosis, run);
+    if (content === judged.told) return;
+    judged.told = content;
     const before = judged.verdict;
-    if (before === verdict) return;
     judged.verdict = verdict;
     onChange(run);
     hub.publish({ type: 'diagnosis', run: run.id, verdict, rootCause });
+    if (before === verdict) return;
     // What was over before the server came is no news; nor is it that a run begins well.
     if (run.state === 'running' && !(before === null && verdict === 'healthy'))
       alerts?.tell(changeOf(nameOf(run), run.path, before, diagnosis));
   }
 
   return {
-    tellVerdict,
+    tellJudgement,
     judgeIfDue(run, judged, now) {
       if (!(run instanceof KeelRun) || judged.busy || !run.loaded || run.rows === 0) return;
       const { rows, state } = run;
-      if (rows === judged.rows && state === judged.state) return;
+      const settings = JSON.stringify(run.settings);
+      const changed = state !== judged.state || settings !== judged.settings;
+      if (rows === judged.rows && !changed) return;
       const grew = rows > judged.rows * 1.05 || rows < judged.rows;
-      if (now - judged.at < (grew || state !== judged.state ? soonMs : usualMs)) return;
-      Object.assign(judged, { at: now, rows, state });
+      if (now - judged.at < (grew || changed ? soonMs : usualMs)) return;
+      Object.assign(judged, { at: now, rows, state, settings });
       const job = judgedRun(run);
       if (job === undefined) return;
       judged.busy = true;
@@ -75,7 +95,7 @@ export function createJudging({ hub, doctor, alerts, nameOf, onChange, signal }:
         .judge(job)
         .then(judgement => {
           run.diagnosis = judgement;
-          tellVerdict(run, judged);
+          tellJudgement(run, judged);
           onChange(run);
         })
         .catch(error => {

@@ -1,6 +1,6 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
 import { klBand } from '../../metrics/registry.ts';
-import { adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
+import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readManifest } from '../../runs/manifest.ts';
 import type { Manifest } from '../../runs/schema.ts';
@@ -54,7 +54,7 @@ export class KeelRun implements WatchedRun {
   readonly #metrics: MetricsFile;
   readonly #events: EventsFile;
   #manifest: Manifest | undefined;
-  #adjusted: Readonly<Record<string, number | null>> = {};
+  #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
   #statusAt = Number.NEGATIVE_INFINITY;
   #seen: Seen | undefined;
@@ -214,7 +214,12 @@ export class KeelRun implements WatchedRun {
 
   /** The settings as they are now, with what was changed by hand. */
   get settings(): Readonly<Record<string, unknown>> {
-    return { ...this.#manifest?.config, ...this.#adjusted };
+    return this.settingsAt(Number.POSITIVE_INFINITY);
+  }
+
+  /** The settings as they were at an iteration, which is where a new run from its checkpoint begins. */
+  settingsAt(iteration: number): Readonly<Record<string, unknown>> {
+    return { ...this.#manifest?.config, ...adjustedAt(this.#changes, iteration) };
   }
 
   get config(): Readonly<Record<string, string | number | boolean | null>> {
@@ -274,9 +279,9 @@ export class KeelRun implements WatchedRun {
 
   #readAdjustments(): void {
     try {
-      this.#adjusted = adjustedAt(readAdjustments(this.path), Number.POSITIVE_INFINITY);
+      this.#changes = readAdjustments(this.path);
     } catch {
-      this.#adjusted = {}; // half written or damaged: a resume says so
+      this.#changes = []; // half written or damaged: a resume says so
     }
   }
 

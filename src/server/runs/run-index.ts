@@ -31,6 +31,8 @@ export interface RunIndexOptions {
 export interface RunIndex {
   /** Looks for the first time; the list is complete when it settles, though not yet read. */
   start(): Promise<void>;
+  /** Whether the first search for runs and logs is over, waiting for it for some time. */
+  searched(waitMs: number): Promise<boolean>;
   list(): RunList;
   get(id: string): WatchedRun | undefined;
   /** A run with its series in memory, or as far as they are after a moment. */
@@ -67,6 +69,19 @@ interface Entry {
   readonly judged: Judged;
 }
 
+/** Whether something is done, waiting for it no longer than some time. */
+async function within(work: Promise<void> | undefined, ms: number): Promise<boolean> {
+  let timeout: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>(done => {
+    timeout = setTimeout(() => done(false), ms);
+  });
+  try {
+    return await Promise.race([Promise.resolve(work).then(() => true), late]);
+  } finally {
+    clearTimeout(timeout);
+  }
+}
+
 export function createRunIndex(options: RunIndexOptions): RunIndex {
   const { roots, hub, doctor, notes, alerts, pollMs = 250, foreign = true } = options;
   const totalCells = options.maxCells ?? defaultTotalCells;
@@ -76,6 +91,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
   let loading = 0;
   let queue: Entry[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let firstSearch: Promise<void> | undefined;
 
   const summary = (run: WatchedRun): RunSummary => {
     try {
@@ -179,7 +195,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       });
     }
     if (news.events.length > 0) hub.publish({ type: 'events', run: run.id, events: news.events });
-    if (run.kind === 'foreign') judging.tellVerdict(run, entry.judged);
+    if (run.kind === 'foreign') judging.tellJudgement(run, entry.judged);
     unloadOthers(entry);
   }
 
@@ -260,13 +276,10 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
     roots,
     async start() {
       tick(); // which begins to look
-      let timeout: NodeJS.Timeout | undefined;
-      const patience = new Promise<void>(done => {
-        timeout = setTimeout(done, patienceMs);
-      });
-      await Promise.race([finder.searching, patience]);
-      clearTimeout(timeout);
+      firstSearch = finder.searching;
+      await within(firstSearch, patienceMs);
     },
+    searched: waitMs => within(firstSearch, waitMs),
     list() {
       const runs = [...entries.values()].map(({ run }) => summary(run));
       return {
@@ -280,12 +293,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       if (entry === undefined) return undefined;
       entry.usedAt = Date.now();
       if (!entry.run.loaded) {
-        let timeout: NodeJS.Timeout | undefined;
-        const patience = new Promise<void>(done => {
-          timeout = setTimeout(done, patienceMs);
-        });
-        await Promise.race([read(entry), patience]);
-        clearTimeout(timeout);
+        await within(read(entry), patienceMs);
       }
       return entry.run;
     },
