@@ -178,7 +178,7 @@ test('from elsewhere: the token goes from the address into a cookie; without it 
   } finally {
     await guarded.close();
   }
-}, 60_000);
+});
 
 test('a sick run: the verdict comes by itself, a fix is applied, the run tells of it', async () => {
   const training = train(

@@ -57,7 +57,7 @@ export function formatTicks(axis: XAxis, ticks: readonly number[], origin: numbe
   );
 }
 
-/** Where something is, in words: `step 12 288`. */
+/** Where something is, in words: `step 12,288`. */
 export function formatPlace(axis: XAxis, x: number, origin: number): string {
   if (axis === 'time') return formatDuration(x - origin);
   return `${axis} ${formatCount(x)}`;

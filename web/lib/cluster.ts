@@ -24,7 +24,8 @@ const byWeight = new WeakMap<readonly Pin[], readonly Pin[]>();
 
 /**
  * Groups pins so that clusters are at least `gap` pixels apart. The loudest are placed first, where they truly are, and
- * take in the quieter ones around them. What lies outside 0 … width is left out.
+ * take in the quieter ones around them. What lies outside 0 … width is left out; what began before it and lasts into it is
+ * kept, at the left edge.
  */
 export function clusterPins(
   pins: readonly Pin[],
@@ -40,7 +41,8 @@ export function clusterPins(
   // One cell is as wide as the gap, so it holds at most one cluster, and only its neighbours can be too near.
   const cells = new Map<number, { left: number; pins: Pin[]; lead: Pin }>();
   for (const pin of ordered) {
-    const left = toPixel(pin.x);
+    let left = toPixel(pin.x);
+    if (left < 0 && pin.to !== undefined && toPixel(pin.to) >= 0) left = 0;
     if (!(left >= -0.5 && left <= width + 0.5)) continue;
     const cell = Math.floor(left / gap);
     let near: { left: number; pins: Pin[] } | undefined;

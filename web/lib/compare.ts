@@ -49,6 +49,35 @@ export function groupRuns<T>(
     .map(([label, { items }]) => ({ label, items }));
 }
 
+/** A run as far as it is known: without `detail` while it loads, and with a `problem` if it cannot. */
+export interface Comparable {
+  readonly name: string;
+  readonly detail: { readonly config: Config } | null;
+  readonly problem: string | null;
+}
+
+/** What the legend calls a run or a group, in the order of the colours; a run that cannot be shown is in no group. */
+export function legendOf<T extends Comparable>(
+  runs: readonly T[],
+  by: string | null,
+): { label: string; color: number; runs: readonly T[] }[] {
+  if (by === null) return runs.map((run, color) => ({ label: run.name, color, runs: [run] }));
+  const items = runs
+    .filter(run => run.problem === null)
+    .map(run => ({ item: run, config: run.detail?.config ?? {} }));
+  return groupRuns(items, by).map(({ label, items }, color) => ({ label, color, runs: items }));
+}
+
+/** What of the grouping cannot be followed, as sentences: runs that are not there, and a setting that none has. */
+export function groupProblems(runs: readonly Comparable[], by: string | null): string[] {
+  if (by === null) return [];
+  const problems = runs.filter(r => r.problem !== null).map(r => `“${r.name}” is left out: ${r.problem}.`);
+  const there = runs.filter(run => run.problem === null);
+  if (there.length > 0 && there.every(run => run.detail !== null && !Object.hasOwn(run.detail.config, by)))
+    problems.push(`None of these runs has a setting “${by}” to group by.`);
+  return problems;
+}
+
 /** A line's value between its points; null beyond its ends, so that a short run is not drawn on. */
 export function valueAt(xs: readonly number[], values: readonly (number | null)[], x: number): number | null {
   const i = lowerBound(xs, x);

@@ -23,11 +23,17 @@ const minus = (text: string) => text.replace('-', '−');
 
 function group(text: string): string {
   const [whole, part] = text.split('.');
-  const grouped = whole!.replace(/\B(?=(\d{3})+$)/g, '\u2009');
+  const grouped = whole!.replace(/\B(?=(\d{3})+$)/g, ',');
   return part === undefined || /^0+$/.test(part) ? grouped : `${grouped}.${part}`;
 }
 
-/** A count in full, with thin spaces. */
+/** A setting or a limit as one would type it: `0.02`, not `0.0200`. */
+export function formatSetting(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  return minus(String(Number(value.toPrecision(6))));
+}
+
+/** A count in full, with commas as in the doctor's sentences. */
 export function formatCount(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';
   return minus(group(Math.round(value).toFixed(0)));

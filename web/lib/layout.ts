@@ -13,8 +13,16 @@ const standIns: Readonly<Record<string, readonly string[]>> = {
   'loss/value': ['loss/policy', 'loss/total', 'grad/norm'],
 };
 
-/** A plot's title: that of its metric; members of a family (`env/<name>`) go by their own name. */
+/** Where the registry's title is too long for a tile. */
+const shortTitles: Readonly<Record<string, string>> = {
+  'kl/step_raw': 'KL unguarded',
+  'kl/step_k1': 'KL, k1 estimate',
+  'kl/step_k3': 'KL, k3 estimate',
+};
+
+/** A plot's title: that of its metric, or a shorter one; members of a family (`env/<name>`) go by their own name. */
 export function plotTitle(metric: Pick<MetricInfo, 'id' | 'title'>): string {
+  if (Object.hasOwn(shortTitles, metric.id)) return shortTitles[metric.id]!;
   const known = findMetric(metric.id);
   return known !== undefined && known.id !== metric.id
     ? metric.id.slice(metric.id.indexOf('/') + 1)

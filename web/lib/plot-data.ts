@@ -40,6 +40,68 @@ export function curveOf(
   };
 }
 
+/**
+ * Whether a plot with bands is better logarithmic: a value of ten times the last band's edge would press all the others
+ * into a line, and bands and target with it.
+ */
+export function dwarfsBands(
+  lines: readonly Pick<Line, 'max'>[],
+  bands: readonly { readonly from: number }[],
+): boolean {
+  if (bands.length === 0) return false;
+  const edge = Math.max(...bands.map(band => band.from));
+  return edge > 0 && lines.some(line => line.max.some(v => v !== null && v > 10 * edge));
+}
+
+/** Whether a logarithmic axis has anything to show. */
+export function hasPositive(lines: readonly Pick<Line, 'max'>[]): boolean {
+  return lines.some(line => line.max.some(v => v !== null && v > 0));
+}
+
+/** A range on a logarithmic axis, from the lowest edge of the bands on: a KL of 1e-12 must not take all their room. */
+export function aboveFloor(
+  range: [number, number] | null,
+  bands: readonly { readonly from: number }[],
+): [number, number] | null {
+  const floor = Math.min(...bands.filter(band => band.from > 0).map(band => band.from));
+  return range === null || range[1] <= floor ? range : [Math.max(range[0], floor), range[1]];
+}
+
+/** A box in pixels. */
+export interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** The first box that no trace runs through; if there is none, the one with the least in it. A trace ascends in x. */
+export function freeBox(
+  boxes: readonly Box[],
+  traces: readonly (readonly (readonly [number, number, number])[])[],
+): Box {
+  let best = boxes[0]!;
+  let least = Number.POSITIVE_INFINITY;
+  for (const box of boxes) {
+    let inside = 0;
+    for (const trace of traces) {
+      for (let i = 0; i < trace.length; i++) {
+        // From a point to the next, with what is between their heights.
+        const [x, top, bottom] = trace[i]!;
+        const [nextX, nextTop, nextBottom] = trace[i + 1] ?? trace[i]!;
+        if (nextX < box.left || x > box.right) continue;
+        if (Math.max(bottom, nextBottom) >= box.top && Math.min(top, nextTop) <= box.bottom) inside++;
+      }
+    }
+    if (inside < least) {
+      least = inside;
+      best = box;
+    }
+    if (inside === 0) break;
+  }
+  return best;
+}
+
 /** Smallest and largest of what is drawn between two places. */
 export function rangeOf(curves: readonly Curve[], from: number, to: number): [number, number] | null {
   let min = Number.POSITIVE_INFINITY;

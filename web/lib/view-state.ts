@@ -41,6 +41,8 @@ export interface PlotView {
   /** Logarithmic values, in all plots but those in `logBut`. */
   readonly log: boolean;
   readonly logBut: readonly string[];
+  /** Plots that are kept linear although they would be logarithmic by themselves. */
+  readonly linear: readonly string[];
 }
 
 export interface OverviewView {
@@ -80,6 +82,7 @@ export const defaultPlotView: PlotView = {
   smooth: 0,
   log: false,
   logBut: [],
+  linear: [],
 };
 export const defaultView: View = {
   page: 'overview',
@@ -91,9 +94,27 @@ export const defaultView: View = {
   compare: { runs: [], by: null, metrics: [], hidden: [] },
 };
 
-/** Whether a plot's values are on a logarithmic axis. */
-export function isLog(plot: PlotView, metric: string): boolean {
-  return plot.log !== plot.logBut.includes(metric);
+/** Whether a plot's values are on a logarithmic axis; `usual` is what it would be if nobody chose. */
+export function isLog(plot: PlotView, metric: string, usual = false): boolean {
+  if (plot.linear.includes(metric)) return false;
+  return plot.log ? !plot.logBut.includes(metric) : usual || plot.logBut.includes(metric);
+}
+
+/** The change that gives one plot the other axis. */
+export function toggleLog(
+  plot: PlotView,
+  metric: string,
+  usual = false,
+): Pick<PlotView, 'logBut' | 'linear'> {
+  const was = isLog(plot, metric, usual);
+  const others = {
+    logBut: plot.logBut.filter(m => m !== metric),
+    linear: plot.linear.filter(m => m !== metric),
+  };
+  if (isLog({ ...plot, ...others }, metric, usual) !== was) return others;
+  return usual && !plot.log
+    ? { ...others, linear: [...others.linear, metric] }
+    : { ...others, logBut: [...others.logBut, metric] };
 }
 
 const maxRuns = 24;
@@ -126,6 +147,7 @@ export function encodeView(view: View): string {
     put('smooth', String(p.smooth), '0');
     put('log', p.log ? '1' : '0', '0');
     put('logBut', list(p.logBut), '');
+    put('linear', list(p.linear), '');
     put('focus', encodeURIComponent(view.focus ?? ''), '');
   }
   const path =
@@ -213,6 +235,7 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         smooth: Math.min(0.999, Math.max(0, smooth)),
         log: query.get('log') === '1',
         logBut: list('logBut', maxMetrics),
+        linear: list('linear', maxMetrics),
       },
       overview: {
         query: string('q').slice(0, 200),

@@ -4,7 +4,7 @@ import type { XAxis } from '../../src/server/api.ts';
 import { formatTicks, timeTicks } from '../lib/axis.ts';
 import { type Cluster, clusterPins, type Pin } from '../lib/cluster.ts';
 import { formatTick } from '../lib/format.ts';
-import { type Curve, paddedRange, rangeOf } from '../lib/plot-data.ts';
+import { aboveFloor, type Curve, paddedRange, rangeOf } from '../lib/plot-data.ts';
 import { decades } from '../lib/ticks.ts';
 import { type Colors, fade } from './colors.ts';
 import {
@@ -18,6 +18,7 @@ import {
   pinStrip,
   type Stretch,
   type Tint,
+  type Trace,
 } from './draw.ts';
 
 export interface ChartModel {
@@ -80,6 +81,17 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
       y: value => u.valToPos(value, 'y', true),
       colors: model.colors,
     };
+  }
+
+  function traces(a: Area): Trace[] {
+    const [from, to] = model.range;
+    return model.curves.map(({ x, low, high }) =>
+      x.flatMap((at, i) => {
+        const [bottom, top] = [low[i], high[i]];
+        if (at < from || at > to || bottom == null || top == null) return [];
+        return [[a.x(at), a.y(top), a.y(bottom)] as const];
+      }),
+    );
   }
 
   function build(): uPlot {
@@ -165,7 +177,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
           drawClear: [
             u => {
               const [low, high] = [u.scales.y!.min!, u.scales.y!.max!];
-              drawTints(area(u), model.tints, low, high);
+              drawTints(area(u), model.tints, low, high, model.tints.length === 0 ? [] : traces(area(u)));
               drawStretches(area(u), model.stretches);
             },
           ],
@@ -173,7 +185,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
             u => {
               const [low, high] = [u.scales.y!.min!, u.scales.y!.max!];
               const a = area(u);
-              drawLevels(a, model.levels, low, high);
+              drawLevels(a, model.levels, low, high, model.levels.length === 0 ? [] : traces(a));
               for (const curve of model.curves) drawBroken(a, curve.broken);
               clusters = clusterPins(
                 model.pins,
@@ -237,7 +249,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
       .filter(v => range === null || (v <= range[1] * 1.7 && v >= range[0] * 0.2));
     // The strip that pins lie in is kept free, with and without them, so that nothing moves when the first one comes.
     const strip = model.strip ? Math.min(0.2, pinStrip / Math.max(60, height - 32)) : 0;
-    return paddedRange(range, model.log, near, strip);
+    return paddedRange(model.log ? aboveFloor(range, model.tints) : range, model.log, near, strip);
   }
 
   const shapeOf = (m: ChartModel) =>

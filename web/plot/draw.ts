@@ -1,5 +1,6 @@
 /** What is drawn on a plot besides its curves: tinted bands, cited stretches, levels, pins, places that were not finite. */
 import type { Cluster } from '../lib/cluster.ts';
+import { type Box, freeBox } from '../lib/plot-data.ts';
 import type { Colors } from './colors.ts';
 import { lookOf, type Shape } from './events.ts';
 
@@ -20,6 +21,7 @@ export interface Tint {
   readonly from: number;
   readonly to: number;
   readonly tone: keyof Colors['tint'];
+  readonly name?: string;
 }
 export interface Level {
   readonly value: number;
@@ -46,16 +48,33 @@ function inside(area: Area, draw: () => void): void {
   ctx.restore();
 }
 
-/** Bands of the value scale, where it shows them; on a logarithmic scale the lowest reaches down to its end. */
-export function drawTints(area: Area, tints: readonly Tint[], low: number, high: number): void {
+/** Bands of the value scale, where it shows them, with their names where there is room; on a logarithmic scale the lowest reaches down to its end. */
+export function drawTints(
+  area: Area,
+  tints: readonly Tint[],
+  low: number,
+  high: number,
+  traces: readonly Trace[],
+): void {
   inside(area, () => {
     for (const tint of tints) {
       const from = Math.max(tint.from, low);
       const to = Math.min(tint.to, high);
       if (!(to > from)) continue;
       const top = area.y(to);
+      const tall = area.y(from) - top;
       area.ctx.fillStyle = area.colors.tint[tint.tone];
-      area.ctx.fillRect(area.left, top, area.width, area.y(from) - top);
+      area.ctx.fillRect(area.left, top, area.width, tall);
+      if (tint.name === undefined || tall < 13 * area.ratio) continue;
+      area.ctx.font = `${10 * area.ratio}px system-ui, sans-serif`;
+      area.ctx.textAlign = 'right';
+      const boxes = [1, 0.8, 0.6, 0.4].map((share): Box => {
+        const right = area.left + share * area.width;
+        return { left: right - 50 * area.ratio, top, right, bottom: top + 14 * area.ratio };
+      });
+      area.ctx.textBaseline = 'top';
+      area.ctx.fillStyle = area.colors.tone[tint.tone];
+      area.ctx.fillText(tint.name, freeBox(boxes, traces).right - 4 * area.ratio, top + 2 * area.ratio);
     }
   });
 }
@@ -74,7 +93,16 @@ export function drawStretches(area: Area, stretches: readonly Stretch[]): void {
   });
 }
 
-export function drawLevels(area: Area, levels: readonly Level[], low: number, high: number): void {
+/** The curves as pixels: x, and the top and bottom of the band there. */
+export type Trace = readonly (readonly [number, number, number])[];
+
+export function drawLevels(
+  area: Area,
+  levels: readonly Level[],
+  low: number,
+  high: number,
+  traces: readonly Trace[] = [],
+): void {
   const { ctx, ratio } = area;
   inside(area, () => {
     ctx.font = `${10.5 * ratio}px system-ui, sans-serif`;
@@ -91,16 +119,24 @@ export function drawLevels(area: Area, levels: readonly Level[], low: number, hi
       ctx.lineTo(area.left + area.width, y);
       ctx.stroke();
       ctx.setLineDash([]);
-      // On paper of its own, so that it is read over the curve.
-      const width = ctx.measureText(label).width;
-      const under = y - 15 * ratio < area.top;
-      const base = under ? y + 15 * ratio : y - 2 * ratio;
+      // Where the curve is not; on paper of its own, so that it is read even if it is everywhere.
+      const width = ctx.measureText(label).width + 6 * ratio;
+      const boxes = [0.01, 0.25, 0.5, 0.7].flatMap(share =>
+        [y - 15 * ratio, y + 2 * ratio]
+          .filter(top => top >= area.top && top + 14 * ratio <= area.top + area.height)
+          .map((top): Box => {
+            const left = area.left + share * area.width;
+            return { left, top, right: left + width, bottom: top + 14 * ratio };
+          }),
+      );
+      if (boxes.length === 0) continue;
+      const { left, bottom } = freeBox(boxes, traces);
       ctx.globalAlpha = 0.8;
       ctx.fillStyle = area.colors.paper;
-      ctx.fillRect(area.left + 4 * ratio, base - 13 * ratio, width + 6 * ratio, 14 * ratio);
+      ctx.fillRect(left, bottom - 14 * ratio, width, 14 * ratio);
       ctx.globalAlpha = 1;
       ctx.fillStyle = area.colors.tone[tone];
-      ctx.fillText(label, area.left + 7 * ratio, base);
+      ctx.fillText(label, left + 3 * ratio, bottom - ratio);
     }
   });
 }
@@ -119,20 +155,17 @@ export function drawPins(area: Area, clusters: readonly Cluster[]): void {
   const { ctx, ratio } = area;
   const base = area.top + area.height - 7 * ratio;
   inside(area, () => {
-    for (const { pins } of clusters) {
-      for (const pin of pins) {
-        if (pin.to === undefined) continue;
-        const left = area.x(pin.x);
-        ctx.fillStyle = area.colors.tone[lookOf(pin.kind).tone];
-        ctx.globalAlpha = 0.75;
-        ctx.fillRect(
-          left,
-          area.top + area.height - 2 * ratio,
-          Math.max(area.x(pin.to) - left, 2 * ratio),
-          2 * ratio,
-        );
-        ctx.globalAlpha = 1;
-      }
+    // The louder ones last: where two last at the same time, the louder is seen.
+    const lasting = clusters.flatMap(c => c.pins.filter(pin => pin.to !== undefined));
+    for (const pin of lasting.sort((a, b) => a.weight - b.weight)) {
+      const left = area.x(pin.x);
+      ctx.fillStyle = area.colors.tone[lookOf(pin.kind).tone];
+      ctx.fillRect(
+        left,
+        area.top + area.height - 2 * ratio,
+        Math.max(area.x(pin.to ?? pin.x) - left, 2 * ratio),
+        2 * ratio,
+      );
     }
   });
   for (const { left, lead } of clusters) {

@@ -1,7 +1,7 @@
 /** What all plots of a page share: the axis, the zoom, the cursor and the looks. Kept in the address. */
 import { getContext, setContext } from 'svelte';
 import type { XAxis } from '../../src/server/api.ts';
-import { isLog } from '../lib/view-state.ts';
+import { isLog, toggleLog } from '../lib/view-state.ts';
 import { viewState } from '../state/view.svelte.ts';
 
 export interface Stage {
@@ -12,8 +12,9 @@ export interface Stage {
   readonly range: readonly [number, number];
   readonly zoomed: boolean;
   readonly smooth: number;
-  isLog(metric: string): boolean;
-  toggleLog(metric: string): void;
+  /** `usual` is what the plot would be if nobody chose. */
+  isLog(metric: string, usual: boolean): boolean;
+  toggleLog(metric: string, usual: boolean): void;
   toggleAllLog(): void;
   /** Where the pointer or the arrow keys are, in all plots. */
   cursor: number | null;
@@ -68,15 +69,10 @@ export function createStage(): Stage {
     get smooth() {
       return plot.smooth;
     },
-    isLog: metric => isLog(plot, metric),
-    toggleLog(metric) {
-      const { logBut } = plot;
-      viewState.plot({
-        logBut: logBut.includes(metric) ? logBut.filter(m => m !== metric) : [...logBut, metric],
-      });
-    },
+    isLog: (metric, usual) => isLog(plot, metric, usual),
+    toggleLog: (metric, usual) => viewState.plot(toggleLog(plot, metric, usual)),
     toggleAllLog() {
-      viewState.plot({ log: !plot.log, logBut: [] });
+      viewState.plot({ log: !plot.log, logBut: [], linear: [] });
     },
     get cursor() {
       return cursor;

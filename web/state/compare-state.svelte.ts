@@ -1,6 +1,6 @@
 /** Several runs at once: their settings, and their series in one plot each. */
 import type { RunDetail } from '../../src/server/api.ts';
-import { type Config, groupRuns, spreadOver } from '../lib/compare.ts';
+import { legendOf, spreadOver } from '../lib/compare.ts';
 import type { Line } from '../lib/envelope.ts';
 import type { NamedLine, Source } from '../plot/source.ts';
 import { client, messageOf, statusOf } from './client.ts';
@@ -24,16 +24,6 @@ export interface CompareState {
   onExtent(listener: (extent: [number, number] | null) => void): void;
   forEach(act: (series: SeriesStore) => void): void;
   close(): void;
-}
-
-/** What the legend calls a run or a group, in the order of the colours. */
-export function legendOf(
-  runs: readonly ComparedRun[],
-  by: string | null,
-): { label: string; color: number; runs: readonly ComparedRun[] }[] {
-  if (by === null) return runs.map((run, color) => ({ label: run.name, color, runs: [run] }));
-  const items = runs.map(run => ({ item: run, config: (run.detail?.config ?? {}) as Config }));
-  return groupRuns(items, by).map(({ label, items }, color) => ({ label, color, runs: items }));
 }
 
 export function createCompare(): CompareState {

@@ -19,6 +19,8 @@ export interface OpenRun {
   readonly diagnosis: DiagnosisAnswer | null;
   readonly diagnosisError: string | null;
   reload(): void;
+  /** The doctor's word again: what can be done, and what was seen, may be another after an act. */
+  judgeAgain(): void;
   close(): void;
 }
 
@@ -40,6 +42,7 @@ export function openRun(id: string): OpenRun {
   let diagnosisTimer: ReturnType<typeof setTimeout> | undefined;
   let knownMetrics = new Set<string>();
   let generation = -1;
+  let asked = 0;
 
   async function loadDetail(): Promise<void> {
     try {
@@ -70,13 +73,15 @@ export function openRun(id: string): OpenRun {
   }
 
   async function loadDiagnosis(): Promise<void> {
+    const ask = ++asked;
     try {
       const answer = await client.diagnosis(id);
-      if (closed) return;
+      // An older answer may come after a newer one.
+      if (closed || ask !== asked) return;
       diagnosis = answer;
       diagnosisError = null;
     } catch (cause) {
-      if (!closed) diagnosisError = messageOf(cause);
+      if (!closed && ask === asked) diagnosisError = messageOf(cause);
     }
   }
 
@@ -109,6 +114,7 @@ export function openRun(id: string): OpenRun {
     for (const event of fresh) next[event.type] = (next[event.type] ?? 0) + 1;
     counts = next;
     if (fresh.some(e => e.type === 'act' || e.type === 'rate-change')) detailSoon(300);
+    if (fresh.some(e => e.type === 'act')) diagnosisSoon(300);
   }
 
   const stop = connection.listen(messages => {
@@ -170,6 +176,10 @@ export function openRun(id: string): OpenRun {
       return diagnosisError;
     },
     reload,
+    judgeAgain() {
+      detailSoon(50);
+      diagnosisSoon(50);
+    },
     close() {
       closed = true;
       stop();

@@ -340,7 +340,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
     rootCause: cause,
     confidence: sick ? 0.92 : 0.6,
     summary: sick
-      ? 'The learning rate is too high: KL spikes from step 175 000 on, and the return falls after them.'
+      ? 'The learning rate is too high: KL spikes from step 175,000 on, and the return falls after them.'
       : 'KL touches the warning band now and then.',
     findings,
   };

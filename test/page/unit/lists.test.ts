@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MetricInfo } from '../../../src/server/api.ts';
 import { clusterAt, clusterPins, describeCluster, type Pin } from '../../../web/lib/cluster.ts';
-import { diffConfigs, groupRuns, spreadOver, valueAt } from '../../../web/lib/compare.ts';
+import {
+  diffConfigs,
+  groupProblems,
+  groupRuns,
+  legendOf,
+  spreadOver,
+  valueAt,
+} from '../../../web/lib/compare.ts';
 import { layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
 import { countTags, matches, parseTags, selectRuns } from '../../../web/lib/overview.ts';
 import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
@@ -103,7 +110,41 @@ describe('pins', () => {
   });
 });
 
+describe('what lasts', () => {
+  const lasting = (x: number, to: number): Pin => ({ x, to, kind: 'finding', weight: 9, text: '' });
+  test('is kept while any of it is in view, at the left edge if it began before', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -500, max: 1000 }), fc.integer({ min: 0, max: 1000 }), (from, length) => {
+        const pin = lasting(from, from + length);
+        const clusters = clusterPins([pin], x => x, 500, 15);
+        expect(clusters.flatMap(c => c.pins)).toEqual(from + length >= 0 && from <= 500 ? [pin] : []);
+        if (clusters.length > 0) expect(clusters[0]!.left).toBe(Math.max(0, from));
+      }),
+    );
+  });
+});
+
 describe('compare', () => {
+  test('what a link groups by: a run that is gone is named and in no group, a setting that none has is said', () => {
+    const run = (name: string, lr: number | null, problem: string | null = null) => ({
+      name,
+      detail: lr === null ? null : { config: { lr } },
+      problem,
+    });
+    const runs = [run('a', 1), run('gone', null, 'not found'), run('b', 2)];
+    expect(legendOf(runs, 'lr').map(g => [g.label, g.color, g.runs.map(r => r.name)])).toEqual([
+      ['lr 1', 0, ['a']],
+      ['lr 2', 1, ['b']],
+    ]);
+    expect(legendOf(runs, null).map(g => g.label)).toEqual(['a', 'gone', 'b']);
+    expect(groupProblems(runs, null)).toEqual([]);
+    expect(groupProblems(runs, 'lr')).toEqual(['“gone” is left out: not found.']);
+    expect(groupProblems(runs, 'toString').at(-1)).toBe(
+      'None of these runs has a setting “toString” to group by.',
+    );
+    // Not before it is known.
+    expect(groupProblems([run('a', 1), run('late', null)], 'epochs')).toEqual([]);
+  });
   test('a line is read between its points and not beyond them', () => {
     expect([0, 1, 2, 3, 4, 5].map(x => valueAt([1, 3, 4], [10, 30, null], x))).toEqual([
       null,

@@ -12,7 +12,16 @@ import {
   positiveOnly,
   stepToAxis,
 } from '../../../web/lib/envelope.ts';
-import { curveOf, paddedRange, rangeOf, summarise } from '../../../web/lib/plot-data.ts';
+import {
+  aboveFloor,
+  curveOf,
+  dwarfsBands,
+  freeBox,
+  hasPositive,
+  paddedRange,
+  rangeOf,
+  summarise,
+} from '../../../web/lib/plot-data.ts';
 import { factorOfSlider, sliderOfFactor, smooth } from '../../../web/lib/smoothing.ts';
 
 const line = (xs: number[], values: (number | null)[], count = 1): Line => ({
@@ -166,6 +175,33 @@ describe('the range of a plot', () => {
     expect((2 - low) / (high - low)).toBeGreaterThanOrEqual(0.1);
     const [a, b] = paddedRange([0.01, 1], true, [], 0.1);
     expect(Math.log(0.01 / a) / Math.log(b / a)).toBeGreaterThanOrEqual(0.1);
+  });
+  test('is logarithmic by itself where a spike would dwarf the bands, and never where nothing is above 0', () => {
+    const bands = [{ from: 0 }, { from: 0.01 }, { from: 0.05 }];
+    expect(dwarfsBands([line([1, 2, 3], [0.01, 0.51, null])], bands)).toBe(true);
+    expect(dwarfsBands([line([1, 2], [0.01, 0.49])], bands)).toBe(false);
+    expect(dwarfsBands([line([1, 2], [0.01, 18])], [])).toBe(false);
+    expect(aboveFloor([1e-12, 18], bands)).toEqual([0.01, 18]);
+    expect(aboveFloor([1e-12, 1e-9], bands)).toEqual([1e-12, 1e-9]);
+    expect(aboveFloor([1e-12, 18], [])).toEqual([1e-12, 18]);
+    expect(aboveFloor(null, bands)).toBeNull();
+    expect(hasPositive([line([1, 2, 3], [-200, null, 0])])).toBe(false);
+    expect(hasPositive([line([1], [-3]), line([1, 2], [-3, 1e-9])])).toBe(true);
+  });
+  test('a label is put where no curve runs, not even between two points', () => {
+    const box = (left: number) => ({ left, top: 40, right: left + 30, bottom: 54 });
+    const boxes = [box(0), box(100), box(200)];
+    // Through the first one only by its steep middle; through the second by its band.
+    const steep = [
+      [10, 0, 0],
+      [20, 100, 100],
+      [110, 30, 100],
+      [150, 90, 90],
+      [300, 90, 90],
+    ] as const;
+    expect(freeBox(boxes, [steep])).toBe(boxes[2]);
+    expect(freeBox(boxes, [])).toBe(boxes[0]);
+    expect(freeBox(boxes.slice(0, 1), [steep])).toBe(boxes[0]);
   });
   test('is told in words', () => {
     const say = { value: (v: number | null) => String(v), place: (x: number) => `step ${x}` };

@@ -9,12 +9,15 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatSetting,
   formatShort,
   formatTick,
   formatValue,
   sentence,
   words,
 } from '../../../web/lib/format.ts';
+import { gapAfter } from '../../../web/lib/gap.ts';
+import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
 import { plain, spansOf, summaryWithout } from '../../../web/lib/prose.ts';
 import { sparklinePath } from '../../../web/lib/sparkline.ts';
@@ -31,7 +34,7 @@ describe('numbers', () => {
     [1.5, '1.500'],
     [347.84, '347.8'],
     [-12.3, '−12.30'],
-    [12345.6, '12\u2009345.6'],
+    [12345.6, '12,345.6'],
     [1.25e-5, '1.25×10⁻⁵'],
     [3e12, '3.00×10¹²'],
   ])('%s reads %s', (value, text) => expect(formatValue(value)).toBe(text));
@@ -45,7 +48,7 @@ describe('numbers', () => {
     [0.25, '0.25'],
   ])('%s is short as %s', (value, text) => expect(formatShort(value)).toBe(text));
   test('counts, durations, ages, bytes, words', () => {
-    expect(formatCount(1234567)).toBe('1\u2009234\u2009567');
+    expect(formatCount(1234567)).toBe('1,234,567');
     expect([5, 65, 3700, 90_000].map(s => formatDuration(s * 1000))).toEqual([
       '5 s',
       '1 m 05 s',
@@ -61,6 +64,14 @@ describe('numbers', () => {
       '3 mo',
     ]);
     expect([12, 184_320, 2.5e9].map(formatBytes)).toEqual(['12 B', '184 kB', '2.5 GB']);
+    expect([0.02, 3e-4, 1e-7, 2048, -0.5, null].map(formatSetting)).toEqual([
+      '0.02',
+      '0.0003',
+      '1e−7',
+      '2048',
+      '−0.5',
+      '–',
+    ]);
     expect(sentence(words('learning-rate-too-high'))).toBe('Learning rate too high');
   });
   test('neighbouring ticks never read the same', () => {
@@ -97,8 +108,49 @@ describe('axes', () => {
     expect(formatTimeTick(origin + 2 * 3600_000, origin, 3600_000)).toBe('2 h');
     expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
     expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
-    expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1\u2009200');
+    expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1,200');
     expect(formatPlace('time', origin + 65_000, origin)).toBe('1 m 05 s');
+  });
+});
+
+describe('the pace of a run', () => {
+  test('is that of the last minute, however each row scatters', () => {
+    const pace = createPace();
+    let [time, step, last] = [0, 0, 0];
+    for (let i = 0; i < 120; i++) {
+      // Iterations of 1 s and 3 s in turn: rows claim 2,048 and 683 steps per second, the truth is 1,024.
+      time += i % 2 === 0 ? 1000 : 3000;
+      step += 2048;
+      last = pace(time, step, i % 2 === 0 ? 2048 : 2048 / 3)!;
+      if (time > 64_000) expect(Math.abs(last / 1024 - 1)).toBeLessThan(0.05);
+    }
+    // It follows a change within the minute.
+    for (let i = 0; i < 61; i++) {
+      time += 1000;
+      step += 100;
+      last = pace(time, step, 100)!;
+    }
+    expect(last).toBeCloseTo(100, 6);
+  });
+  test('begins with the first claim, moves slowly from it, and forgets what a rewound log said', () => {
+    const pace = createPace();
+    expect(pace(0, 1000, 500)).toBe(500);
+    expect(pace(6000, 1000, 1)).toBeCloseTo(450, 9);
+    expect(pace(7000, 10, 80)).toBe(80);
+    const without = createPace();
+    expect(without(0, 0, null)).toBeNull();
+    expect(without(2000, 100, null)).toBe(50);
+  });
+});
+
+describe('a name that is cut', () => {
+  test('the gap is what is left after the letters that fit and the ellipsis', () => {
+    // Letters of 10 pixels, an ellipsis of 12.
+    const measure = (text: string) => (text.length - 1) * 10 + 12;
+    expect(gapAfter('abcdefghij', 57, measure)).toBe(5);
+    expect(gapAfter('abcdefghij', 62, measure)).toBe(0);
+    expect(gapAfter('abcdefghij', 5, measure)).toBe(0);
+    expect(gapAfter('', 20, measure)).toBe(8);
   });
 });
 

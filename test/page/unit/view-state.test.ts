@@ -8,6 +8,7 @@ import {
   isLog,
   sortKeys,
   tabs,
+  toggleLog,
   type View,
 } from '../../../web/lib/view-state.ts';
 
@@ -21,6 +22,7 @@ const plot = fc
     smooth: fc.constantFrom(0, 0.5, 0.999),
     log: fc.boolean(),
     logBut: fc.uniqueArray(name, { maxLength: 4 }),
+    linear: fc.uniqueArray(name, { maxLength: 4 }),
   })
   .map(({ range, ...rest }) => ({
     ...rest,
@@ -99,5 +101,18 @@ describe('view state', () => {
   test('one plot can differ from the others in its axis', () => {
     expect(isLog({ ...defaultView.plot, log: true, logBut: ['a'] }, 'a')).toBe(false);
     expect(isLog({ ...defaultView.plot, log: false, logBut: ['a'] }, 'a')).toBe(true);
+  });
+  test('a plot that is logarithmic by itself can be made linear, and a choice holds when that changes', () => {
+    fc.assert(
+      fc.property(plot, fc.boolean(), fc.constantFrom('a', 'b'), (view, usual, metric) => {
+        const other = { ...view, ...toggleLog(view, metric, usual) };
+        expect(isLog(other, metric, usual)).toBe(!isLog(view, metric, usual));
+      }),
+    );
+    const chosen = { ...defaultView.plot, ...toggleLog(defaultView.plot, 'a', false) };
+    expect(isLog(chosen, 'a', true)).toBe(true);
+    const linear = { ...defaultView.plot, ...toggleLog(defaultView.plot, 'a', true) };
+    expect(isLog(linear, 'a', true)).toBe(false);
+    expect(isLog(linear, 'b', true)).toBe(true);
   });
 });
