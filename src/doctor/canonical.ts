@@ -90,6 +90,8 @@ export interface Wording {
   setting(changes: Partial<Record<keyof KnownConfig, number | string>>): string;
   /** The name of a setting in this trainer, or undefined if it has none. */
   nameOf(setting: keyof KnownConfig): string | undefined;
+  /** Whether the algorithm has nothing of the kind, by any name: not even a plain sentence is of use. */
+  lacks?(setting: keyof KnownConfig): boolean;
 }
 
 /** One run, ready for the rules. */

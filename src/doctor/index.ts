@@ -5,7 +5,7 @@
 
 export type { CanonicalRun, CanonicalSeries, KlMeaning, KnownConfig } from './canonical.ts';
 export { diagnose } from './diagnose.ts';
-export { type CanonicalOptions, dialects, mapProblem, toCanonical } from './dialects/index.ts';
+export { type CanonicalOptions, dialects, mapProblem, metricOf, toCanonical } from './dialects/index.ts';
 export {
   type Diagnosis,
   type Finding,

@@ -59,6 +59,8 @@ export interface WordingSpec {
   readonly names: Partial<Record<keyof KnownConfig, string>>;
   /** Settings that exist in another form: a sentence instead of a value. */
   readonly otherwise?: Partial<Record<keyof KnownConfig, (value: string) => string>>;
+  /** Settings that the algorithm cannot have: nothing is said of them at all. */
+  readonly absent?: readonly (keyof KnownConfig)[];
   /** Puts `name`, `value` pairs into one line of code or command. */
   write(pairs: readonly (readonly [name: string, value: string])[]): string;
 }

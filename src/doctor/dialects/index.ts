@@ -20,7 +20,7 @@ import { wordingOf } from './wording.ts';
 import { dropZeroKls } from './zero-kl.ts';
 
 export { type DialectRow, dialectTable, type MetricRow } from './table.ts';
-export { mapProblem } from './user-map.ts';
+export { mapProblem, metricOf } from './user-map.ts';
 export { dialects };
 
 export interface CanonicalOptions {

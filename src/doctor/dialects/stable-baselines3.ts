@@ -1,5 +1,5 @@
 /** Stable-Baselines3: PPO, A2C and what shares their logger. */
-import type { Dialect, Mapping, WordingSpec } from './dialect.ts';
+import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
 import { sb3Lag } from './sb3-lag.ts';
 import { call } from './wording.ts';
 
@@ -100,6 +100,16 @@ export const sb3ApproxKl: Mapping = {
   late: true,
 };
 
+/** A2C makes one update of a whole rollout and clips nothing. */
+const notOfA2c = ['epochs', 'minibatchSize', 'clipRange', 'targetKl'] as const;
+const a2cNames: WordingSpec['names'] = Object.fromEntries(
+  Object.entries(sb3Names).filter(([setting]) => !(notOfA2c as readonly string[]).includes(setting)),
+);
+
+/** A2C calls its loss by another name than PPO, and has no ratio to measure. */
+const isA2c = ({ series }: Log): boolean =>
+  series.has('train/policy_loss') && !series.has('train/clip_range') && !series.has('train/approx_kl');
+
 export const stableBaselines3: Dialect = {
   name: 'stable-baselines3',
   title: 'Stable-Baselines3',
@@ -124,7 +134,10 @@ export const stableBaselines3: Dialect = {
   steps: [{ theirs: 'time/total_timesteps', unit: 'steps' }],
   eventStep: { unit: 'steps' },
   config: sb3Config,
-  wording: { names: sb3Names, otherwise: sb3Otherwise, write: call('PPO') },
+  wording: log =>
+    isA2c(log)
+      ? { names: a2cNames, absent: notOfA2c, otherwise: sb3Otherwise, write: call('A2C') }
+      : { names: sb3Names, otherwise: sb3Otherwise, write: call('PPO') },
   refine: sb3Lag,
   remarks:
     'A row is written before its update: train/* is moved to the step of the rollout that it was trained on. approx_kl is the mean of the last epoch, loss the last minibatch.',

@@ -5,11 +5,15 @@ import { nearest } from '../../text/nearest.ts';
 import type { RawRun } from '../raw-run.ts';
 import type { Mapping } from './dialect.ts';
 
+/** What a user calls a metric of the registry: `step` and `steps` are what x counts. */
+export const metricOf = (ours: string): string => (/^steps?$/i.test(ours) ? 'train/step' : ours);
+
 /** Checks a user's map against the registry and the log, and gives its entries as mappings. */
 export function mappingsOf(raw: RawRun, map: ReadonlyMap<string, string>): Mapping[] {
   const problem = mapProblem([...map]);
   if (problem !== undefined) fail(problem, 'double-map');
-  return [...map].map(([theirs, id]) => {
+  return [...map].map(([theirs, ours]) => {
+    const id = metricOf(ours);
     const metric = requireMetric(id);
     if (!raw.series.has(theirs)) {
       const similar = similarNames(theirs, [...raw.series.keys()]);
@@ -40,7 +44,8 @@ export function mappingsOf(raw: RawRun, map: ReadonlyMap<string, string>): Mappi
 export function mapProblem(pairs: readonly (readonly [theirs: string, ours: string])[]): string | undefined {
   const taken = new Map<string, string>();
   const given = new Map<string, string>();
-  for (const [theirs, ours] of pairs) {
+  for (const [theirs, said] of pairs) {
+    const ours = metricOf(said);
     const before = taken.get(ours);
     if (before !== undefined && before !== theirs)
       return `--map says that both ${show(before)} and ${show(theirs)} are ${ours}: leave one of them out`;

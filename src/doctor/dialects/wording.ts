@@ -10,6 +10,7 @@ export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wor
   const spec = typeof wording === 'function' ? wording(log) : wording;
   return {
     nameOf: setting => spec.names[setting],
+    lacks: setting => spec.absent?.includes(setting) ?? false,
     setting: changes => {
       const pairs: [string, string][] = [];
       const sentences: string[] = [];

@@ -1,4 +1,5 @@
 import { quantile, share, trend } from '../statistics/index.ts';
+import { scaleFor } from './reward-scale.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { weightOfValueLoss } from './value-weight.ts';
@@ -12,7 +13,7 @@ export const criticFlat: Rule = {
   text: {
     means:
       'The explained variance stays at 0 from beginning to end while the value loss does not fall and the policy does move. The critic is switched off, disconnected or far too slow, so the advantages carry the whole noise of the returns.',
-    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, or whose size changes without any trace in the value loss, says that the rewards cannot be predicted at all: they do not depend on what is seen or done.',
+    seen: 'Explained variance within ±0.1 throughout (90th percentile below 0.1) for 12 rows or more, no fall of the value loss, a policy that moves by an ordinary KL. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, or whose size changes without any trace in the value loss, says that the rewards cannot be predicted at all: they do not depend on what is seen or done. Below 30 rows it is a warning, unless the weight is 0.',
     todo: 'Check the value coefficient, that gradients reach the value head, and its learning rate.',
     silent:
       'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes.',
@@ -52,7 +53,8 @@ export const criticFlat: Rule = {
     const moving = kl === undefined || kl.median >= 2e-4;
     return [
       finding('critic-flat', {
-        severity: unweighted || !(progress?.improved ?? false) ? 'critical' : 'warning',
+        // Many good runs explain nothing in their first rows.
+        severity: unweighted || (ev.n >= 30 && !(progress?.improved ?? false)) ? 'critical' : 'warning',
         title: `${name(ev)} stays at ${num(critic.evLate)}: the critic does not learn`,
         cause: pointless ? 'no-reward-signal' : 'critic-not-learning',
         confidence: unweighted ? 0.95 : moving && ev.n >= 20 ? 0.75 : 0.65,
@@ -71,12 +73,19 @@ export const criticFlat: Rule = {
               'print the rewards of one episode as the learner gets them, beside the actions: they must depend on them',
               'check that the reward is stored with the action that earned it, and that the value head gets gradients',
             ]
-          : [
-              change(run, { valueCoef: 0.5 }, 'give the value loss a weight of 0.5'),
-              unweighted
-                ? undefined
-                : 'check that the value head gets gradients, and give it a rate of its own, 3 times that of the policy',
-            ],
+          : unweighted
+            ? [change(run, { valueCoef: 0.5 }, 'give the value loss a weight of 0.5')]
+            : [
+                // Returns that are large enough to swamp the gradient; smaller ones need no other scale.
+                critic.lossLate > 10
+                  ? change(
+                      run,
+                      { rewardScale: scaleFor(Number.NaN, critic.lossLate) },
+                      'divide the rewards by the running std of the discounted return',
+                    )
+                  : undefined,
+                'check that the value head gets gradients, and give it a rate of its own, 3 times that of the policy',
+              ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ev)} should climb above 0.3`,
         marks: [
           mark(ev, signals.from, signals.to),

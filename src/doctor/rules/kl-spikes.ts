@@ -30,7 +30,7 @@ export const klSpikes: Rule = {
   text: {
     means:
       'Single updates jump far beyond the rest. Early in a run that is the policy finding its feet; later, growing, or followed by falling returns it is a run that comes apart.',
-    seen: 'Values above 0.05, six robust deviations and three times the median of their surroundings, after the first third of the run. Three or more, with returns that fall after them, are critical; three or more that grow are a warning.',
+    seen: 'Values above 0.05, six robust deviations and three times the median of their surroundings, after the first third of the run. Three or more are critical if the return was lost, fell after one of them (in a run that still improves: after a third of them) and a setting is far from usual, a warning if none is; so are four or more that grow.',
     todo: 'Lower the learning rate or stop updates early at a target KL. Restart from before the first spike if returns did not come back.',
     silent:
       'Spikes in the first third; one or two that the return does not notice; spikes while the return improves, which may be a new strategy.',
@@ -46,11 +46,17 @@ export const klSpikes: Rule = {
     const harmful = late.filter(s => fallsAfter(signals, kl.track.x[s.index]!));
     const half = Math.floor(late.length / 2);
     const grow = median(late.slice(-half).map(s => s.value)) / median(late.slice(0, half).map(s => s.value));
-    const hurt = harmful.length >= 1 && (progress?.collapsed === true || (progress?.drawdown ?? 0) >= 0.5);
+    // Of many spikes one or two come before a bad row by chance: in a run that gets better a third of them must.
+    const hurt =
+      harmful.length >= 1 &&
+      (progress?.collapsed === true || (progress?.drawdown ?? 0) >= 0.5) &&
+      (3 * harmful.length >= late.length || !(progress?.improved ?? false));
     const growing = late.length >= 4 && grow >= 2 && !(progress?.improving ?? false);
-    const severity = hurt ? 'critical' : growing ? 'warning' : undefined;
-    if (severity === undefined) return [];
+    if (!hurt && !growing) return [];
     const suspect = suspectOf(signals);
+    const confidence = suspect.confidence - 0.1;
+    // What is more likely wrong than right is no verdict.
+    const severity = hurt && confidence >= 0.5 ? 'critical' : 'warning';
     const top = late.reduce((a, b) => (b.value > a.value ? b : a));
     const from = kl.track.x[late[0]!.index]!;
     return [
@@ -58,7 +64,7 @@ export const klSpikes: Rule = {
         severity,
         title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${stepAt(run, kl.track.x[top.index]!)}`,
         cause: suspect.cause,
-        confidence: suspect.confidence - 0.1,
+        confidence,
         evidence: [
           `spikes stand ${num(top.value / Math.max(top.base, 1e-12))} times above the median of ${num(top.base)} around them`,
           growing ? `they grow: the later half is ${num(grow)} times the earlier` : undefined,

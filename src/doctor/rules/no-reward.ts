@@ -22,6 +22,8 @@ function nothingToFitByLuck(signals: Signals): boolean {
   const { critic, progress } = signals;
   if (critic.loss === undefined || critic.loss.n < 12 || progress === undefined) return false;
   if (!(critic.evLate < -0.1)) return false;
+  // Where there was something to fit once, rewards do arrive: a task that is solved has none left.
+  if (critic.loss.q(0.98) > 1) return false;
   const varies = spread(part(progress.track, 0.5));
   return critic.lossLate < Math.min(1e-4, 1e-5 * varies ** 2);
 }

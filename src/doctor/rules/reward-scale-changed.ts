@@ -164,6 +164,13 @@ function byCritic(signals: Signals): Change | undefined {
   };
 }
 
+/** Three of the first four rows are above a level, and so is the median of those that come next: two spikes are neither. */
+function stays(values: Float64Array, level: number): boolean {
+  if (share(values.subarray(0, 4), v => v > level) < 0.75) return false;
+  const next = values.subarray(4, 16);
+  return next.length === 0 || median(next) > level;
+}
+
 /**
  * The value loss rises to ten times all that it ever was, out of a calm run. Returns that grow raise it with their square,
  * and updates that are too large can blow it up as well: both are ruled out.
@@ -178,7 +185,8 @@ function byLevel(signals: Signals): Change | undefined {
   for (let i = first; i + 4 <= loss.n; i++) {
     const after = median(loss.v.subarray(i, i + 4));
     const rise = after / Math.max(highest, 1e-9);
-    if (rise > best.rise && loss.v[i]! > 3 * highest) best = { at: i, rise, before: highest, after };
+    if (rise > best.rise && loss.v[i]! > 3 * highest && stays(loss.v.subarray(i), 3 * highest))
+      best = { at: i, rise, before: highest, after };
     highest = Math.max(highest, loss.v[i]!);
   }
   if (best.at < 0) return undefined;

@@ -6,7 +6,7 @@ import { weightOfValueLoss } from './value-weight.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
 /** A power of ten that brings the returns, as the log or else the error of the critic tells them, to about ±10. */
-function scaleFor(largest: number, valueLoss: number): number {
+export function scaleFor(largest: number, valueLoss: number): number {
   const size = Math.max(Number.isFinite(largest) ? largest : 0, Math.sqrt(valueLoss));
   return Math.min(0.1, 10 ** -Math.round(Math.log10(Math.max(size, 1) / 10)));
 }
@@ -19,7 +19,7 @@ export const rewardScale: Rule = {
   text: {
     means:
       'The value function must fit returns of thousands. Its loss of millions swamps the gradient that is clipped together with the policy, so the policy hardly moves, and the critic creeps towards the mean of the returns and explains nothing.',
-    seen: 'A value loss of 1e3 or more with an explained variance of about 0 throughout, and one of: an error larger than any return in the log (what the learner gets is scaled up), a step KL that is starved at an ordinary learning rate, a loss of 1e4 and more that falls without ever explaining anything, an adaptive rate pinned at its floor.',
+    seen: 'A value loss of 1e3 or more with an explained variance of about 0 throughout, and one of: an error larger than any return in the log (what the learner gets is scaled up), a step KL that is starved at an ordinary learning rate, a loss of 1e4 and more that falls without ever explaining anything or that is known to be in the total loss, an adaptive rate pinned at its floor.',
     todo: 'Scale or normalise the rewards so that returns are between -10 and 10 (VecNormalize, a reward wrapper). Start anew: the critic has learnt the old scale.',
     silent:
       'A large value loss with a high explained variance is a critic that works. At the start of any run the critic explains nothing.',
@@ -61,6 +61,14 @@ export const rewardScale: Rule = {
       (weightOfValueLoss(signals) ?? 0.5) > 0.01 &&
       (kl?.median ?? 1) < 1.5e-3 &&
       ordinary;
+    // Its loss is in the total that is trained on, and the policy moves, so that the rate is not to blame.
+    const unseen =
+      !stopped &&
+      blind &&
+      vl >= 1e4 &&
+      (weightOfValueLoss(signals) ?? 0) > 0.1 &&
+      ordinary &&
+      (kl?.median ?? 0) >= 1.5e-3;
     const millions = vl >= 1e6 && critic.evLate < 0.3;
     const proxy = run.klProxy;
     const lr = settings.lrTrack;
@@ -71,11 +79,13 @@ export const rewardScale: Rule = {
       lr.n >= 20 &&
       vl >= 500 &&
       share(lr.v, v => v <= 1.05 * proxy.floor) >= 0.7;
-    if (!beyond && !starved && !creeping && !swamped && !millions && !pinned) return [];
-    const confidence = beyond ? 0.92 : starved ? 0.85 : millions || swamped ? 0.8 : 0.6;
+    if (!beyond && !starved && !creeping && !swamped && !unseen && !millions && !pinned) return [];
+    const confidence = beyond ? 0.92 : starved ? 0.85 : millions || swamped || unseen ? 0.8 : 0.6;
+    // A policy may learn without a critic, only slower.
+    const learns = !beyond && !starved && !creeping && !swamped && !millions && !pinned && progress?.improved;
     return [
       finding('reward-scale', {
-        severity: 'critical',
+        severity: learns ? 'warning' : 'critical',
         title: `${name(loss)} is ${num(vl)}: the returns are too large for the critic`,
         cause: 'reward-scale-too-large',
         confidence,

@@ -73,13 +73,15 @@ export function finding(code: string, draft: Draft): Finding {
   };
 }
 
-/** A change of settings in the trainer's words, or the plain sentence where it has none for them. */
+/** A change of settings in the trainer's words, or the plain sentence where it has none for them; '' for what it cannot have. */
 export function change(
   run: CanonicalRun,
   changes: Parameters<CanonicalRun['wording']['setting']>[0],
   otherwise: string,
   why = '',
 ): string {
+  const settings = Object.keys(changes) as (keyof typeof changes)[];
+  if (settings.length > 0 && settings.every(setting => run.wording.lacks?.(setting))) return '';
   const typed = run.wording.setting(changes);
   const line = typed === '' ? otherwise : typed;
   return why === '' ? line : `${line} (${why})`;

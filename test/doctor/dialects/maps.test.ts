@@ -1,6 +1,7 @@
 /** What the user says with a map, which columns count steps, and fixes in the words of each trainer. */
 import { describe, expect, it } from 'vitest';
 import { dialects, mapProblem, toCanonical } from '../../../src/doctor/dialects/index.ts';
+import { change } from '../../../src/doctor/rules/words.ts';
 import { named, table } from './support/raw.ts';
 
 const rows = Array.from({ length: 5 }, (_, i) => ({ it: 10 * i, approx_kl: 0.01, mean_return: i }));
@@ -11,6 +12,16 @@ describe('a map', () => {
     expect(made.unit).toBe('steps');
     expect(made.series.get('kl/step')?.series.x[4]).toBe(40);
     expect(made.notes.join()).not.toMatch(/x is the row/);
+  });
+
+  it.each(['step', 'steps'])('to %s is the same', ours => {
+    const made = toCanonical(table(rows), { map: new Map([['it', ours]]) });
+    expect([made.unit, made.series.get('kl/step')?.series.x[4]]).toEqual(['steps', 40]);
+    const twice: [string, string][] = [
+      ['it', ours],
+      ['approx_kl', 'train/step'],
+    ];
+    expect(mapProblem(twice)).toMatch(/both .*it.* and .*approx_kl.* are train\/step/);
   });
 
   it('of two names onto one metric is an error that names both', () => {
@@ -108,6 +119,18 @@ describe('a fix', () => {
       named(['train/kl_divergence_loss', 'train/policy_objective', 'rollout/ep_rew_mean']),
     ).wording;
     expect(wording.setting({ learningRate: 1e-4 })).toMatch(/critic's alone/);
+  });
+
+  it('is of A2C where Stable-Baselines3 logs no ratio, and has nothing that only PPO has', () => {
+    const names = ['time/total_timesteps', 'rollout/ep_rew_mean', 'train/entropy_loss', 'train/policy_loss'];
+    const made = toCanonical(named(names));
+    expect(made.trainer).toBe('stable-baselines3');
+    expect(change(made, { learningRate: 1e-4 }, 'slower')).toBe('A2C(..., learning_rate=1e-4)');
+    expect(change(made, { targetKl: 0.015 }, 'stop early')).toBe('');
+    expect(change(made, { epochs: 10 }, 'fewer')).toBe('');
+    expect(change(made, { clipRange: 0.2 }, 'clip')).toBe('');
+    const ppo = toCanonical(named([...names, 'train/approx_kl', 'train/clip_range']));
+    expect(change(ppo, { targetKl: 0.015 }, 'stop early')).toBe('PPO(..., target_kl=0.015)');
   });
 
   it('raises the upper clip bound of GRPO and verl', () => {

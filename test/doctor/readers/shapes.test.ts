@@ -229,3 +229,24 @@ describe('cells that are empty to the end', () => {
     expect((await readContent('{"step":1,"loss":2}\n{"step":2}\n{"step":3}\n')).blanks).toBeUndefined();
   });
 });
+
+it('columns by their index, as pandas writes a table, are columns', async () => {
+  const column = (f: (i: number) => number | null): Record<string, number | null> =>
+    Object.fromEntries(list.map(i => [String(i), f(i)]));
+  const run = await readContent(
+    JSON.stringify({ step: column(i => 100 * i), loss: column(i => (i === 2 ? null : i / 4)) }),
+  );
+  expect(values(run, 'step')).toEqual(list.map(i => 100 * i));
+  expect(points(run, 'loss')).toEqual(list.filter(i => i !== 2).map(i => [i + 1, i / 4]));
+});
+
+it('scalars in files that a person named are one run', async () => {
+  const csv = (f: (i: number) => number): string =>
+    `Wall time,Step,Value\n${list.map(i => `${1_700_000_000 + i},${i * 2048},${f(i)}`).join('\n')}\n`;
+  const root = writeTree(temporaryDirectory(), {
+    'PPO_1_train_approx_kl.csv': csv(() => 0.01),
+    'PPO_1_rollout_ep_rew_mean.csv': csv(i => 10 * i),
+  });
+  const run = await readOnly(root);
+  expect([...run.series.keys()].sort()).toEqual(['rollout/ep_rew_mean', 'train/approx_kl']);
+});

@@ -145,6 +145,7 @@ const positives: Readonly<
         i === 30 || i === 40 || i === 47 || i === 53 ? 0.1 + i / 50 : about(0.006, 0.2),
       ),
       'episode/return': rows(N, i => (i < 31 ? 20 + 12 * i : 60) + 2 * rng.normal()),
+      'train/lr': rows(N, () => 3e-3),
     }),
     'learning-rate-too-high',
     'critical',
