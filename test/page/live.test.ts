@@ -297,6 +297,23 @@ describe('doctor, checkpoints, compare', () => {
     );
   });
 
+  // A fault that was here: the question was about a place in the list, and a new diagnosis put another act there.
+  test('a new diagnosis changes nothing under the hand of who was asked', async () => {
+    page = await openPage(browser, `${server.url}#/runs/sick/doctor`);
+    await page.getByRole('button', { name: 'Apply…: Set the target KL' }).click();
+    const judged = () => server.requests.filter(r => r === 'GET /api/runs/sick/diagnosis').length;
+    const before = judged();
+    server.runs.get('sick')!.adjusted.learningRate = 1e-4;
+    server.send({ type: 'diagnosis', run: 'sick', verdict: 'sick', rootCause: 'learning-rate-too-high' });
+    await eventually(judged).toBeGreaterThan(before);
+    await page.waitForTimeout(200);
+    await page.getByRole('button', { name: 'Yes, apply' }).click();
+    await page.waitForSelector('[role=status].soft-good');
+    expect(server.actions).toEqual([{ run: 'sick', action: { type: 'set', key: 'targetKl', value: 0.01 } }]);
+    // Then the list is that of now.
+    expect(await page.getByRole('button', { name: 'Apply…: Lower the learning rate' }).count()).toBe(0);
+  });
+
   test('a refused fix says why', async () => {
     server.broken.set('/api/runs/sick/actions', { status: 409, message: 'The run has ended.' });
     page = await openPage(browser, `${server.url}#/runs/sick/doctor`);

@@ -364,7 +364,11 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             why: 'What was unlearnt comes back.',
           },
         ];
-  return { diagnosis, reason: null, actions };
+  // What is set already is not offered.
+  const open = actions.filter(
+    ({ action }) => action.type !== 'set' || run.adjusted[action.key] !== action.value,
+  );
+  return { diagnosis, reason: null, actions: open };
 }
 
 export function checkpointsOf(run: FakeRun): CheckpointSummary[] {
