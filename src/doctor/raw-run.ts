@@ -50,6 +50,8 @@ export interface RawRun {
   readonly restarts: readonly number[];
   /** What the user should know of the reading: lines dropped and why, records with a wrong checksum, points merged. */
   readonly notes: readonly string[];
+  /** Those of the notes that are about lines or records which could not be read. */
+  readonly damage?: readonly string[];
   /** True when the file ends in half a record or line, as a live one does. */
   readonly unfinished: boolean;
 }

@@ -2,6 +2,16 @@
 import type { Dialect, Log } from './dialect.ts';
 import { call } from './wording.ts';
 
+/** What ppo2 and Stable-Baselines 2, which grew out of it, call alike. */
+const ppo2Names = {
+  epochs: 'noptepochs',
+  clipRange: 'cliprange',
+  entropyCoef: 'ent_coef',
+  valueCoef: 'vf_coef',
+  gamma: 'gamma',
+  maxGradNorm: 'max_grad_norm',
+};
+
 const normalised = 'env = VecNormalize(env, ob=False, ret=True)';
 
 /** Names that Stable-Baselines 2 has and OpenAI's own do not. */
@@ -129,16 +139,7 @@ export const openaiBaselines: Dialect = {
         }
       : isStableBaselines2(log)
         ? {
-            names: {
-              learningRate: 'learning_rate',
-              epochs: 'noptepochs',
-              stepsPerRollout: 'n_steps',
-              clipRange: 'cliprange',
-              entropyCoef: 'ent_coef',
-              valueCoef: 'vf_coef',
-              gamma: 'gamma',
-              maxGradNorm: 'max_grad_norm',
-            },
+            names: { ...ppo2Names, learningRate: 'learning_rate', stepsPerRollout: 'n_steps' },
             otherwise: {
               rewardScale: () => 'env = VecNormalize(env, norm_obs=False, norm_reward=True)',
               minibatchSize: value =>
@@ -147,16 +148,7 @@ export const openaiBaselines: Dialect = {
             write: call('PPO2'),
           }
         : {
-            names: {
-              learningRate: 'lr',
-              epochs: 'noptepochs',
-              stepsPerRollout: 'nsteps',
-              clipRange: 'cliprange',
-              entropyCoef: 'ent_coef',
-              valueCoef: 'vf_coef',
-              gamma: 'gamma',
-              maxGradNorm: 'max_grad_norm',
-            },
+            names: { ...ppo2Names, learningRate: 'lr', stepsPerRollout: 'nsteps' },
             otherwise: {
               rewardScale: () => normalised,
               minibatchSize: value =>

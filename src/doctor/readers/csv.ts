@@ -272,7 +272,7 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
   }
   sink.finish();
   if (wrongLength > 0) {
-    run.note(
+    run.damage(
       wrongLength === 1
         ? `${path}: one row that does not have ${names.length} fields, as the header has, is left out`
         : `${path}: ${wrongLength} rows that do not have ${names.length} fields, as the header has, are left out`,

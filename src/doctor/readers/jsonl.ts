@@ -50,7 +50,7 @@ export async function readJsonLines(path: string, run: RunBuilder, reading: Read
   if (broken > 0) {
     const which =
       broken === 1 ? 'one line is no JSON object and is' : `${broken} lines are not JSON objects and are`;
-    run.note(`${path}: ${which} left out`);
+    run.damage(`${path}: ${which} left out`);
   }
   return sink.rows;
 }

@@ -75,7 +75,7 @@ export async function readMlflow(directory: string, run: RunBuilder, reading: Re
       unstepped++;
     }
   }
-  if (broken > 0) run.note(`${metrics}: ${broken} lines are not "time value step" and are left out`);
+  if (broken > 0) run.damage(`${metrics}: ${broken} lines are not "time value step" and are left out`);
   if (unstepped > 0)
     run.note(`${unstepped} metrics were logged without a step: their values are counted instead`);
   replaceRepeated(run);

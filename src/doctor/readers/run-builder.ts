@@ -32,6 +32,8 @@ const leastCapacity = 256;
 
 export type Setting = string | number | boolean | null;
 
+const asNote = (sentence: string): string => cut(sentence.replace(/\s+/g, ' '), 500);
+
 export class RunBuilder {
   readonly path: string;
   format: Format;
@@ -44,6 +46,7 @@ export class RunBuilder {
   readonly restarts = new Set<number>();
   readonly blanks = new Map<string, Blank>();
   readonly #notes = new Set<string>();
+  readonly #damage = new Set<string>();
   readonly #limits: Limits;
   readonly #droppedNames = new Set<string>();
   #droppedNotes = 0;
@@ -112,7 +115,14 @@ export class RunBuilder {
 
   note(sentence: string): void {
     if (this.#notes.size >= mostNotes) this.#droppedNotes++;
-    else this.#notes.add(cut(sentence.replace(/\s+/g, ' '), 500));
+    else this.#notes.add(asNote(sentence));
+  }
+
+  /** A note about lines or records that could not be read. */
+  damage(sentence: string): void {
+    this.note(sentence);
+    const note = asNote(sentence);
+    if (this.#notes.has(note)) this.#damage.add(note);
   }
 
   get hasNumbers(): boolean {
@@ -153,6 +163,7 @@ export class RunBuilder {
       ...(this.blanks.size === 0 ? {} : { blanks: this.blanks }),
       restarts: [...this.restarts].sort((a, b) => a - b),
       notes: [...this.#notes],
+      ...(this.#damage.size === 0 ? {} : { damage: [...this.#damage] }),
       unfinished: this.unfinished,
     };
   }

@@ -75,7 +75,7 @@ export async function readScalars(
         add(typeof wallTime === 'number' ? wallTime : Number.NaN, step, value);
       else if (whole) left++;
     });
-    if (left > 0) run.note(`${file}: ${left} rows are not time, step and value and are left out`);
+    if (left > 0) run.damage(`${file}: ${left} rows are not time, step and value and are left out`);
   }
   if (files.length > mostFiles) run.note(`only the first ${mostFiles} of ${files.length} files are read`);
 }

@@ -79,14 +79,14 @@ async function readGroup(group: EventFiles, run: RunBuilder, reading: Reading): 
     else if (half) run.note(`${file} ends in half a record, as a killed writer leaves it`);
     if (ending.problem !== undefined) run.note(`${file}: ${ending.problem}: what came before it is read`);
     if (splitter.wrongData > 0) {
-      run.note(`${file}: ${splitter.wrongData} records do not match their checksum and are left out`);
+      run.damage(`${file}: ${splitter.wrongData} records do not match their checksum and are left out`);
     }
     if (splitter.lostPlaces > 0) {
-      run.note(
+      run.damage(
         `${file}: damaged in ${splitter.lostPlaces} places; ${splitter.lostBytes} bytes were passed over to find the next record`,
       );
     }
-    if (state.damaged > 0) run.note(`${file}: ${state.damaged} records are damaged inside`);
+    if (state.damaged > 0) run.damage(`${file}: ${state.damaged} records are damaged inside`);
   }
   state.end();
 }

@@ -23,10 +23,10 @@ export async function readWandb(path: string, run: RunBuilder, reading: Reading)
   for await (const chunk of readChunks(path, reading, ending)) splitter.push(chunk);
   if (splitter.end() || ending.cut) run.unfinished = true;
   if (ending.problem !== undefined) run.note(`${path}: ${ending.problem}: what came before it is read`);
-  if (splitter.damaged > 0) run.note(`${path}: ${splitter.damaged} damaged pieces are left out`);
+  if (splitter.damaged > 0) run.damage(`${path}: ${splitter.damaged} damaged pieces are left out`);
   if (splitter.tooLarge > 0)
     run.note(`${path}: ${splitter.tooLarge} records are too large to be rows and are left out`);
-  if (state.damaged > 0) run.note(`${path}: ${state.damaged} records are damaged inside`);
+  if (state.damaged > 0) run.damage(`${path}: ${state.damaged} records are damaged inside`);
   replaceRepeated(run);
 }
 

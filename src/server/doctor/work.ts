@@ -102,7 +102,7 @@ async function readForeign(candidate: Candidate): Promise<ForeignLog> {
     series,
     config,
     notes: run.notes.map(note => pathless(note, candidate)),
-    damage: raw.notes.filter(note => damageWords.test(note)).map(note => pathless(note, candidate)),
+    damage: (raw.damage ?? []).map(note => pathless(note, candidate)),
     task: run.config.task ?? null,
     totalSteps: run.config.totalSteps ?? null,
     targetKl: run.config.targetKl ?? null,
@@ -117,10 +117,6 @@ async function readForeign(candidate: Candidate): Promise<ForeignLog> {
         }),
   };
 }
-
-/** Notes of the readers about lines or records that could not be read. */
-const damageWords =
-  /(fields, as the header has|JSON objects?|their checksum|damaged (in|inside|pieces)|time, step and value|"time value step").*/;
 
 /** A sentence about a file without the way to it. */
 function pathless(note: string, { path, files }: Candidate): string {
