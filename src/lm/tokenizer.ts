@@ -105,7 +105,7 @@ export function tokenizerFrom(
     json: json as Readonly<Record<string, unknown>>,
     encode(text) {
       if (text === '') return [];
-      const { ids } = tokenizer.encode(text, { add_special_tokens: false });
+      const { ids } = tokenizer.encode(text, { add_special_tokens: false }) as { ids: number[] };
       const odd = ids.findIndex(id => !Number.isInteger(id) || id < 0 || id === unknown);
       if (odd >= 0) {
         const before = odd === 0 ? '' : tokenizer.decode(ids.slice(0, odd), { skip_special_tokens: false });
@@ -121,14 +121,11 @@ export function tokenizerFrom(
       return kept.length === 0 ? '' : tokenizer.decode(kept, { skip_special_tokens: true });
     },
     piece(id) {
-      let text = pieces.get(id);
-      if (text === undefined) {
-        text =
-          tokenizer.id_to_token(id) === undefined
-            ? ''
-            : tokenizer.decode([id], { skip_special_tokens: false });
-        pieces.set(id, text);
-      }
+      const known = pieces.get(id);
+      if (known !== undefined) return known;
+      const text: string =
+        tokenizer.id_to_token(id) === undefined ? '' : tokenizer.decode([id], { skip_special_tokens: false });
+      pieces.set(id, text);
       return text;
     },
   };

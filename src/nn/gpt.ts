@@ -72,7 +72,7 @@ export function gpt(options: GptOptions): Gpt {
   if (!(normEpsilon > 0 && normEpsilon < 1))
     throw new RangeError(`gpt: normEpsilon is ${normEpsilon}: use a small number above 0, such as 1e-5`);
   for (const name of optionNames) {
-    const value = options[name as keyof GptOptions];
+    const value = options[name as keyof GptOptions] as number;
     if (!Number.isInteger(value) || value < 1) {
       throw new RangeError(`gpt: ${name} is ${value}: a whole number of at least 1 is needed`);
     }
