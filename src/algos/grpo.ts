@@ -71,6 +71,7 @@ export interface GrpoTrainer {
   /** Some groups of the last iteration, for people to look at. */
   readonly records: readonly GroupRecord[];
   iterate(): Promise<IterationResult>;
+  /** Shares its arrays with the trainer: use it before the next iteration. */
   snapshot(): GrpoSnapshot;
   restore(snapshot: GrpoSnapshot): void;
   adjust(changes: Readonly<Record<string, number | null>>): void;

@@ -126,6 +126,12 @@ const eventKinds = {
     doc: 'The task could not grade some completions, which took no part in the update.',
     fields: z.object({ count, of: count, reason: text }),
   },
+  notice: {
+    scope: 'process',
+    title: 'Notice',
+    doc: 'The task has something to say: an engine that was started again, a file that was skipped.',
+    fields: z.object({ text }),
+  },
   restored: {
     scope: 'training',
     title: 'Restored',
