@@ -4,13 +4,25 @@
  */
 import { Rng } from '../../random/index.ts';
 import { parseFen, START_FEN } from './fen.ts';
-import { endingOf, generateLegal, MAX_MOVES } from './moves.ts';
+import { generateLegal, insufficientMaterial, MAX_MOVES } from './moves.ts';
 import { Position, toOf, WHITE } from './position.ts';
 import { exposure } from './search.ts';
 
-/** Half-moves at random that open a game, at most. */
-const OPENING_PLIES = 8;
-/** How often a move is drawn from all. */
+/** A game from its first position on; no moves for a position alone. */
+export interface Game {
+  readonly start: Position;
+  readonly moves: Int32Array;
+}
+
+/** Many games, each made when first asked for. */
+export interface Games {
+  readonly count: number;
+  game(index: number): Game;
+}
+
+/** Half-moves at random that open a game, at least and at most. */
+const OPENING_PLIES = [2, 8] as const;
+/** How often a later move is drawn from all. */
 const RANDOM_SHARE = 0.1;
 /** Noise on each move's value, in hundredths of a pawn. */
 const NOISE = 40;
@@ -18,16 +30,34 @@ const NOISE = 40;
 const start = parseFen(START_FEN);
 const legal = new Int32Array(MAX_MOVES);
 
-/** Plays a game of at most `maxPlies` half-moves and returns its moves; the last position may be over. */
+/** `count` generated games of a seed, of at most `maxPlies` half-moves. */
+export function generatedGames(seed: number, count: number, maxPlies: number): Games {
+  const played = new Map<number, Game>();
+  return {
+    count,
+    game(index) {
+      let game = played.get(index);
+      if (game === undefined) {
+        // A generator of its own: it must not matter which game was asked for first. Games of two seeds differ.
+        game = { start, moves: playGame(new Rng(seed * 2 ** 24 + index), maxPlies) };
+        played.set(index, game);
+      }
+      return game;
+    },
+  };
+}
+
+/** Plays a game and returns its moves; only the position after the last may be over. */
 export function playGame(rng: Rng, maxPlies: number): Int32Array {
   const position = new Position();
   position.copyFrom(start);
   const played: number[] = [];
-  const opening = 2 + rng.integer(OPENING_PLIES - 1);
+  const [least, most] = OPENING_PLIES;
+  const opening = least + rng.integer(most - least + 1);
   while (played.length < maxPlies) {
     const count = generateLegal(position, legal);
     if (count === 0 || position.halfMoves >= 100) break;
-    if (played.length % 16 === 0 && endingOf(position) !== undefined) break;
+    if (position.halfMoves === 0 && insufficientMaterial(position)) break;
     const anyMove = played.length < opening || rng.uniform() < RANDOM_SHARE;
     const move = anyMove ? legal[rng.integer(count)]! : glance(position, count, rng);
     position.advance(move);
@@ -36,7 +66,7 @@ export function playGame(rng: Rng, maxPlies: number): Int32Array {
   return Int32Array.from(played);
 }
 
-/** The first `count` of `legal` that looks best, with noise. */
+/** Of the first `count` legal moves the one that looks best, with noise. */
 function glance(position: Position, count: number, rng: Rng): number {
   const sign = position.side === WHITE ? 1 : -1;
   let best = legal[0]!;
@@ -52,28 +82,4 @@ function glance(position: Position, count: number, rng: Rng): number {
     }
   }
   return best;
-}
-
-/** Many games, each played when first asked for. */
-export interface Games {
-  readonly count: number;
-  /** The moves of a game. */
-  moves(index: number): Int32Array;
-}
-
-/** `count` generated games of a seed. */
-export function generatedGames(seed: number, count: number, maxPlies: number): Games {
-  const played = new Map<number, Int32Array>();
-  return {
-    count,
-    moves(index) {
-      let game = played.get(index);
-      if (game === undefined) {
-        // Of its own generator: what is asked for in which order must not matter. Unrelated for neighbouring seeds.
-        game = playGame(new Rng(seed * count + index), maxPlies);
-        played.set(index, game);
-      }
-      return game;
-    },
-  };
 }

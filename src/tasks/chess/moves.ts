@@ -133,9 +133,14 @@ function castles(position: Position, from: number, out: Int32Array, start: numbe
 /** Writes the legal moves to `out` from `start` on and returns where they end. */
 export function generateLegal(position: Position, out: Int32Array, start = 0): number {
   const pseudo = generate(position, out, start);
+  const checked = position.inCheck();
   let end = start;
   for (let i = start; i < pseudo; i++) {
     const move = out[i]!;
+    if (position.surelyLegal(move, checked)) {
+      out[end++] = move;
+      continue;
+    }
     position.make(move);
     if (!position.leftInCheck()) out[end++] = move;
     position.undo(move);
@@ -146,7 +151,9 @@ export function generateLegal(position: Position, out: Int32Array, start = 0): n
 /** Whether the side to move has a legal move. */
 export function hasLegalMove(position: Position): boolean {
   const end = generate(position, anyMove, 0);
+  const checked = position.inCheck();
   for (let i = 0; i < end; i++) {
+    if (position.surelyLegal(anyMove[i]!, checked)) return true;
     position.make(anyMove[i]!);
     const legal = !position.leftInCheck();
     position.undo(anyMove[i]!);

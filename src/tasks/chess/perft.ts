@@ -9,10 +9,16 @@ export function perft(position: Position, depth: number): number {
 function count(position: Position, depth: number, moves: Int32Array, start: number): number {
   if (depth === 0) return 1;
   const end = generate(position, moves, start);
+  const checked = position.inCheck();
   let games = 0;
   for (let i = start; i < end; i++) {
+    const sure = position.surelyLegal(moves[i]!, checked);
+    if (sure && depth === 1) {
+      games++;
+      continue;
+    }
     position.make(moves[i]!);
-    if (!position.leftInCheck()) games += depth === 1 ? 1 : count(position, depth - 1, moves, end);
+    if (sure || !position.leftInCheck()) games += depth === 1 ? 1 : count(position, depth - 1, moves, end);
     position.undo(moves[i]!);
   }
   return games;

@@ -55,6 +55,11 @@ const KNIGHT_STEPS = new Int8Array([14, 18, 31, 33, -14, -18, -31, -33]);
 /** Rook's, then bishop's. */
 const SLIDES = new Int8Array([1, -1, 16, -16, 15, 17, -15, -17]);
 
+/** Whether two squares, by their difference + 0x77, are the same or share a rank, file or diagonal. */
+const onLine = new Uint8Array(0xef);
+onLine[0x77] = 1;
+for (const slide of SLIDES) for (let i = 1; i < 8; i++) onLine[0x77 + i * slide] = 1;
+
 export class Position {
   readonly squares = new Int8Array(128);
   /** Where the kings are, by colour. */
@@ -218,6 +223,15 @@ export class Position {
   /** Whether the side to move is in check. */
   inCheck(): boolean {
     return this.attacks(this.side ^ 1, this.kings[this.side]!);
+  }
+
+  /**
+   * Whether a pseudo-legal move is surely legal, known without making it: a piece that stands on no line with its king
+   * cannot have been pinned. `checked` is whether the side to move is in check.
+   */
+  surelyLegal(move: number, checked: boolean): boolean {
+    if (checked || ((move >> 17) & 3) === EN_PASSANT) return false;
+    return onLine[(move & 0x7f) - this.kings[this.side]! + 0x77] === 0;
   }
 
   /** Whether the side that has just moved left its king in check, so that the move was not legal. */

@@ -68,9 +68,10 @@ function negamax(
   start: number,
 ): number {
   let left = depth;
+  const checked = position.inCheck();
   if (left <= 0) {
     // A mate shows only when the answers to check are looked at.
-    if (ply >= MAX_PLY || !position.inCheck()) return quiesce(position, lowest, beta, ply, start);
+    if (ply >= MAX_PLY || !checked) return quiesce(position, lowest, beta, ply, start);
     left = 1;
   }
   const end = generate(position, moves, start);
@@ -79,8 +80,9 @@ function negamax(
   let best = -MATE - 1;
   for (let i = start; i < end; i++) {
     const move = takeBest(i, end);
+    const sure = position.surelyLegal(move, checked);
     position.make(move);
-    const legal = !position.leftInCheck();
+    const legal = sure || !position.leftInCheck();
     const score = legal ? -negamax(position, left - 1, -beta, -alpha, ply + 1, end) : 0;
     position.undo(move);
     if (!legal || score <= best) continue;
@@ -89,7 +91,7 @@ function negamax(
     if (alpha >= beta) break;
   }
   if (best > -MATE - 1) return best;
-  return position.inCheck() ? ply - MATE : 0;
+  return checked ? ply - MATE : 0;
 }
 
 function quiesce(position: Position, lowest: number, beta: number, ply: number, start: number): number {
