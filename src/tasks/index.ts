@@ -4,6 +4,7 @@ export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
 export { type ChessOptions, chessDefinition } from './chess/chess.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';
+export { type FormatOptions, formatDefinition } from './format.ts';
 export { gradeSafely } from './grade-safely.ts';
 export {
   findTask,

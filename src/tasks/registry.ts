@@ -9,6 +9,7 @@ import { arithmeticDefinition } from './arithmetic.ts';
 import { chessDefinition } from './chess/chess.ts';
 import { createTask, definitionProblem } from './definition.ts';
 import { fail } from './errors.ts';
+import { formatDefinition } from './format.ts';
 import type { TaskContext, TextTask, TextTaskDefinition } from './text-task.ts';
 
 /** What lists show of a task. */
@@ -19,10 +20,9 @@ export interface TaskInfo {
 }
 
 const builtIn = new Map(
-  ([chessDefinition, arithmeticDefinition] as unknown as TextTaskDefinition[]).map(definition => [
-    definition.name,
-    definition,
-  ]),
+  ([chessDefinition, arithmeticDefinition, formatDefinition] as unknown as TextTaskDefinition[]).map(
+    definition => [definition.name, definition],
+  ),
 );
 
 /** Keel's own tasks. */

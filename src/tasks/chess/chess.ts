@@ -63,7 +63,7 @@ const options: OptionSchemas<ChessOptions> = {
   padded: { default: false, doc: 'FEN, moves and evaluations padded to 90, 30 and 40 characters' },
   candidates: { default: 5, doc: 'moves that a completion names', min: 1, max: 5, integer: true },
   positions: { default: '', doc: 'a .pgn, .fen, .epd or .txt file; empty for generated games' },
-  games: { default: 20_000, doc: 'generated games', min: 1, max: 2 ** 24, integer: true },
+  games: { default: 5000, doc: 'generated games', min: 1, max: 2 ** 24, integer: true },
   gameSeed: { default: 0, doc: 'seed of the generated games', min: 0, max: 2 ** 24, integer: true },
   maxPlies: {
     default: 80,

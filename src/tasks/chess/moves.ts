@@ -194,8 +194,19 @@ export const UCI_MOVE = /^[a-h][1-8][a-h][1-8][nbrq]?$/;
 
 /** The legal move that UCI calls so; 0 if there is none. */
 export function legalMoveNamed(position: Position, uci: string): number {
-  const end = generateLegal(position, anyMove);
-  for (let i = 0; i < end; i++) if (uciOf(anyMove[i]!) === uci) return anyMove[i]!;
+  if (!UCI_MOVE.test(uci)) return 0;
+  const from = (uci.charCodeAt(1) - 49) * 16 + uci.charCodeAt(0) - 97;
+  const to = (uci.charCodeAt(3) - 49) * 16 + uci.charCodeAt(2) - 97;
+  const named = from | (to << 7) | (Math.max(0, PROMOTIONS.indexOf(uci.slice(4))) << 14);
+  const end = generate(position, anyMove, 0);
+  for (let i = 0; i < end; i++) {
+    const move = anyMove[i]!;
+    if ((move & 0x1ffff) !== named) continue;
+    position.make(move);
+    const legal = !position.leftInCheck();
+    position.undo(move);
+    return legal ? move : 0;
+  }
   return 0;
 }
 
