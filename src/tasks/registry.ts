@@ -6,8 +6,10 @@ import { importDefault, isEnvFile } from '../envs/load.ts';
 import type { OptionSchemas } from '../envs/options.ts';
 import { didYouMean } from '../text/nearest.ts';
 import { arithmeticDefinition } from './arithmetic.ts';
+import { chessDefinition } from './chess/chess.ts';
 import { createTask, definitionProblem } from './definition.ts';
 import { fail } from './errors.ts';
+import { formatDefinition } from './format.ts';
 import type { TaskContext, TextTask, TextTaskDefinition } from './text-task.ts';
 
 /** What lists show of a task. */
@@ -18,7 +20,9 @@ export interface TaskInfo {
 }
 
 const builtIn = new Map(
-  [arithmeticDefinition].map(definition => [definition.name, definition as unknown as TextTaskDefinition]),
+  ([chessDefinition, arithmeticDefinition, formatDefinition] as unknown as TextTaskDefinition[]).map(
+    definition => [definition.name, definition],
+  ),
 );
 
 /** Keel's own tasks. */
