@@ -191,7 +191,7 @@ describe('environment', () => {
     [
       'a rank too long',
       `${dots.replace('r.b', 'r..b')}+0.001+0+0`,
-      { structure: 0.1, fen: (0.5 * 64) / 69, env_reward: 0.3, flags: 0.1 },
+      { structure: 0.1, fen: (0.5 * 63) / 69, env_reward: 0.3, flags: 0.1 },
     ],
     ['another position', '........+0.001+0+0', { structure: 0.1, env_reward: 0.3, flags: 0.1 }],
     ['the position alone', dots, { fen: 1, malformed: -0.3 }],
