@@ -9,14 +9,15 @@ const mayImport = {
   random: [],
   engine: ['text'],
   metrics: ['text'],
-  envs: ['text', 'random'],
+  view: ['text', 'metrics'],
+  envs: ['text', 'random', 'view'],
   nn: ['text', 'engine', 'random'],
   kl: ['text', 'engine', 'random'],
   rollout: ['text', 'engine', 'nn', 'kl', 'envs', 'random'],
-  runs: ['text', 'metrics'],
+  runs: ['text', 'metrics', 'view'],
   doctor: ['text', 'metrics', 'runs'],
-  server: ['text', 'metrics', 'runs', 'doctor'],
-  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'random', 'metrics', 'runs'],
+  server: ['text', 'metrics', 'view', 'runs', 'doctor'],
+  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'random', 'metrics', 'view', 'runs'],
 };
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */
@@ -26,6 +27,8 @@ const entriesMayNotImport = ['cli', 'server'];
 const pageMayImport = [
   'src/metrics/registry.ts',
   'src/runs/schema.ts',
+  'src/runs/replay-format.ts',
+  'src/view/scene.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
 ];

@@ -32,6 +32,7 @@ import {
   type TrainEvent,
   type TrainerCounters,
 } from './ppo-trainer.ts';
+import { openRecorder, type Recorder, recordLive } from './record.ts';
 import { rescaled } from './rescale.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
@@ -274,6 +275,8 @@ async function restore(
 interface Session {
   readonly trainer: PpoTrainer;
   readonly environment: EnvironmentSpec;
+  /** Undefined where there is nothing to draw. */
+  openRecorder(): Promise<Recorder | undefined>;
   close(): Promise<void>;
   readonly actionSpace: Parameters<typeof policyGraph>[2];
 }
@@ -323,6 +326,7 @@ async function openSession(
         },
         reward: { scale: config.rewardScale, normalised: config.normaliseRewards },
       },
+      openRecorder: () => openRecorder(envId, envOptions, trainer.model),
       async close() {
         trainer.dispose();
         await envs.close();
@@ -409,6 +413,19 @@ async function runSession(
   const byHand = await orFail(session, writer, () =>
     handChanges(trainer, writer, { earlier: changes, rewrite: changesWereDropped }, hooks.onEvent),
   );
+  const policy = () => ({
+    params: trainer.params,
+    normaliser: trainer.observationNormaliser,
+    step: trainer.counters.envSteps,
+    iteration: trainer.counters.iteration,
+  });
+  const recording = config.record
+    ? await recordLive(writer.dir, session.openRecorder, config.seed, text => {
+        const { iteration, envSteps: step } = trainer.counters;
+        writer.event({ type: 'note', iteration, step, message: text, text });
+        hooks.onEvent?.({ type: 'note', step, message: text });
+      })
+    : undefined;
   try {
     await begin();
     if (rescale) {
@@ -444,11 +461,15 @@ async function runSession(
       recent = [...recent, row].slice(-scoredRows);
       hooks.onRow?.(row, progress(step));
       if (iteration % config.checkpointEvery === 0) await save();
+      recording?.tick(policy());
       logSeconds = (performance.now() - logged) / 1000;
       // Programs block the thread: let signals, timers and the page have their turn.
       await nextTurn();
     }
-    if (trainer.counters.iteration > 0) await save();
+    if (trainer.counters.iteration > 0) {
+      await save();
+      recording?.last(policy());
+    }
     const status = trainer.counters.envSteps < config.steps ? 'stopped' : 'finished';
     const by = byHand.stopped ? 'stopped from the page' : 'stopped by its user';
     writer.end(status, status === 'stopped' ? by : undefined);
@@ -459,6 +480,7 @@ async function runSession(
     byHand.close('the run has failed');
     throw error;
   } finally {
+    recording?.close();
     await session.close();
   }
 }

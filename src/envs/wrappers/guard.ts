@@ -1,4 +1,11 @@
-import { checkSeed, type Env, type EnvSpec, type ResetOptions, type StepResult } from '../env.ts';
+import {
+  checkSeed,
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+} from '../env.ts';
 import { EnvError, type EnvErrorCode, errorCode, fail, messageOf, show } from '../errors.ts';
 import { countOf, fieldsOf, type Json } from '../plain-data.ts';
 import { allowedAt, placeOf, type Space } from '../spaces.ts';
@@ -22,6 +29,8 @@ class Guard implements Env {
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
   readonly spec: EnvSpec;
+  /** Only where the environment can be drawn. */
+  readonly view?: () => EnvView;
   readonly #env: Env;
   #phase: Phase = 'fresh';
   /** Steps of this episode, for messages. */
@@ -33,6 +42,7 @@ class Guard implements Env {
     this.rewardTerms = env.rewardTerms;
     this.spec = spec;
     this.#env = env;
+    if (env.view) this.view = () => env.view!();
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {

@@ -40,6 +40,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       env.restore(fields.env);
       elapsedSteps = elapsed;
     },
+    ...(env.view && { view: () => env.view!() }),
     close: () => env.close?.(),
   };
 }
