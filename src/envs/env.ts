@@ -13,6 +13,8 @@ export interface StepResult {
   truncated: boolean;
   /** The reward's parts, in the order of `Env.rewardTerms`; they sum to `reward`. Empty where there are no names. */
   readonly rewardTerms: Float64Array;
+  /** The simulation broke down here (a state that is not finite), which ended the episode; absent is false. */
+  blownUp?: boolean;
 }
 
 export interface ResetOptions {
@@ -71,6 +73,11 @@ export interface Env {
   state(): Json;
   /** Continues from what `state` gave, to the bit; checks it, because it comes from a file. */
   restore(state: unknown): void;
+  /**
+   * How far training is, from 0 to 1, for tasks that grow harder; the next episode starts with it. Whoever evaluates leaves
+   * it alone, and gets the task as it is at the end.
+   */
+  setProgress?(fraction: number): void;
   /** Frees what the garbage collector does not. */
   close?(): void;
 }

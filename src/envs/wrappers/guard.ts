@@ -22,6 +22,7 @@ class Guard implements Env {
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
   readonly spec: EnvSpec;
+  readonly setProgress?: (fraction: number) => void;
   readonly #env: Env;
   #phase: Phase = 'fresh';
   /** Steps of this episode, for messages. */
@@ -33,6 +34,7 @@ class Guard implements Env {
     this.rewardTerms = env.rewardTerms;
     this.spec = spec;
     this.#env = env;
+    if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {
