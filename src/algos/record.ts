@@ -20,6 +20,8 @@ export interface RecordedPolicy {
   readonly normaliser: ObservationNormaliser | undefined;
   readonly step: number;
   readonly iteration: number;
+  /** How much of its training is behind it, 0..1, for environments that grow harder. */
+  readonly progress: number;
   /** Of the episode's start. */
   readonly seed: number;
 }
@@ -81,7 +83,8 @@ function recorderOf(env: MadeEnv, view: EnvView, model: ActorCritic, program: Pr
   };
 
   return {
-    record({ params, normaliser, step, iteration, seed }) {
+    record({ params, normaliser, step, iteration, progress, seed }) {
+      env.setProgress?.(progress);
       env.reset({ seed }, obs);
       keep(0);
       actions.fill(0, 0, actionSize);
@@ -97,6 +100,11 @@ function recorderOf(env: MadeEnv, view: EnvView, model: ActorCritic, program: Pr
         distribution.mode(policy, action);
         actionSpace.clip(action);
         const result = env.step(action, obs);
+        // Where the physics has blown up there is nothing to see: the replay ends before it.
+        if (result.blownUp) {
+          end = 'terminated';
+          break;
+        }
         keep(frames);
         actions.set(action, frames * actionSize);
         rewards[frames] = result.reward;
@@ -203,6 +211,7 @@ export interface RecordOptions {
   readonly normaliser: ObservationNormaliser | undefined;
   readonly step: number;
   readonly iteration: number;
+  readonly progress: number;
   readonly episodes: number;
   /** Of the first episode's start; the others follow. Unless given, that of the run's own replays. */
   readonly seed: number;
@@ -211,7 +220,7 @@ export interface RecordOptions {
 
 /** Records episodes of a checkpoint's policy into its run; returns their names. */
 export async function recordEpisodes(runDir: string, options: RecordOptions): Promise<string[]> {
-  const { envId, envOptions, model, params, normaliser, step, iteration, episodes, seed } = options;
+  const { envId, envOptions, model, params, normaliser, step, iteration, progress, episodes, seed } = options;
   const recorder = await openRecorder(envId, envOptions, model);
   if (recorder === undefined)
     throw new TrainError(
@@ -220,7 +229,14 @@ export async function recordEpisodes(runDir: string, options: RecordOptions): Pr
   try {
     const names: string[] = [];
     for (let episode = 0; episode < episodes; episode++) {
-      const replay = recorder.record({ params, normaliser, step, iteration, seed: seedOf(seed) + episode });
+      const replay = recorder.record({
+        params,
+        normaliser,
+        step,
+        iteration,
+        progress,
+        seed: seedOf(seed) + episode,
+      });
       const name = saveReplay(runDir, replay, episode);
       names.push(name);
       options.onReplay?.(name, replay);

@@ -26,6 +26,10 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   readonly maxEpisodeSteps: number | null;
   /** The mean return from which the task counts as solved. */
   readonly rewardThreshold?: number;
+  /** What must be loaded once a thread before one can be made, such as a physics engine; `prepareEnv` awaits it. */
+  prepare?(): Promise<void>;
+  /** Whether a step takes so long (from about 20 µs) that worker threads pay. */
+  readonly slow?: boolean;
   /** Makes the environment without time limit and checks; `createEnv` adds those. */
   make(options: O): Env;
 }

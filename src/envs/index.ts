@@ -38,7 +38,15 @@ export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';
-export { type EnvInfo, findEnv, listEnvs, makeEnv, type RegisteredEnv, registerEnv } from './registry.ts';
+export {
+  type EnvInfo,
+  findEnv,
+  listEnvs,
+  makeEnv,
+  prepareEnv,
+  type RegisteredEnv,
+  registerEnv,
+} from './registry.ts';
 export { type Simulation, simulation } from './simulation.ts';
 export * from './spaces.ts';
 export type { VectorArrays, VectorShape } from './vector/arrays.ts';

@@ -34,8 +34,10 @@ export class Batch implements VectorEnv {
   readonly episodeReturns: Float64Array;
   readonly episodeLengths: Int32Array;
   readonly episodeRewardTerms: Float64Array;
+  readonly blownUp: Uint8Array;
   endedCount = 0;
   readonly #actions: Float32Array;
+  readonly #progress: Float64Array;
   readonly #backend: Backend;
   #phase: 'fresh' | 'idle' | 'busy' | 'failed' | 'closed' = 'fresh';
   #failure: unknown;
@@ -58,7 +60,10 @@ export class Batch implements VectorEnv {
     this.episodeReturns = memory.episodeReturns;
     this.episodeLengths = memory.episodeLengths;
     this.episodeRewardTerms = memory.episodeRewardTerms;
+    this.blownUp = memory.blownUp;
     this.#actions = memory.actions;
+    this.#progress = memory.progress;
+    this.#progress[0] = Number.NaN;
     this.#backend = backend;
   }
 
@@ -73,6 +78,10 @@ export class Batch implements VectorEnv {
     }
     this.endedCount = 0;
     this.#finish();
+  }
+
+  setProgress(fraction: number): void {
+    this.#progress[0] = fraction;
   }
 
   async step(actions: Float32Array): Promise<void> {

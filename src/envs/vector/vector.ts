@@ -34,6 +34,8 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   readonly endedCount: number;
   /** Starts an episode in every environment. Needed before the first step, unless a state is restored. */
   reset(options?: ResetOptions): Promise<void>;
+  /** How far training is, from 0 to 1: episodes that start from now on get it, where the environment asks. */
+  setProgress(fraction: number): void;
   /** (N, actionSize) Steps every environment. The actions are copied. */
   step(actions: Float32Array): Promise<void>;
   /** All that the future depends on, as JSON; between steps. */

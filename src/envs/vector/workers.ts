@@ -7,7 +7,7 @@ import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
-import { findEnv } from '../registry.ts';
+import { prepareEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
 import { type Backend, Batch } from './batch.ts';
 import {
@@ -41,7 +41,7 @@ export interface WorkerVectorOptions {
  */
 export async function workerVectorEnv(id: string, options: WorkerVectorOptions): Promise<VectorEnv> {
   const { envCount, workers = Math.min(envCount, availableParallelism()) } = options;
-  const { definition, file, id: fullId } = findEnv(id);
+  const { definition, file, id: fullId } = await prepareEnv(id);
   if (file === null && !builtIn.includes(definition)) {
     fail(
       'vector-invalid',
@@ -137,12 +137,14 @@ class WorkerPool implements Backend {
   }
 
   async reset(seeds: readonly number[] | undefined): Promise<void> {
+    this.#shared.progress.set(this.#local.progress);
     await this.#call('reset', seeds);
     this.#takeResults();
   }
 
   async step(): Promise<void> {
     this.#shared.actions.set(this.#local.actions);
+    this.#shared.progress.set(this.#local.progress);
     await this.#call('step');
     this.#takeResults();
   }

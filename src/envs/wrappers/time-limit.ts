@@ -30,6 +30,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       result.reward = inner.reward;
       result.terminated = inner.terminated;
       result.truncated = true;
+      result.blownUp = false; // that would have terminated it
       if (inner.rewardTerms.length > 0) result.rewardTerms.set(inner.rewardTerms);
       return result;
     },
@@ -41,6 +42,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       elapsedSteps = elapsed;
     },
     ...(env.view && { view: () => env.view!() }),
+    ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),
     close: () => env.close?.(),
   };
 }
