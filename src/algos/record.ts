@@ -20,8 +20,6 @@ export interface RecordedPolicy {
   readonly normaliser: ObservationNormaliser | undefined;
   readonly step: number;
   readonly iteration: number;
-  /** How much of its training is behind it, 0..1, for environments that grow harder. */
-  readonly progress: number;
   /** Of the episode's start. */
   readonly seed: number;
 }
@@ -83,8 +81,7 @@ function recorderOf(env: MadeEnv, view: EnvView, model: ActorCritic, program: Pr
   };
 
   return {
-    record({ params, normaliser, step, iteration, progress, seed }) {
-      env.setProgress?.(progress);
+    record({ params, normaliser, step, iteration, seed }) {
       env.reset({ seed }, obs);
       keep(0);
       actions.fill(0, 0, actionSize);
@@ -211,7 +208,6 @@ export interface RecordOptions {
   readonly normaliser: ObservationNormaliser | undefined;
   readonly step: number;
   readonly iteration: number;
-  readonly progress: number;
   readonly episodes: number;
   /** Of the first episode's start; the others follow. Unless given, that of the run's own replays. */
   readonly seed: number;
@@ -220,7 +216,7 @@ export interface RecordOptions {
 
 /** Records episodes of a checkpoint's policy into its run; returns their names. */
 export async function recordEpisodes(runDir: string, options: RecordOptions): Promise<string[]> {
-  const { envId, envOptions, model, params, normaliser, step, iteration, progress, episodes, seed } = options;
+  const { envId, envOptions, model, params, normaliser, step, iteration, episodes, seed } = options;
   const recorder = await openRecorder(envId, envOptions, model);
   if (recorder === undefined)
     throw new TrainError(
@@ -234,7 +230,7 @@ export async function recordEpisodes(runDir: string, options: RecordOptions): Pr
         normaliser,
         step,
         iteration,
-        progress,
+
         seed: seedOf(seed) + episode,
       });
       const name = saveReplay(runDir, replay, episode);

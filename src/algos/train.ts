@@ -418,7 +418,6 @@ async function runSession(
     normaliser: trainer.observationNormaliser,
     step: trainer.counters.envSteps,
     iteration: trainer.counters.iteration,
-    progress: Math.min(1, trainer.counters.envSteps / config.steps),
   });
   const recording = config.record
     ? await recordLive(writer.dir, session.openRecorder, config.seed, text => {

@@ -86,17 +86,15 @@ export interface Env {
   /** Continues from what `state` gave, to the bit; checks it, because it comes from a file. */
   restore(state: unknown): void;
   /**
-<<<<<<< HEAD
    * How to draw what is there now. Environments without a body have none; those with one are recorded while they are
    * trained, and can be seen on the page.
    */
   view?(): EnvView;
-=======
+  /**
    * How far training is, from 0 to 1, for tasks that grow harder; the next episode starts with it. Whoever evaluates leaves
    * it alone, and gets the task as it is at the end.
    */
   setProgress?(fraction: number): void;
->>>>>>> main
   /** Frees what the garbage collector does not. */
   close?(): void;
 }

@@ -29,12 +29,9 @@ class Guard implements Env {
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
   readonly spec: EnvSpec;
-<<<<<<< HEAD
   /** Only where the environment can be drawn. */
   readonly view?: () => EnvView;
-=======
   readonly setProgress?: (fraction: number) => void;
->>>>>>> main
   readonly #env: Env;
   #phase: Phase = 'fresh';
   /** Steps of this episode, for messages. */
@@ -46,11 +43,8 @@ class Guard implements Env {
     this.rewardTerms = env.rewardTerms;
     this.spec = spec;
     this.#env = env;
-<<<<<<< HEAD
     if (env.view) this.view = () => env.view!();
-=======
     if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
->>>>>>> main
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {
