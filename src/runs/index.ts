@@ -62,6 +62,7 @@ export {
   type ReplayInfo,
   readReplayBytes,
   replayPath,
+  replayVersion,
   saveReplay,
 } from './replays.ts';
 export {

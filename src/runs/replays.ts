@@ -59,6 +59,10 @@ function listed(runDir: string): Listed[] {
     .sort((a, b) => a.step - b.step || a.episode - b.episode);
 }
 
+/** What stands for a file's content in caches: another value when the file is another one. */
+export const replayVersion = (bytes: number, modifiedMs: number): string =>
+  `${bytes.toString(36)}-${Math.round(modifiedMs).toString(36)}`;
+
 /** Headers that were read, by path, so that a list costs no more than looking at times. */
 export type ReplayCache = Map<string, ReplayInfo>;
 
@@ -68,7 +72,7 @@ export function listReplays(runDir: string, cache: ReplayCache = new Map()): Rep
     const path = replayPath(runDir, name);
     try {
       const { size, mtimeMs } = statSync(path);
-      const version = `${size.toString(36)}-${Math.round(mtimeMs).toString(36)}`;
+      const version = replayVersion(size, mtimeMs);
       const known = cache.get(path);
       const info =
         known?.version === version ? known : { ...headerOf(path, size), name, bytes: size, version };
