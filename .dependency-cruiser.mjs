@@ -29,6 +29,7 @@ const pageMayImport = [
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
   'src/view/scene.ts',
+  'src/view/motion.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
 ];

@@ -56,8 +56,6 @@ export interface Scene {
   readonly joints: readonly SceneJoint[];
   /** The body that a camera follows, and whose speed is shown. */
   readonly root: number;
-  /** About how large the robot is, in metres: how far off a camera begins. */
-  readonly extentM: number;
 }
 
 /** No robot here comes near these; a file that does is damaged or hostile. */
@@ -80,9 +78,7 @@ export function parseScene(value: unknown, source = 'scene'): Scene {
     jointOf(item, `${source}.joints[${i}]`),
   );
   const root = indexOf(fields.root, 0, bodies.length - 1, `${source}.root`);
-  const extentM = numberOf(fields.extentM, `${source}.extentM`);
-  if (!(extentM > 0)) fail(`${source}.extentM is ${show(extentM)}, not above 0`, 'invalid');
-  return { bodies, shapes, joints, root, extentM };
+  return { bodies, shapes, joints, root };
 }
 
 function shapeOf(value: unknown, bodies: number, where: string): SceneShape {

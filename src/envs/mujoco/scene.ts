@@ -37,15 +37,11 @@ export function sceneOf(names: Names, model: MjModel): Scene {
   const joint = names.mjtObj.mjOBJ_JOINT.value;
   const nameOf = (type: number, index: number, kind: string): string =>
     (names.mj_id2name(model, type, index) || `${kind} ${index}`).slice(0, sceneLimits.nameLength);
-  const statistic = model.stat;
-  const extentM = statistic.extent;
-  statistic.delete();
   return {
     bodies: Array.from({ length: model.nbody - 1 }, (_, i) => ({ name: nameOf(body, i + 1, 'body') })),
     shapes: shapesOf(model),
     joints: singleJoints(model).map(index => jointOf(model, index, nameOf(joint, index, 'joint'))),
     root: rootOf(model),
-    extentM: extentM > 0 ? extentM : 1,
   };
 }
 

@@ -20,7 +20,7 @@ const sources = [
   'src/metrics',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
-  'src/view/scene.ts',
+  'src/view',
   'src/doctor/findings.ts',
   'src/server/api.ts',
   'src/text',
