@@ -39,6 +39,7 @@ class PhysicsEnv<M extends object> implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp = true;
   readonly #task: PhysicsTask<M>;
   readonly #physics: Physics;
   readonly #result: StepResult;
