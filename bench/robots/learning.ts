@@ -1,7 +1,7 @@
 /** The MuJoCo suite, so many seeds of each, beside published scores. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { resume, train } from '../../src/algos/index.ts';
+import { resume, type TrainHooks, train } from '../../src/algos/index.ts';
 import { listRuns, readRows, recentReturn } from '../../src/runs/index.ts';
 import { report, round } from '../measure.ts';
 import { type Curve, curvesSvg } from './curves.ts';
@@ -35,6 +35,8 @@ interface Outcome {
   readonly guard: number | null;
   readonly minutes: number;
   readonly steps: number;
+  /** Resident memory a tenth into the run and at its end; of runs that are trained now. */
+  readonly memoryMb: readonly number[];
   readonly curve: Curve;
 }
 
@@ -63,6 +65,7 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
       largest_kl_step: Number(Math.max(...outcomes.map(({ largestKl }) => largestKl)).toPrecision(4)),
       guard: outcomes[0]!.guard,
       minutes: outcomes.map(({ minutes }) => round(minutes, 1)),
+      memory_mb: outcomes.map(({ memoryMb }) => memoryMb),
     });
     panels.push({ title: env, least, tuned, curves: outcomes.map(({ curve }) => curve) });
     if (curves !== undefined) writeFileSync(curves, curvesSvg(panels));
@@ -72,14 +75,21 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
 /** The run of that seed: as it is if it has finished, gone on with if it was stopped, else trained from the beginning. */
 async function trained(env: string, seed: number, root: string): Promise<Outcome> {
   const [there] = listRuns([root]).runs;
+  const memoryMb: number[] = [];
+  const hooks: TrainHooks = {
+    onRow(_, { step, totalSteps }) {
+      const mb = round(process.memoryUsage.rss() / 2 ** 20, 0);
+      if (step >= totalSteps / 10) memoryMb[memoryMb.length === 0 ? 0 : 1] = mb;
+    },
+  };
   let dir = there?.dir;
-  if (dir === undefined) dir = (await train({ env, root, config: { seed } })).dir;
-  else if (there!.manifest.status !== 'finished') await resume(dir);
+  if (dir === undefined) dir = (await train({ env, root, config: { seed }, ...hooks })).dir;
+  else if (there!.manifest.status !== 'finished') await resume(dir, hooks);
   const { config } = listRuns([root]).runs[0]!.manifest as { config: { guard?: number | null } };
-  return outcomeOf(dir, config.guard ?? null);
+  return { ...outcomeOf(dir, config.guard ?? null), memoryMb };
 }
 
-function outcomeOf(dir: string, guard: number | null): Outcome {
+function outcomeOf(dir: string, guard: number | null): Omit<Outcome, 'memoryMb'> {
   const rows = readRows(dir).items;
   let [largestKl, best] = [0, Number.NEGATIVE_INFINITY];
   const steps: number[] = [];
