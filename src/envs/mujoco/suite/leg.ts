@@ -8,6 +8,8 @@ const { top, trunk, hip, knee, ankle } = STANDING;
 const LIMB_RADIUS_M = 0.05;
 const SHIN_RADIUS_M = 0.04;
 const FOOT_RADIUS_M = 0.06;
+/** A quarter of a turn about y, rounded as in the published model: with it trajectories agree to the last bit. */
+const LEVEL = [Math.SQRT1_2, 0, Number.EPSILON / 2 - Math.SQRT1_2, 0];
 
 export interface LegFigures {
   /** Added to the names of bodies and joints: `thigh_left`. */
@@ -33,7 +35,7 @@ export function leg({ suffix = '', heel, toe, frame, footFriction, rgba }: LegFi
     name: `foot${suffix}`,
     type: 'capsule',
     pos: [(heel + toe) / 2 - frame, 0, ankle],
-    quat: [Math.SQRT1_2, 0, -Math.SQRT1_2, 0],
+    quat: LEVEL,
     size: [FOOT_RADIUS_M, (toe - heel) / 2],
     friction: footFriction,
     rgba,
