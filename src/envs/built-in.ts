@@ -4,6 +4,7 @@ import { mountainCarContinuousDefinition } from './classic/mountain-car-continuo
 import { pendulumDefinition } from './classic/pendulum.ts';
 import { courierDefinition } from './courier/courier.ts';
 import type { EnvDefinition } from './definition.ts';
+import { arachneDefinition, quadrupedDefinition } from './mujoco/arachne/arachne.ts';
 import { probeDefinitions } from './probe/probes.ts';
 
 /** Keel's own environments, in the order that lists show them. A new one is registered by adding it here. */
@@ -13,5 +14,7 @@ export const builtIn: readonly EnvDefinition[] = [
   acrobotDefinition,
   mountainCarContinuousDefinition,
   courierDefinition,
+  arachneDefinition,
+  quadrupedDefinition,
   ...probeDefinitions,
 ] as readonly EnvDefinition[];
