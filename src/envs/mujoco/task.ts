@@ -45,6 +45,7 @@ class PhysicsEnv<M extends object> implements Env {
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
   readonly setProgress?: (fraction: number) => void;
+  readonly mayBlowUp = true;
   readonly #task: PhysicsTask<M>;
   readonly #physics: Physics;
   readonly #result: StepResult;

@@ -21,6 +21,7 @@ class Guard implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
   readonly setProgress?: (fraction: number) => void;
   readonly #env: Env;
@@ -32,6 +33,7 @@ class Guard implements Env {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
     if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
