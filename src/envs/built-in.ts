@@ -4,6 +4,7 @@ import { mountainCarContinuousDefinition } from './classic/mountain-car-continuo
 import { pendulumDefinition } from './classic/pendulum.ts';
 import { courierDefinition } from './courier/courier.ts';
 import type { EnvDefinition } from './definition.ts';
+import { arachneDefinition, quadrupedDefinition } from './mujoco/arachne/arachne.ts';
 import * as suite from './mujoco/suite/index.ts';
 import { probeDefinitions } from './probe/probes.ts';
 
@@ -22,5 +23,7 @@ export const builtIn: readonly EnvDefinition[] = [
   suite.invertedPendulumDefinition,
   suite.invertedDoublePendulumDefinition,
   suite.reacherDefinition,
+  arachneDefinition,
+  quadrupedDefinition,
   ...probeDefinitions,
 ] as readonly EnvDefinition[];

@@ -28,6 +28,13 @@ export {
 export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
+export {
+  arachne,
+  arachneDefinition,
+  type LeggedOptions,
+  quadruped,
+  quadrupedDefinition,
+} from './mujoco/arachne/arachne.ts';
 export * from './mujoco/suite/index.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
