@@ -77,13 +77,14 @@ const mayImport: Record<string, string> = {
   kl: 'text engine random',
   view: 'text metrics',
   envs: 'text random view',
+  tasks: 'text random envs',
   rollout: 'text engine nn kl envs random',
   metrics: 'text',
   runs: 'text metrics view',
   doctor: 'text metrics runs',
   server: 'text metrics view runs doctor',
-  algos: 'text engine nn kl rollout envs random metrics view runs',
-  cli: 'text random engine nn kl envs rollout metrics view runs doctor server algos',
+  algos: 'text engine nn kl rollout envs tasks random metrics view runs',
+  cli: 'text random engine nn kl envs tasks rollout metrics view runs doctor server algos',
 };
 const folders = Object.keys(mayImport);
 

@@ -145,34 +145,35 @@ const LEAST_PAUSE_MS = 10_000;
 /** Replays of one run all begin alike, so that what differs between them is the policy. */
 const seedOf = (seed: number): number => 10_000 + seed;
 
+/** Records into a run while it is trained. */
 export interface LiveRecorder {
-  /** Records if it is time for it. */
-  tick(policy: Omit<RecordedPolicy, 'seed'>): void;
-  /** Records once more, if the newest replay is not of this policy already. */
-  last(policy: Omit<RecordedPolicy, 'seed'>): void;
+  /** After an update: records if it is time for it. */
+  tick(): void;
+  /** At the end: records once more, if the newest replay is not of this policy already. */
+  last(): void;
   close(): void;
 }
 
-/**
- * Records into a run while it is trained: after the first update, then at a pace that costs next to nothing. What goes
- * wrong with it is told to `onProblem`, once, and costs only further replays.
- */
-export async function recordLive(
-  runDir: string,
-  open: () => Promise<Recorder | undefined>,
-  seed: number,
-  onProblem: (message: string) => void,
-): Promise<LiveRecorder> {
+export interface LiveOptions {
+  readonly runDir: string;
+  /** Undefined where there is nothing to draw. */
+  readonly open: () => Promise<Recorder | undefined>;
+  /** The policy as it is now. */
+  readonly policy: () => Omit<RecordedPolicy, 'seed'>;
+  readonly seed: number;
+  /** Told, once, of what went wrong with it, which costs only further replays. */
+  readonly onProblem: (message: string) => void;
+}
+
+/** Records after the first update, then at a pace that costs next to nothing. Never throws. */
+export async function recordLive({
+  runDir,
+  open,
+  policy,
+  seed,
+  onProblem,
+}: LiveOptions): Promise<LiveRecorder> {
   let recorder: Recorder | undefined;
-  const guarded = (act: () => void): void => {
-    try {
-      act();
-    } catch (error) {
-      recorder?.close();
-      recorder = undefined;
-      onProblem(`recording stopped: ${(error as Error).message}`);
-    }
-  };
   try {
     recorder = await open();
   } catch (error) {
@@ -180,21 +181,27 @@ export async function recordLive(
   }
   let dueAt = Number.NEGATIVE_INFINITY;
   let recordedStep = -1;
-  const record = (policy: Omit<RecordedPolicy, 'seed'>): void =>
-    guarded(() => {
-      if (recorder === undefined) return;
-      const startedAt = performance.now();
-      saveReplay(runDir, recorder.record({ ...policy, seed: seedOf(seed) }));
-      recordedStep = policy.step;
-      const endedAt = performance.now();
-      dueAt = endedAt + Math.max(LEAST_PAUSE_MS, (endedAt - startedAt) / LARGEST_SHARE);
-    });
+  const record = (now: Omit<RecordedPolicy, 'seed'>): void => {
+    if (recorder === undefined) return;
+    const startedAt = performance.now();
+    try {
+      saveReplay(runDir, recorder.record({ ...now, seed: seedOf(seed) }));
+    } catch (error) {
+      recorder.close();
+      recorder = undefined;
+      onProblem(`recording stopped: ${(error as Error).message}`);
+    }
+    recordedStep = now.step;
+    const endedAt = performance.now();
+    dueAt = endedAt + Math.max(LEAST_PAUSE_MS, (endedAt - startedAt) / LARGEST_SHARE);
+  };
   return {
-    tick(policy) {
-      if (performance.now() >= dueAt) record(policy);
+    tick() {
+      if (performance.now() >= dueAt) record(policy());
     },
-    last(policy) {
-      if (policy.step > 0 && policy.step !== recordedStep) record(policy);
+    last() {
+      const now = policy();
+      if (now.step !== recordedStep) record(now);
     },
     close: () => recorder?.close(),
   };

@@ -75,6 +75,8 @@ export interface Env {
   readonly actionSpace: Space;
   /** Names of the reward's parts that are reported apart; most environments have none. */
   readonly rewardTerms: readonly string[];
+  /** Whether its simulation can break down, so that `StepResult.blownUp` is worth counting; absent is false. */
+  readonly mayBlowUp?: boolean;
   /** Set by `createEnv`. */
   readonly spec?: EnvSpec;
   /** Starts an episode and writes its first observation. */

@@ -35,6 +35,14 @@ export {
 } from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
+export {
+  arachne,
+  arachneDefinition,
+  type LeggedOptions,
+  quadruped,
+  quadrupedDefinition,
+} from './mujoco/arachne/arachne.ts';
+export * from './mujoco/suite/index.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';

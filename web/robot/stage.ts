@@ -62,8 +62,8 @@ const looks: Readonly<Record<'light' | 'dark', Look>> = {
   light: {
     horizon: '#e9edf1',
     zenith: '#c3d5e8',
-    cells: ['#f2f4f6', '#d8dfe6'],
-    line: '#c2ccd6',
+    cells: ['#e6eaee', '#cbd3dc'],
+    line: '#b9c4cf',
     light: 2.9,
     fill: 2,
   },

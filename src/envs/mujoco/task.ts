@@ -1,7 +1,7 @@
 /** An environment whose world is a MuJoCo model: a task says how it starts, what is seen, and what it is worth. */
 import { Rng } from '../../random/index.ts';
 import { checkSeed, type Env, type EnvView, type ResetOptions, type StepResult, stepResult } from '../env.ts';
-import { fail } from '../errors.ts';
+import { fail, show } from '../errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from '../plain-data.ts';
 import { box, type Space } from '../spaces.ts';
 import { engine } from './engine.ts';
@@ -19,8 +19,13 @@ export interface PhysicsTask<M extends object> {
   readonly actionSpace?: Space;
   /** Names of the reward's parts; `score` writes them, and the reward is their sum. */
   readonly rewardTerms: readonly string[];
-  /** Places the bodies, which are in the model's initial state, and returns what the task remembers besides: plain data. */
-  start(physics: Physics, rng: Rng): M;
+  /** Whether the task grows harder with training, so that `start` heeds its `progress`. */
+  readonly growsHarder?: boolean;
+  /**
+   * Places the bodies, which are in the model's initial state, and returns what the task remembers besides: plain data.
+   * `progress` is how far training is, 1 unless someone said.
+   */
+  start(physics: Physics, rng: Rng, progress: number): M;
   /** Turns the action into controls before the substeps; unless given, the action is the controls. */
   control?(physics: Physics, action: Float32Array, memory: NoInfer<M>, rng: Rng): void;
   /** After the substeps: writes `result.rewardTerms` and `result.terminated`. */
@@ -41,12 +46,15 @@ class PhysicsEnv<M extends object> implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly setProgress?: (fraction: number) => void;
+  readonly mayBlowUp = true;
   readonly #task: PhysicsTask<M>;
   readonly #physics: Physics;
   readonly #result: StepResult;
   /** The last observation, which stands in for one that cannot be made. */
   readonly #seen: Float32Array; // (obsSize)
   #rng = new Rng(0);
+  #progress = 1;
   #memory: M | undefined;
 
   constructor(task: PhysicsTask<M>) {
@@ -62,12 +70,17 @@ class PhysicsEnv<M extends object> implements Env {
     this.rewardTerms = task.rewardTerms;
     this.#result = stepResult(task.rewardTerms.length);
     this.#seen = new Float32Array(task.observationSize);
+    if (task.growsHarder) {
+      this.setProgress = fraction => {
+        this.#progress = checkProgress(fraction);
+      };
+    }
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {
     if (options.seed !== undefined) this.#rng = new Rng(checkSeed(options.seed));
     this.#physics.reset();
-    this.#memory = this.#task.start(this.#physics, this.#rng);
+    this.#memory = this.#task.start(this.#physics, this.#rng, this.#progress);
     this.#physics.forward();
     this.#observe(this.#memory, obs);
   }
@@ -99,24 +112,26 @@ class PhysicsEnv<M extends object> implements Env {
       this.#memory === undefined
         ? null
         : toJson({ physics: this.#physics.save(), memory: this.#memory }, 'state');
-    return { rng: toJson(this.#rng.state(), 'rng'), state: saved };
+    return { rng: toJson(this.#rng.state(), 'rng'), progress: this.#progress, state: saved };
   }
 
   restore(json: unknown): void {
-    const fields = fieldsOf(json, ['rng', 'state'], 'the state of the robot');
+    const fields = fieldsOf(json, ['rng', 'progress', 'state'], 'the state of the robot');
     const rng = Rng.fromState(fields.rng);
+    const progress = checkProgress(fields.progress);
     if (fields.state === null) {
       this.#memory = undefined;
     } else {
       const state = fieldsOf(fields.state, ['physics', 'memory'], 'the state of the robot');
       const memory = fromJson(state.memory, 'memory');
       this.#physics.reset();
-      checkAlike(memory, this.#task.start(this.#physics, new Rng(0)), 'memory');
+      checkAlike(memory, this.#task.start(this.#physics, new Rng(0), progress), 'memory');
       this.#physics.load(fromJson(state.physics, 'physics'));
       this.#memory = memory as M;
       this.#task.observe(this.#physics, this.#memory, this.#seen);
     }
     this.#rng = rng;
+    this.#progress = progress;
   }
 
   view(): EnvView {
@@ -139,9 +154,19 @@ class PhysicsEnv<M extends object> implements Env {
     result.terminated = true;
     result.blownUp = true;
     obs.set(this.#seen);
-    // The next reset starts from the model's initial state: nothing of this one stays.
+    // Nothing of it stays: a state that is saved now can be restored.
+    this.#physics.reset();
     return result;
   }
+}
+
+function checkProgress(fraction: unknown): number {
+  if (typeof fraction !== 'number' || !(fraction >= 0 && fraction <= 1))
+    fail(
+      'state-invalid',
+      `the progress ${show(fraction)} is not in 0..1: pass the share of training that is done`,
+    );
+  return fraction;
 }
 
 /** The actuators' control ranges as a space. */

@@ -21,6 +21,7 @@ export class Batch implements VectorEnv {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp: boolean;
   readonly spec: EnvSpec | undefined;
   readonly envCount: number;
   readonly obsSize: number;
@@ -47,6 +48,7 @@ export class Batch implements VectorEnv {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = env.spec;
     this.envCount = shape.envCount;
     this.obsSize = shape.obsSize;

@@ -28,6 +28,8 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   readonly actionSpace: Space;
   /** Names of the columns of `episodeRewardTerms`. */
   readonly rewardTerms: readonly string[];
+  /** Whether `blownUp` is worth counting. */
+  readonly mayBlowUp: boolean;
   /** What each environment was made from; absent for environments made by hand. */
   readonly spec: EnvSpec | undefined;
   /** Episodes that ended in the last step: 0 says that no flag is set. */

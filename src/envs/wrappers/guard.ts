@@ -28,6 +28,7 @@ class Guard implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
   /** Only where the environment can be drawn. */
   readonly view?: () => EnvView;
@@ -41,6 +42,7 @@ class Guard implements Env {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
     if (env.view) this.view = () => env.view!();

@@ -19,6 +19,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
     observationSpace: env.observationSpace,
     actionSpace: env.actionSpace,
     rewardTerms: env.rewardTerms,
+    mayBlowUp: env.mayBlowUp ?? false,
     reset(options, obs) {
       elapsedSteps = 0;
       env.reset(options, obs);
