@@ -31,6 +31,7 @@ const pageMayImport = [
   'src/runs/replay-format.ts',
   'src/view/scene.ts',
   'src/view/motion.ts',
+  'src/view/orbit.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
 ];

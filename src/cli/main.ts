@@ -12,6 +12,7 @@ import { addFork } from './commands/fork.ts';
 import { addPlay } from './commands/play.ts';
 import { addPreflight } from './commands/preflight.ts';
 import { addRecord } from './commands/record.ts';
+import { addRender } from './commands/render.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
 import { addTrain } from './commands/train.ts';
@@ -61,6 +62,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     addExport,
     addPlay,
     addRecord,
+    addRender,
     addRuns,
     addDoctor,
     addDash,

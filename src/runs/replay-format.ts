@@ -229,7 +229,10 @@ function damaged(source: string, what: string): never {
 
 /** A copy, because what comes from a file need not lie where numbers may. */
 function aligned(bytes: Uint8Array, at: number, length: number): ArrayBuffer {
-  return bytes.slice(at, at + length).buffer as ArrayBuffer;
+  // Not `slice`, which of Node's Buffer is no copy.
+  const copy = new Uint8Array(length);
+  copy.set(bytes.subarray(at, at + length));
+  return copy.buffer;
 }
 
 /** The bytes of an array. Every machine that runs Node or a browser today is little-endian. */

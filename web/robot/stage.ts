@@ -28,8 +28,18 @@ import {
   WebGLRenderer,
 } from 'three';
 import { groundOf, isFloor, type Motion, reachOf, writePoseAt } from '../../src/view/motion.ts';
+import {
+  cellOf,
+  fieldOfViewDegrees,
+  firstOrbit,
+  lightFrom,
+  lookAtHeight,
+  type Orbit,
+  offsetOf,
+  turned,
+  zoomed,
+} from '../../src/view/orbit.ts';
 import type { SceneShape } from '../../src/view/scene.ts';
-import { firstOrbit, type Orbit, offsetOf, turned, zoomed } from './orbit.ts';
 
 export interface RobotStage {
   /** Another robot or another episode; the camera stays where it is if the robot is as large as before. */
@@ -85,7 +95,7 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
   const world = new ThreeScene();
   const fog = new Fog('#fff', 1, 2);
   world.fog = fog;
-  const camera = new PerspectiveCamera(38, 1, 0.01, 1000);
+  const camera = new PerspectiveCamera(fieldOfViewDegrees, 1, 0.01, 1000);
   camera.up.set(0, 0, 1);
   const sun = new DirectionalLight('#fffaf2', 2);
   sun.castShadow = true;
@@ -122,7 +132,7 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
       radius = size;
       target.set(...centre);
       floor.position.z = groundOf(next) - 1e-4 * size;
-      setFloorScale(floor, size);
+      floor.scale.setScalar(cellOf(size));
       fog.near = 8 * size;
       fog.far = 30 * size;
       camera.near = size / 50;
@@ -148,8 +158,7 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
       const root = bodies[motion.scene.root]!.position;
       target.x = root.x;
       target.y = root.y;
-      // A jump or a stumble should be seen as one: the height is followed only in part.
-      target.z = floor.position.z + Math.max(0.15 * radius, 0.85 * (root.z - floor.position.z));
+      target.z = lookAtHeight(root.z, floor.position.z, radius);
     },
     dark(isDark) {
       look = looks[isDark ? 'dark' : 'light'];
@@ -191,7 +200,10 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
         Math.max(floor.position.z + 0.02 * radius, target.z + z),
       );
       camera.lookAt(target);
-      sun.position.set(target.x - 1.6 * radius, target.y - 2.2 * radius, target.z + 4.6 * radius);
+      sun.position
+        .set(...lightFrom)
+        .multiplyScalar(radius)
+        .add(target);
       sun.target.position.copy(target);
       sky.position.copy(camera.position);
       moveFloor(floor, target.x, target.y);
@@ -269,14 +281,6 @@ function floorMesh(): Mesh<PlaneGeometry, MeshStandardMaterial> {
   );
   mesh.receiveShadow = true;
   return mesh;
-}
-
-/** Cells of a length that people use: .1, .2, .5, 1, 2 … metres, about a third of the robot. */
-function setFloorScale(floor: Mesh, radiusM: number): void {
-  const wanted = 0.7 * radiusM;
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  const cell = power * ([1, 2, 5].findLast(step => step * power <= wanted) ?? 1);
-  floor.scale.setScalar(cell);
 }
 
 /** By two cells at a time, so that the pattern stands still. */

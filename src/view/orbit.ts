@@ -37,3 +37,21 @@ export function offsetOf({ azimuth, elevation, distance }: Orbit): [number, numb
   const flat = distance * Math.cos(elevation);
   return [flat * Math.cos(azimuth), flat * Math.sin(azimuth), distance * Math.sin(elevation)];
 }
+
+/** The angle of the picture's height that cameras here have, in degrees. */
+export const fieldOfViewDegrees = 38;
+
+/** What a camera that follows looks at: a jump or a stumble should be seen as one, so the height counts only in part. */
+export function lookAtHeight(rootZ: number, groundZ: number, radiusM: number): number {
+  return groundZ + Math.max(0.15 * radiusM, 0.85 * (rootZ - groundZ));
+}
+
+/** Cells of a floor, of a length that people use: .1, .2, .5, 1, 2 … metres, at most .7 of the robot's radius. */
+export function cellOf(radiusM: number): number {
+  const wanted = 0.7 * radiusM;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return power * ([1, 2, 5].findLast(step => step * power <= wanted * (1 + 1e-9)) ?? 1);
+}
+
+/** From what is lit to the light, not of length 1. */
+export const lightFrom = [-1.6, -2.2, 4.6] as const;
