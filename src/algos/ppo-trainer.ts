@@ -225,6 +225,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     async iterate() {
       const events: TrainEvent[] = [];
       const started = performance.now();
+      envs.setProgress(Math.min(1, counters.envSteps / totalSteps));
       const collected = await collect(rollout, {
         envs,
         act,
@@ -326,9 +327,11 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         minibatches,
         model,
         params: state.params,
+        envs,
       });
       const elapsed = (guardedAt - started) / 1000;
       row['time/collect_s'] = (collectedAt - started) / 1000;
+      row['time/env_s'] = collected.envSeconds;
       row['time/update_s'] = (guardedAt - collectedAt) / 1000 - guardSeconds;
       row['time/guard_s'] = guardSeconds;
       row['time/steps_per_second'] = samples / elapsed;
@@ -627,6 +630,7 @@ function rowOf(parts: {
   minibatches: number;
   model: ActorCritic;
   params: Float32Array;
+  envs: VectorEnv;
 }): Record<string, number> {
   const { rollout, collected, stats, seen, klRaw, retries, knobs, config, counters, minibatches } = parts;
   const { model, params } = parts;
@@ -678,6 +682,7 @@ function rowOf(parts: {
     const held = Array.from(logStd, v => Math.exp(Math.min(config.logStdMax, Math.max(config.logStdMin, v))));
     row['policy/std'] = held.reduce((a, b) => a + b, 0) / held.length;
   }
+  if (parts.envs.mayBlowUp) row['episode/blow_ups'] = collected.blowUps;
   const { episodeReturns, episodeLengths } = collected;
   if (episodeReturns.length > 0) {
     const best = episodeReturns.reduce(
@@ -688,6 +693,9 @@ function rowOf(parts: {
     row['episode/return'] = moments(episodeReturns).mean;
     row['episode/return_best'] = best;
     row['episode/length'] = moments(episodeLengths).mean;
+    parts.envs.rewardTerms.forEach((name, k) => {
+      row[`reward/part/${name}`] = collected.termMeans[k];
+    });
   }
   return row;
 }

@@ -14,11 +14,11 @@ export const trainSchema = ppoSchema.extend({
     .describe('Where all randomness comes from: the same seed gives the same bits.'),
   envs: count.default(8).describe('Environments that run side by side.'),
   workers: z
-    .number()
-    .int()
-    .min(0)
-    .default(0)
-    .describe('Worker threads for slow environments; 0 runs them in this thread.'),
+    .union([z.literal('auto'), z.number().int().min(0)])
+    .default('auto')
+    .describe(
+      'Worker threads for the environments; auto: as many as the machine runs at once if they are slow, else 0, which runs them in this thread.',
+    ),
   device: z.enum(['cpu', 'webgpu', 'cuda']).default('cpu').describe('Where networks are computed.'),
   threads: count.default(1).describe('Threads that one operator may use; 1 is best for small networks.'),
   rewardScale: z
@@ -35,6 +35,12 @@ export const trainSchema = ppoSchema.extend({
     .min(0)
     .default(0)
     .describe('Keep every checkpoint whose iteration this divides; 0 keeps none for that.'),
+  record: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Record an episode now and then, to be seen on the page; only where the environment can be drawn.',
+    ),
   tensorboard: z.boolean().default(true).describe('Write TensorBoard event files beside the log.'),
   csv: z.boolean().default(true).describe('Write metrics.csv beside the log.'),
 });

@@ -67,7 +67,7 @@ export function tinyConfig(config: TrainConfig): TrainConfig {
     stepsPerRollout,
     minibatchSize: stepsPerRollout,
     epochs: Math.min(2, config.epochs),
-    workers: Math.min(config.workers, envs),
+    workers: config.workers === 'auto' ? 'auto' : Math.min(config.workers, envs),
     steps: ITERATIONS * envs * stepsPerRollout,
     checkpointEvery: 1,
   });

@@ -26,6 +26,10 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   readonly maxEpisodeSteps: number | null;
   /** The mean return from which the task counts as solved. */
   readonly rewardThreshold?: number;
+  /** What must be loaded once a thread before one can be made, such as a physics engine; `prepareEnv` awaits it. */
+  prepare?(): Promise<void>;
+  /** Whether a step takes so long (from about 20 µs) that worker threads pay. */
+  readonly slow?: boolean;
   /** Makes the environment without time limit and checks; `createEnv` adds those. */
   make(options: O): Env;
 }
@@ -144,6 +148,11 @@ function checkMade(id: string, env: unknown): void {
     const what = made === env ? `an object without ${method}()` : show(env);
     fail('definition-invalid', `${id}: make returned ${what}: return simulation({ … }), or an Env`);
   }
+  if (made.view !== undefined && typeof made.view !== 'function')
+    fail(
+      'definition-invalid',
+      `${id}: view is ${show(made.view)}, not a function: leave it out where there is nothing to draw`,
+    );
   for (const space of ['observationSpace', 'actionSpace'] as const) {
     if (!isSpace(made[space]))
       fail(

@@ -1,4 +1,5 @@
 import { MAX_SEED } from '../random/index.ts';
+import type { Scene } from '../view/scene.ts';
 import { fail, show } from './errors.ts';
 import type { OptionValues } from './options.ts';
 import type { Json } from './plain-data.ts';
@@ -13,6 +14,8 @@ export interface StepResult {
   truncated: boolean;
   /** The reward's parts, in the order of `Env.rewardTerms`; they sum to `reward`. Empty where there are no names. */
   readonly rewardTerms: Float64Array;
+  /** The simulation broke down here (a state that is not finite), which ended the episode; absent is false. */
+  blownUp?: boolean;
 }
 
 export interface ResetOptions {
@@ -33,6 +36,17 @@ export interface EnvSpec {
   readonly rewardThreshold: number | null;
   /** The user's file that defines it, absolute; null for Keel's own and for those registered in code. */
   readonly file: string | null;
+}
+
+/** What it takes to draw an environment: its shapes once, and after each step where they are. */
+export interface EnvView {
+  readonly scene: Scene;
+  /** Seconds of the world's time that a step takes: how fast a replay runs. */
+  readonly stepSeconds: number;
+  /** Position (x, y, z) and quaternion (w, x, y, z) of each body of the scene, in the world: (bodies, 7). */
+  writePose(out: Float32Array): void;
+  /** Positions of the scene's joints: (joints). */
+  writeJoints(out: Float32Array): void;
 }
 
 /**
@@ -61,6 +75,8 @@ export interface Env {
   readonly actionSpace: Space;
   /** Names of the reward's parts that are reported apart; most environments have none. */
   readonly rewardTerms: readonly string[];
+  /** Whether its simulation can break down, so that `StepResult.blownUp` is worth counting; absent is false. */
+  readonly mayBlowUp?: boolean;
   /** Set by `createEnv`. */
   readonly spec?: EnvSpec;
   /** Starts an episode and writes its first observation. */
@@ -71,6 +87,16 @@ export interface Env {
   state(): Json;
   /** Continues from what `state` gave, to the bit; checks it, because it comes from a file. */
   restore(state: unknown): void;
+  /**
+   * How to draw what is there now. Environments without a body have none; those with one are recorded while they are
+   * trained, and can be seen on the page.
+   */
+  view?(): EnvView;
+  /**
+   * How far training is, from 0 to 1, for tasks that grow harder; the next episode starts with it. Whoever evaluates leaves
+   * it alone, and gets the task as it is at the end.
+   */
+  setProgress?(fraction: number): void;
   /** Frees what the garbage collector does not. */
   close?(): void;
 }

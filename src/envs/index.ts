@@ -25,13 +25,36 @@ export {
   type MadeEnv,
   type MakeOptions,
 } from './definition.ts';
-export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
+export {
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+  stepResult,
+} from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
+export {
+  arachne,
+  arachneDefinition,
+  type LeggedOptions,
+  quadruped,
+  quadrupedDefinition,
+} from './mujoco/arachne/arachne.ts';
+export * from './mujoco/suite/index.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';
-export { type EnvInfo, findEnv, listEnvs, makeEnv, type RegisteredEnv, registerEnv } from './registry.ts';
+export {
+  type EnvInfo,
+  findEnv,
+  listEnvs,
+  makeEnv,
+  prepareEnv,
+  type RegisteredEnv,
+  registerEnv,
+} from './registry.ts';
 export { type Simulation, simulation } from './simulation.ts';
 export * from './spaces.ts';
 export type { VectorArrays, VectorShape } from './vector/arrays.ts';

@@ -25,9 +25,11 @@ export function isEnvFile(reference: string): boolean {
   return /[/\\]/.test(path) || [...JAVASCRIPT, ...TYPESCRIPT].includes(extname(path).toLowerCase());
 }
 
-/** The environment that a command line means: an id, an alias, a file, or `file#id` for one of a file's several. */
+/** The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several. */
 export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
-  return isEnvFile(reference) ? loadEnvFile(reference) : findEnv(reference);
+  const env = isEnvFile(reference) ? await loadEnvFile(reference) : findEnv(reference);
+  await env.definition.prepare?.();
+  return env;
 }
 
 /** What a file gave. */

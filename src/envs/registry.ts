@@ -115,6 +115,13 @@ export function findEnv(id: string): RegisteredEnv {
   return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
 }
 
+/** Loads what the environment needs before `makeEnv` can make one; for most that is nothing. */
+export async function prepareEnv(id: string): Promise<RegisteredEnv> {
+  const env = findEnv(id);
+  await env.definition.prepare?.();
+  return env;
+}
+
 /** Makes an environment by its id or alias: `makeEnv('pendulum', { gravity: 9.81, maxEpisodeSteps: 400 })`. */
 export function makeEnv(id: string, options: AnyMakeOptions = {}): MadeEnv {
   const env = findEnv(id);

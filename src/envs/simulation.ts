@@ -85,6 +85,7 @@ class SimulationEnv<S extends object> implements Env {
     result.reward = 0;
     result.terminated = false;
     result.truncated = false;
+    result.blownUp = false;
     const terms = result.rewardTerms;
     if (terms.length === 0) {
       this.#sim.step(state, action, result, this.#rng);

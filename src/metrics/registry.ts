@@ -236,6 +236,16 @@ export const metrics: readonly Metric[] = [
     doc: 'Episodes that ended in this iteration. With few of them the mean return is noisy.',
   },
   {
+    id: 'episode/blow_ups',
+    group: 'episode',
+    title: 'Physics blow-ups',
+    unit: 'episodes',
+    better: 'lower',
+    doc: 'Episodes of this iteration that ended because the simulation broke down: a state that is not finite. Nothing of it reaches the network.',
+    healthy:
+      '0. Some, early: actions too strong for the time step. Growing: the policy exploits the simulator.',
+  },
+  {
     id: 'episode/success',
     group: 'episode',
     title: 'Success rate',
@@ -520,7 +530,7 @@ export const metrics: readonly Metric[] = [
     title: 'One term of the reward',
     unit: 'reward',
     better: 'none',
-    doc: 'Mean per step of one term of a reward that the environment reports in parts.',
+    doc: 'One term of a reward that the environment reports in parts: mean per step over the episodes that ended in this iteration.',
     healthy: 'No term should drown the others, and each should have the sign that was meant.',
   },
   {
@@ -830,6 +840,14 @@ export const metrics: readonly Metric[] = [
     unit: 's',
     better: 'lower',
     doc: 'Seconds of this iteration spent stepping environments and choosing actions.',
+  },
+  {
+    id: 'time/env_s',
+    group: 'time',
+    title: 'Time in environments',
+    unit: 's',
+    better: 'lower',
+    doc: 'Seconds of this iteration in which the environments stepped, and the bookkeeping that was done meanwhile; part of time/collect_s.',
   },
   {
     id: 'time/update_s',

@@ -33,6 +33,12 @@ export interface CollectStats {
   /** Of the environment's own rewards. */
   readonly rewardMean: number;
   readonly rewardStd: number;
+  /** (T) Each reward term: mean over the steps of the episodes that ended. */
+  readonly termMeans: Float64Array;
+  /** Episodes that ended because the simulation broke down. */
+  readonly blowUps: number;
+  /** Wall time in which the environments stepped, what was done meanwhile included. */
+  readonly envSeconds: number;
 }
 
 /** Fills a rollout. The environments must have been reset; they go on from where the last rollout left them. */
@@ -48,14 +54,13 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     rewardNormaliser,
     rewardScale = 1,
   } = parts;
-  const { envCount, obsSize, actionSize } = envs;
+  const { envCount, obsSize, actionSize, termCount } = envs;
   const { paramSize, noiseSize } = distribution;
-  const stats: CollectStats & { rewardMean: number; rewardStd: number } = {
-    episodeReturns: [],
-    episodeLengths: [],
-    rewardMean: 0,
-    rewardStd: 0,
-  };
+  const episodeReturns: number[] = [];
+  const episodeLengths: number[] = [];
+  const termMeans = new Float64Array(termCount);
+  let blowUps = 0;
+  let envMs = 0;
   // One step's arrays and their rows, made once: a view costs more than what is done with it.
   const observations = new Float32Array(envCount * obsSize);
   const params = new Float32Array(envCount * paramSize);
@@ -82,19 +87,24 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     observationNormaliser?.moments.update(envs.observations);
     look(envs.observations);
     act(observations, params);
-    rollout.observations.set(observations, at * obsSize);
-    rollout.params.set(params, at * paramSize);
-
     actionNoise.fill(rng, noise);
     for (let n = 0; n < envCount; n++) {
       const row = rows[n];
       distribution.sample(row.params, row.noise, row.action);
-      rollout.logProbs[at + n] = distribution.logProb(row.params, row.action);
     }
-    rollout.actions.set(actions, at * actionSize);
     bounded.set(actions);
     for (let n = 0; n < envCount; n++) envs.actionSpace.clip(bounded, n * actionSize);
-    await envs.step(bounded);
+    const steppedAt = performance.now();
+    const stepping = envs.step(bounded);
+    // Worker threads are at work now. What the environments do not wait for is done meanwhile; it reads nothing that they write.
+    rollout.observations.set(observations, at * obsSize);
+    rollout.params.set(params, at * paramSize);
+    rollout.actions.set(actions, at * actionSize);
+    for (let n = 0; n < envCount; n++) {
+      rollout.logProbs[at + n] = distribution.logProb(rows[n].params, rows[n].action);
+    }
+    await stepping;
+    envMs += performance.now() - steppedAt;
 
     rollout.terminated.set(envs.terminated, at);
     rollout.truncated.set(envs.truncated, at);
@@ -105,8 +115,10 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
       scaled[n] = reward * rewardScale;
       done[n] = envs.terminated[n] | envs.truncated[n];
       if (done[n]) {
-        stats.episodeReturns.push(envs.episodeReturns[n]);
-        stats.episodeLengths.push(envs.episodeLengths[n]);
+        episodeReturns.push(envs.episodeReturns[n]);
+        episodeLengths.push(envs.episodeLengths[n]);
+        blowUps += envs.blownUp[n];
+        for (let k = 0; k < termCount; k++) termMeans[k] += envs.episodeRewardTerms[n * termCount + k];
       }
     }
     if (rewardNormaliser) rewardNormaliser.apply(scaled, done, learnt);
@@ -125,7 +137,16 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
   evaluate(rollout.observations, rollout.values);
 
   const samples = rollout.steps * envCount;
-  stats.rewardMean = sum / samples;
-  stats.rewardStd = Math.sqrt(Math.max(0, sumOfSquares / samples - stats.rewardMean ** 2));
-  return stats;
+  const rewardMean = sum / samples;
+  const endedSteps = episodeLengths.reduce((a, b) => a + b, 0);
+  for (let k = 0; k < termCount; k++) termMeans[k] /= endedSteps;
+  return {
+    episodeReturns,
+    episodeLengths,
+    rewardMean,
+    rewardStd: Math.sqrt(Math.max(0, sumOfSquares / samples - rewardMean ** 2)),
+    termMeans,
+    blowUps,
+    envSeconds: envMs / 1000,
+  };
 }

@@ -2,6 +2,13 @@
 export type { Json } from '../envs/plain-data.ts';
 export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
 export { type ChessOptions, chessDefinition } from './chess/chess.ts';
+export {
+  type ChessEvaluation,
+  type ChessEvaluationSettings,
+  type Complete,
+  type EvaluationRow,
+  evaluateChess,
+} from './chess/evaluate.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';
 export { type FormatOptions, formatDefinition } from './format.ts';

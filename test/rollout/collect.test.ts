@@ -314,7 +314,7 @@ describe('reward scale', () => {
       await collected(counters(discrete(4)).envs, categorical(4), 20, { rewardScale: 0.25 }),
     ];
     expect([...scaled.rollout.rewards]).toEqual([...plain.rollout.rewards].map(r => 0.25 * r));
-    expect(scaled.stats).toEqual(plain.stats);
+    expect({ ...scaled.stats, envSeconds: 0 }).toEqual({ ...plain.stats, envSeconds: 0 });
   });
 });
 
@@ -336,6 +336,38 @@ describe('randomness', () => {
   });
 });
 
+describe('what episodes report', () => {
+  /** Three steps an episode; the second of each second episode blows up. */
+  const reporting = (): Env => {
+    let episodes = 0;
+    const env = simulation({
+      observationSpace: box({ shape: [1] }),
+      actionSpace: box({ shape: [1] }),
+      rewardTerms: ['forward', 'cost'],
+      start: () => ({ steps: 0, episode: episodes++ }),
+      observe: state => [state.steps],
+      step(state, _, result) {
+        state.steps++;
+        result.rewardTerms[0] = state.steps;
+        result.rewardTerms[1] = -0.5;
+        result.blownUp = state.episode % 2 === 1 && state.steps === 2;
+        result.terminated = state.steps === 3 || result.blownUp;
+      },
+    });
+    return Object.assign(env, { mayBlowUp: true });
+  };
+
+  it('reward terms are means over the steps of episodes that ended, blow-ups are counted', async () => {
+    const envs = inProcessVectorEnv(reporting, 1);
+    // Episodes of 3 and 2 steps in turn; the fourth ends with the rollout.
+    const { stats } = await collected(envs, gaussian(1), 10);
+    expect(stats.episodeLengths).toEqual([3, 2, 3, 2]);
+    expect(stats.blowUps).toBe(2);
+    expect(envs.mayBlowUp).toBe(true);
+    expect([...stats.termMeans]).toEqual([(6 + 3 + 6 + 3) / 10, -0.5]);
+  });
+});
+
 describe('worker threads', () => {
   const open: VectorEnv[] = [];
   afterAll(async () => {
@@ -350,10 +382,12 @@ describe('worker threads', () => {
     for (const workers of [0, 2]) {
       const envs = await makeVectorEnv(id, { envCount: 3, workers });
       open.push(envs);
-      const { rollout, stats } = await collected(envs, distribution, 70, {
+      const { rollout, stats: all } = await collected(envs, distribution, 70, {
         observationNormaliser: new ObservationNormaliser(envs.obsSize),
         rewardNormaliser: new RewardNormaliser(3, 0.99),
       });
+      const { envSeconds, ...stats } = all;
+      expect(envSeconds).toBeGreaterThan(0);
       runs.push({
         stats,
         arrays: Object.entries(rollout)

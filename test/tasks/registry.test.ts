@@ -58,7 +58,8 @@ describe('tasks by name', () => {
 describe('tasks from files', () => {
   it('the example, and not an environment', async () => {
     expect(await meansTask('examples/own-task.ts')).toBe(true);
-    expect(await meansTask('examples/own-environment.ts')).toBe(false);
+    const env = "{ id: 'Room-v0', description: 'a room', maxEpisodeSteps: 10, make() {} }";
+    expect(await meansTask(file('room.mjs', `export default ${env};`))).toBe(false);
     expect(await meansTask('chess')).toBe(true);
     expect(await meansTask('cartpole')).toBe(false);
   });
@@ -117,21 +118,26 @@ describe('what a definition makes', () => {
 });
 
 describe('gradeSafely', () => {
+  const gives =
+    (reward: number, ...parts: number[]): TextTask['grade'] =>
+    (_, __, out) => {
+      out.reward = reward;
+      out.parts.set(parts);
+    };
+  const throws =
+    (what: unknown): TextTask['grade'] =>
+    () => {
+      throw what;
+    };
+
   it.each<[string, TextTask['grade'], RegExp | undefined]>([
-    ['right', (_, __, out) => void ((out.parts[0] = 1), (out.reward = 1)), undefined],
-    ['throws', () => { throw new Error('oh'); }, /grade of x threw: oh/], // biome-ignore format: a case a line
-    ['throws what is no error', () => { throw null; }, /threw: null/], // biome-ignore format: a case a line
-    ['NaN', (_, __, out) => void (out.reward = Number.NaN), /gave the reward NaN/],
-    [
-      'a part is infinite',
-      (_, __, out) => void (out.parts[1] = Number.POSITIVE_INFINITY),
-      /Infinity for the part two/,
-    ],
-    [
-      'the sum is another',
-      (_, __, out) => void (out.reward = 1),
-      /but its parts sum to 0: end with sumParts/,
-    ],
+    ['right', gives(1, 1, 0), undefined],
+    ['right to rounding', gives(0.3, 0.1, 0.2), undefined],
+    ['throws', throws(new Error('oh')), /grade of x threw: oh/],
+    ['throws what is no error', throws(null), /threw: null/],
+    ['NaN', gives(Number.NaN), /gave the reward NaN/],
+    ['a part is infinite', gives(0, 0, Number.POSITIVE_INFINITY), /Infinity for the part two/],
+    ['the sum is another', gives(1, 0.5, 0), /but its parts sum to 0.5: end with sumParts/],
   ])('%s', async (_, grade, problem) => {
     const task = await make({ ...whole, grade });
     const out = newGrade(task);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { listEnvs, makeEnv } from '../../envs/index.ts';
+import { listEnvs, makeEnv, prepareEnv } from '../../envs/index.ts';
 import { listTasks } from '../../tasks/index.ts';
 import { contextOf } from '../context.ts';
 import { toJson } from '../terminal.ts';
@@ -18,14 +18,16 @@ Examples:
   $ keel envs
   $ keel envs --json | jq -r '.[].id'`,
     )
-    .action((flags: { json?: boolean }, command: Command) => {
+    .action(async (flags: { json?: boolean }, command: Command) => {
       const { print, raw, paint } = contextOf(command);
-      const envs = listEnvs().map(info => {
+      const envs = [];
+      for (const info of listEnvs()) {
+        await prepareEnv(info.id);
         const env = makeEnv(info.id);
         const spaces = { observations: env.observationSpace.describe(), actions: env.actionSpace.describe() };
         env.close?.();
-        return { ...info, ...spaces };
-      });
+        envs.push({ ...info, ...spaces });
+      }
       const tasks = listTasks();
       if (flags.json)
         return raw(

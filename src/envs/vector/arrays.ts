@@ -28,12 +28,16 @@ export interface VectorArrays {
   readonly episodeLengths: Int32Array;
   /** (N, T) Its reward terms, each summed over the episode, likewise. */
   readonly episodeRewardTerms: Float64Array;
+  /** (N) 1 where the simulation broke down in this step; then `terminated` is set as well. */
+  readonly blownUp: Uint8Array;
 }
 
 /** With the input, and what names an environment that fails, beside. */
 export interface VectorMemory extends VectorArrays {
   /** (N, actionSize) */
   readonly actions: Float32Array;
+  /** (1) How far training is, from 0 to 1; NaN unless it was told. */
+  readonly progress: Float64Array;
   /** (N) Each environment's own seed. */
   readonly seeds: Float64Array;
   /** (N) Its steps since that seed. */
@@ -48,6 +52,7 @@ function layoutOf(shape: VectorShape): [keyof VectorMemory, ElementName, number]
   const { envCount, obsSize, actionSize, termCount } = shape;
   return [
     ['rewards', 'Float64Array', envCount],
+    ['progress', 'Float64Array', 1],
     ['seeds', 'Float64Array', envCount],
     ['steps', 'Float64Array', envCount],
     ['episodeReturns', 'Float64Array', envCount],
@@ -58,6 +63,7 @@ function layoutOf(shape: VectorShape): [keyof VectorMemory, ElementName, number]
     ['episodeLengths', 'Int32Array', envCount],
     ['terminated', 'Uint8Array', envCount],
     ['truncated', 'Uint8Array', envCount],
+    ['blownUp', 'Uint8Array', envCount],
   ];
 }
 

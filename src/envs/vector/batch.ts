@@ -21,6 +21,7 @@ export class Batch implements VectorEnv {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp: boolean;
   readonly spec: EnvSpec | undefined;
   readonly envCount: number;
   readonly obsSize: number;
@@ -34,8 +35,10 @@ export class Batch implements VectorEnv {
   readonly episodeReturns: Float64Array;
   readonly episodeLengths: Int32Array;
   readonly episodeRewardTerms: Float64Array;
+  readonly blownUp: Uint8Array;
   endedCount = 0;
   readonly #actions: Float32Array;
+  readonly #progress: Float64Array;
   readonly #backend: Backend;
   #phase: 'fresh' | 'idle' | 'busy' | 'failed' | 'closed' = 'fresh';
   #failure: unknown;
@@ -45,6 +48,7 @@ export class Batch implements VectorEnv {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = env.spec;
     this.envCount = shape.envCount;
     this.obsSize = shape.obsSize;
@@ -58,7 +62,10 @@ export class Batch implements VectorEnv {
     this.episodeReturns = memory.episodeReturns;
     this.episodeLengths = memory.episodeLengths;
     this.episodeRewardTerms = memory.episodeRewardTerms;
+    this.blownUp = memory.blownUp;
     this.#actions = memory.actions;
+    this.#progress = memory.progress;
+    this.#progress[0] = Number.NaN;
     this.#backend = backend;
   }
 
@@ -73,6 +80,10 @@ export class Batch implements VectorEnv {
     }
     this.endedCount = 0;
     this.#finish();
+  }
+
+  setProgress(fraction: number): void {
+    this.#progress[0] = fraction;
   }
 
   async step(actions: Float32Array): Promise<void> {

@@ -1,14 +1,18 @@
+import { availableParallelism } from 'node:os';
 import type { AnyMakeOptions } from '../definition.ts';
 import { resolveEnv } from '../load.ts';
-import { makeEnv } from '../registry.ts';
+import { makeEnv, type RegisteredEnv } from '../registry.ts';
 import { inProcessVectorEnv } from './in-process.ts';
 import type { VectorEnv } from './vector.ts';
-import { workerVectorEnv } from './workers.ts';
+import { canRunInWorkers, workerVectorEnv } from './workers.ts';
 
 export interface VectorOptions {
   readonly envCount: number;
-  /** Worker threads to spread the environments over; 0, the default, runs them in this thread. */
-  readonly workers?: number;
+  /**
+   * Worker threads to spread the environments over; 0, the default, runs them in this thread. `auto` is as many as the
+   * machine runs at once for environments that call themselves slow, and 0 for others. The results are the same.
+   */
+  readonly workers?: number | 'auto';
   /** The environments' own. */
   readonly options?: AnyMakeOptions;
 }
@@ -18,7 +22,14 @@ export async function makeVectorEnv(
   reference: string,
   { envCount, workers = 0, options = {} }: VectorOptions,
 ): Promise<VectorEnv> {
-  const { id } = await resolveEnv(reference);
-  if (workers !== 0) return workerVectorEnv(id, { envCount, workers, options });
-  return inProcessVectorEnv(() => makeEnv(id, options), envCount);
+  const env = await resolveEnv(reference);
+  const threads = workers === 'auto' ? workersFor(env, envCount) : workers;
+  if (threads !== 0) return workerVectorEnv(env.id, { envCount, workers: threads, options });
+  return inProcessVectorEnv(() => makeEnv(env.id, options), envCount);
+}
+
+/** How many worker threads suit so many of these environments. */
+function workersFor(env: RegisteredEnv, envCount: number): number {
+  if (env.definition.slow !== true || envCount < 2 || !canRunInWorkers(env)) return 0;
+  return Math.min(envCount, availableParallelism());
 }

@@ -67,10 +67,11 @@ export class EnvSlice {
         memory.seeds[i] = seeds[i]!;
         memory.steps[i] = 0;
       }
-      startEpisode(running, seeds ? { seed: seeds[i]! } : CONTINUE);
+      startEpisode(running, seeds ? { seed: seeds[i]! } : CONTINUE, memory.progress[0]!);
       memory.rewards[i] = 0;
       memory.terminated[i] = 0;
       memory.truncated[i] = 0;
+      memory.blownUp[i] = 0;
     });
   }
 
@@ -89,6 +90,7 @@ export class EnvSlice {
         memory.rewards[i] = result.reward;
         memory.terminated[i] = result.terminated ? 1 : 0;
         memory.truncated[i] = result.truncated ? 1 : 0;
+        memory.blownUp[i] = result.blownUp ? 1 : 0;
         running.episodeReturn += result.reward;
         running.episodeLength++;
         for (let t = 0; t < termCount; t++) running.episodeTerms[t]! += result.rewardTerms[t]!;
@@ -97,7 +99,7 @@ export class EnvSlice {
           memory.episodeReturns[i] = running.episodeReturn;
           memory.episodeLengths[i] = running.episodeLength;
           memory.episodeRewardTerms.set(running.episodeTerms, i * termCount);
-          startEpisode(running, CONTINUE);
+          startEpisode(running, CONTINUE, memory.progress[0]!);
         }
       }
     } catch (error) {
@@ -138,6 +140,7 @@ export class EnvSlice {
       memory.rewards[i] = 0;
       memory.terminated[i] = 0;
       memory.truncated[i] = 0;
+      memory.blownUp[i] = 0;
     });
   }
 
@@ -194,7 +197,8 @@ const STATE_FIELDS = [
   'episodeTerms',
 ];
 
-function startEpisode(running: Running, options: { readonly seed?: number }): void {
+function startEpisode(running: Running, options: { readonly seed?: number }, progress: number): void {
+  if (!Number.isNaN(progress)) running.env.setProgress?.(progress);
   running.env.reset(options, running.observation);
   running.episodeReturn = 0;
   running.episodeLength = 0;

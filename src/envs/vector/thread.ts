@@ -58,6 +58,7 @@ function reply(error: unknown): void {
 
 async function makeSlice(): Promise<EnvSlice> {
   const { definition, file } = data.file ? await loadEnvFile(`${data.file}#${data.id}`) : findEnv(data.id);
+  await definition.prepare?.();
   const envs = Array.from({ length: data.end - data.first }, () => createEnv(definition, data.options, file));
   return new EnvSlice(envs, data.first, data.shape, vectorMemory(data.shape, data.memory), index => {
     Atomics.store(control, current, index);

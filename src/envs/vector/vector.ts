@@ -28,12 +28,16 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   readonly actionSpace: Space;
   /** Names of the columns of `episodeRewardTerms`. */
   readonly rewardTerms: readonly string[];
+  /** Whether `blownUp` is worth counting. */
+  readonly mayBlowUp: boolean;
   /** What each environment was made from; absent for environments made by hand. */
   readonly spec: EnvSpec | undefined;
   /** Episodes that ended in the last step: 0 says that no flag is set. */
   readonly endedCount: number;
   /** Starts an episode in every environment. Needed before the first step, unless a state is restored. */
   reset(options?: ResetOptions): Promise<void>;
+  /** How far training is, from 0 to 1: episodes that start from now on get it, where the environment asks. */
+  setProgress(fraction: number): void;
   /** (N, actionSize) Steps every environment. The actions are copied. */
   step(actions: Float32Array): Promise<void>;
   /** All that the future depends on, as JSON; between steps. */

@@ -7,7 +7,7 @@ import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
-import { findEnv } from '../registry.ts';
+import { prepareEnv, type RegisteredEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
 import { type Backend, Batch } from './batch.ts';
 import {
@@ -41,11 +41,12 @@ export interface WorkerVectorOptions {
  */
 export async function workerVectorEnv(id: string, options: WorkerVectorOptions): Promise<VectorEnv> {
   const { envCount, workers = Math.min(envCount, availableParallelism()) } = options;
-  const { definition, file, id: fullId } = findEnv(id);
-  if (file === null && !builtIn.includes(definition)) {
+  const env = await prepareEnv(id);
+  const { definition, file } = env;
+  if (!canRunInWorkers(env)) {
     fail(
       'vector-invalid',
-      `${fullId} was registered in code, which worker threads do not run: export it from a file and load that, or use no workers`,
+      `${env.id} was registered in code, which worker threads do not run: export it from a file and load that, or use no workers`,
     );
   }
   const sample = createEnv(definition, options.options ?? {}, file);
@@ -61,6 +62,11 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
   const pool = new WorkerPool(sample.spec, shape, memory, Math.min(workers, envCount));
   await pool.started();
   return new Batch(sample, shape, memory, pool);
+}
+
+/** Whether a thread can make such environments by itself: they are Keel's or come from a file. */
+export function canRunInWorkers({ file, definition }: RegisteredEnv): boolean {
+  return file !== null || builtIn.includes(definition);
 }
 
 /** Of ES2024, which Node 20 has and the compiler's library for it does not. */
@@ -137,12 +143,14 @@ class WorkerPool implements Backend {
   }
 
   async reset(seeds: readonly number[] | undefined): Promise<void> {
+    this.#shared.progress.set(this.#local.progress);
     await this.#call('reset', seeds);
     this.#takeResults();
   }
 
   async step(): Promise<void> {
     this.#shared.actions.set(this.#local.actions);
+    this.#shared.progress.set(this.#local.progress);
     await this.#call('step');
     this.#takeResults();
   }

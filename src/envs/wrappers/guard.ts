@@ -1,4 +1,11 @@
-import { checkSeed, type Env, type EnvSpec, type ResetOptions, type StepResult } from '../env.ts';
+import {
+  checkSeed,
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+} from '../env.ts';
 import { EnvError, type EnvErrorCode, errorCode, fail, messageOf, show } from '../errors.ts';
 import { countOf, fieldsOf, type Json } from '../plain-data.ts';
 import { allowedAt, placeOf, type Space } from '../spaces.ts';
@@ -21,7 +28,11 @@ class Guard implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
+  /** Only where the environment can be drawn. */
+  readonly view?: () => EnvView;
+  readonly setProgress?: (fraction: number) => void;
   readonly #env: Env;
   #phase: Phase = 'fresh';
   /** Steps of this episode, for messages. */
@@ -31,8 +42,11 @@ class Guard implements Env {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
+    if (env.view) this.view = () => env.view!();
+    if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {

@@ -19,6 +19,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
     observationSpace: env.observationSpace,
     actionSpace: env.actionSpace,
     rewardTerms: env.rewardTerms,
+    mayBlowUp: env.mayBlowUp ?? false,
     reset(options, obs) {
       elapsedSteps = 0;
       env.reset(options, obs);
@@ -30,6 +31,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       result.reward = inner.reward;
       result.terminated = inner.terminated;
       result.truncated = true;
+      result.blownUp = false; // that would have terminated it
       if (inner.rewardTerms.length > 0) result.rewardTerms.set(inner.rewardTerms);
       return result;
     },
@@ -40,6 +42,8 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       env.restore(fields.env);
       elapsedSteps = elapsed;
     },
+    ...(env.view && { view: () => env.view!() }),
+    ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),
     close: () => env.close?.(),
   };
 }

@@ -141,15 +141,18 @@ function checkInert(given: ChessOptions): void {
     inert(['candidates', 'engine', 'searchDepth', 'evaluationTolerance', ...policy], 'without P: prompts');
 }
 
+/** How texts are written under these options. */
+export const formatOf = (given: ChessOptions): TextFormat => ({
+  board: given.board as BoardSpelling,
+  padded: given.padded,
+  candidates: given.candidates,
+});
+
 /** Positions that an engine may fail on in a row before a prompt gives up. */
 const MAX_SKIPS = 20;
 
 function chessTask(given: ChessOptions, games: Games, labeller: Labeller): TextTask {
-  const format: TextFormat = {
-    board: given.board as BoardSpelling,
-    padded: given.padded,
-    candidates: given.candidates,
-  };
+  const format = formatOf(given);
   const at = new Position();
 
   const policy = (fen: string, labels: readonly Candidate[]): TaskPrompt => {

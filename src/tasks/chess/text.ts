@@ -28,7 +28,7 @@ export const HISTORY_MOVES = 10;
 const squares = Array.from({ length: 64 }, (_, i) => 'abcdefgh'[i & 7]! + (1 + (i >> 3)));
 
 /** Characters of both tasks. */
-export const CHARACTERS = 'PAMEB:rnbqkpRNBQK./0123456789 w-+acdefgh';
+export const CHARACTERS = 'PAMEB:rnbqkpRNQK./0123456789 w-+acdefgh';
 /** A square, a label, the side to move, a decimal and the usual rewards are one token each. */
 export const PIECES: readonly string[] = [
   ...squares,

@@ -184,7 +184,12 @@ export class UciEngine {
   #kill(): void {
     const child = this.#process;
     this.#process = undefined;
-    child?.kill('SIGKILL');
+    if (child === undefined) return;
+    child.kill('SIGKILL');
+    // A program that the engine started may hold the other ends: it must not be listened to for ever.
+    child.stdin.destroy();
+    child.stdout.destroy();
+    child.stderr.destroy();
   }
 }
 

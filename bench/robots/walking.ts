@@ -1,0 +1,169 @@
+/**
+ * From nothing to walking: trains a legged robot with its preset and judges 100 episodes of the policy, the start from rest
+ * included. `npx tsx bench/robots/walking.ts arachne 3` trains three seeds and prints a JSON object for each.
+ */
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { parse } from 'yaml';
+import { type ActorCritic, createPpoTrainer, resolveConfig } from '../../src/algos/index.ts';
+import { compile, Graph } from '../../src/engine/index.ts';
+import { findEnv, makeVectorEnv, type OptionValues } from '../../src/envs/index.ts';
+import { judgeWalk, type WalkJudgement } from '../../src/envs/mujoco/arachne/walking.ts';
+import type { ObservationNormaliser } from '../../src/rollout/normalise.ts';
+import { machine, report, round } from '../measure.ts';
+
+const ACTIONS_PER_SECOND = 24;
+const TOLERANCE_MS = 0.1;
+const EVALUATION_SEED = 10_000;
+
+export interface WalkOptions {
+  readonly env: string;
+  readonly envOptions?: OptionValues;
+  readonly model: ActorCritic;
+  readonly params: Float32Array;
+  readonly normaliser: ObservationNormaliser | undefined;
+  readonly episodes: number;
+  readonly seed?: number;
+}
+
+/** Plays one episode in each of so many environments with the most likely actions, and judges each. */
+export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]> {
+  const { model, params, normaliser, episodes } = options;
+  const envs = await makeVectorEnv(options.env, { envCount: episodes, options: options.envOptions ?? {} });
+  const { obsSize, actionSize, spec } = envs;
+  const { distribution, layout } = model;
+  const actions = spec?.maxEpisodeSteps ?? 0;
+  const targetMs = Number(spec?.options.targetSpeed);
+  // Where the body's position along x is in an observation.
+  const forward = 4 * actionSize;
+  const g = new Graph();
+  const observations = g.input('observations', [episodes, obsSize]);
+  g.output('policy', model.policy(layout.tensors(g.input('params', [layout.size])), observations));
+  const program = await compile(g, { checkFeeds: false });
+  const seen = new Float32Array(episodes * obsSize);
+  const act = new Float32Array(episodes * actionSize);
+  const walks = Array.from({ length: episodes }, () => ({
+    speedsMs: [] as number[],
+    over: false,
+    fell: false,
+    at: 0,
+  }));
+  try {
+    await envs.reset({ seed: options.seed ?? EVALUATION_SEED });
+    walks.forEach((walk, n) => {
+      walk.at = envs.observations[n * obsSize + forward];
+    });
+    for (let step = 0; step < actions; step++) {
+      if (normaliser) normaliser.apply(envs.observations, seen);
+      else seen.set(envs.observations);
+      const { policy } = program.run<{ policy: Float32Array }>({ params, observations: seen });
+      for (let n = 0; n < episodes; n++) {
+        const action = act.subarray(n * actionSize, (n + 1) * actionSize);
+        distribution.mode(
+          policy.subarray(n * distribution.paramSize, (n + 1) * distribution.paramSize),
+          action,
+        );
+        envs.actionSpace.clip(action);
+      }
+      await envs.step(act);
+      walks.forEach((walk, n) => {
+        if (walk.over) return;
+        walk.over = envs.terminated[n] === 1 || envs.truncated[n] === 1;
+        walk.fell = envs.terminated[n] === 1;
+        const at = (walk.over ? envs.finalObservations : envs.observations)[n * obsSize + forward];
+        walk.speedsMs.push((at - walk.at) * ACTIONS_PER_SECOND);
+        walk.at = at;
+      });
+    }
+  } finally {
+    program.dispose();
+    await envs.close();
+  }
+  return walks.map(({ speedsMs, fell }) =>
+    judgeWalk({
+      speedsMs,
+      fell,
+      targetMs,
+      toleranceMs: TOLERANCE_MS,
+      actions,
+      actionsPerSecond: ACTIONS_PER_SECOND,
+    }),
+  );
+}
+
+/** Trains one seed, and says how many of 100 episodes walked. `changes` are settings over the preset's. */
+export async function learnToWalk(
+  name: string,
+  seed: number,
+  changes: Record<string, unknown> = {},
+  envOptions: OptionValues = {},
+  /** Judge each time that so many steps have been taken, to see when it could walk. */
+  judgeEvery = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const { id } = findEnv(name);
+  const path = new URL(`../../configs/${id.toLowerCase()}.yaml`, import.meta.url);
+  const config = resolveConfig(parse(readFileSync(path, 'utf8')) as Record<string, unknown>, changes);
+  const { envs: envCount, workers, steps } = config;
+  const envs = await makeVectorEnv(id, { envCount, workers, options: envOptions });
+  const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: steps });
+  let [trainSeconds, collectSeconds, largestKl, judged] = [0, 0, 0, 0];
+  let row: Record<string, number> = {};
+  const judge = async (): Promise<void> => {
+    const { model, params, observationNormaliser: normaliser, counters } = trainer;
+    const walks = await judgeWalks({ env: id, envOptions, model, params, normaliser, episodes: 100 });
+    const count = (key: 'whole' | 'walked' | 'steady'): number => walks.filter(walk => walk[key]).length;
+    const speeds = walks.map(walk => walk.meanSpeedMs);
+    report({
+      env: id,
+      seed,
+      ...changes,
+      ...envOptions,
+      steps: counters.envSteps,
+      minutes: round(trainSeconds / 60, 2),
+      walked: count('walked'),
+      steady: count('steady'),
+      whole: count('whole'),
+      speed_mean: round(speeds.reduce((a, b) => a + b, 0) / speeds.length, 3),
+      speed_least: round(Math.min(...speeds), 3),
+      speed_most: round(Math.max(...speeds), 3),
+      training_return: round(row['episode/return'], 1),
+      std: round(row['policy/std'], 3),
+      largest_kl_step: Number(largestKl.toPrecision(3)),
+      steps_per_second: Math.round(counters.envSteps / trainSeconds),
+      collect_share: round(collectSeconds / trainSeconds, 2),
+    });
+  };
+  try {
+    await trainer.start();
+    while (trainer.counters.envSteps < steps) {
+      const start = performance.now();
+      ({ row } = await trainer.iterate());
+      trainSeconds += (performance.now() - start) / 1000;
+      collectSeconds += row['time/collect_s'];
+      largestKl = Math.max(largestKl, row['kl/step']);
+      if (Math.floor(trainer.counters.envSteps / judgeEvery) > judged) {
+        judged = Math.floor(trainer.counters.envSteps / judgeEvery);
+        if (trainer.counters.envSteps < steps) await judge();
+      }
+    }
+    await judge();
+  } finally {
+    trainer.dispose();
+    await envs.close();
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const [name = 'arachne', seeds = '1', changes = '{}', envOptions = '{}', judgeEvery = 'Infinity'] =
+    process.argv.slice(2);
+  report({ bench: 'walking', ...machine(), tolerance: TOLERANCE_MS });
+  for (let seed = 0; seed < Number(seeds); seed++) {
+    await learnToWalk(
+      name,
+      seed,
+      parse(changes) as Record<string, unknown>,
+      parse(envOptions) as OptionValues,
+      Number(judgeEvery),
+    );
+  }
+}
