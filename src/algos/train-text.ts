@@ -229,7 +229,14 @@ export async function resumeText(dir: string, options: TextResumeOptions = {}): 
 export async function openTextRun(
   dir: string,
   which: 'last' | 'best' | number = 'last',
-): Promise<{ model: LanguageModel; task: TextTask; config: TextConfig; step: number; name: string }> {
+): Promise<{
+  model: LanguageModel;
+  task: TextTask;
+  taskOptions: object;
+  config: TextConfig;
+  step: number;
+  name: string;
+}> {
   const { manifest } = openRun(dir);
   const { saved, task: reference } = textRun(manifest);
   const checkpoint = loadCheckpoint(dir, which);
@@ -237,7 +244,15 @@ export async function openTextRun(
   const definition = await resolveTask(reference);
   const model = checkpointModel(checkpoint);
   const task = await makeTask(definition, manifest.environment.options, []);
-  return { model, task, config: saved, step: checkpoint.index.step, name: definition.name };
+  const options = manifest.environment.options as object;
+  return {
+    model,
+    task,
+    taskOptions: options,
+    config: saved,
+    step: checkpoint.index.step,
+    name: definition.name,
+  };
 }
 
 /** A small model for a task, from its seed. */
