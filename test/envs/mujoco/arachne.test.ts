@@ -272,11 +272,19 @@ describe('Arachne', () => {
     env.close?.();
   });
 
-  it.each([
-    ['too low', (qpos: number[]) => (qpos[2] = 0.07)],
+  it.each<[string, (qpos: number[]) => void]>([
+    [
+      'too low',
+      qpos => {
+        qpos[2] = 0.08;
+        for (let leg = 0; leg < 6; leg++) qpos[7 + 3 * leg + 1] = leg % 2 === 0 ? 1.2 : -1.2;
+      },
+    ],
     [
       'leaning too far',
-      (qpos: number[]) => ([qpos[2], qpos[3], qpos[4]] = [0.4, Math.cos(0.7), Math.sin(0.7)]),
+      qpos => {
+        [qpos[2], qpos[3], qpos[4]] = [0.4, Math.cos(0.7), Math.sin(0.7)];
+      },
     ],
   ])('a fall ends the episode and costs 20: %s', (_, place) => {
     const env = arachne();
@@ -284,7 +292,9 @@ describe('Arachne', () => {
     env.reset({ seed: 3 }, obs);
     const before = env.step(HOME, obs).reward;
     changed(env, robot => place(saved(robot, 'qpos')));
-    const { reward, terminated, truncated, rewardTerms } = env.step(HOME, obs);
+    // All femurs up, so that no foot lifts the body again.
+    const lifted = HOME.map((_, i) => (i % 3 !== 1 ? 0 : i % 6 === 1 ? 1 : -1));
+    const { reward, terminated, truncated, rewardTerms } = env.step(lifted, obs);
     expect([terminated, truncated]).toEqual([true, false]);
     expect(rewardTerms[REWARD_TERMS.indexOf('fall')]).toBe(-20);
     expect(reward).toBeLessThan(before - 19);
