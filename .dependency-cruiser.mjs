@@ -10,13 +10,14 @@ const mayImport = {
   engine: ['text'],
   metrics: ['text'],
   envs: ['text', 'random'],
+  tasks: ['text', 'random', 'envs'],
   nn: ['text', 'engine', 'random'],
   kl: ['text', 'engine', 'random'],
   rollout: ['text', 'engine', 'nn', 'kl', 'envs', 'random'],
   runs: ['text', 'metrics'],
   doctor: ['text', 'metrics', 'runs'],
   server: ['text', 'metrics', 'runs', 'doctor'],
-  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'random', 'metrics', 'runs'],
+  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'runs'],
 };
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */

@@ -76,13 +76,14 @@ const mayImport: Record<string, string> = {
   nn: 'text engine random',
   kl: 'text engine random',
   envs: 'text random',
+  tasks: 'text random envs',
   rollout: 'text engine nn kl envs random',
   metrics: 'text',
   runs: 'text metrics',
   doctor: 'text metrics runs',
   server: 'text metrics runs doctor',
-  algos: 'text engine nn kl rollout envs random metrics runs',
-  cli: 'text random engine nn kl envs rollout metrics runs doctor server algos',
+  algos: 'text engine nn kl rollout envs tasks random metrics runs',
+  cli: 'text random engine nn kl envs tasks rollout metrics runs doctor server algos',
 };
 const folders = Object.keys(mayImport);
 

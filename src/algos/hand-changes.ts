@@ -1,6 +1,6 @@
 /** What people change while a run is trained: asked for through its inbox, or made again where an earlier process made it. */
 import { type Adjustment, openInbox, type RunWriter, writeAdjustments } from '../runs/index.ts';
-import { type PpoTrainer, TrainError, type TrainEvent } from './ppo-trainer.ts';
+import { TrainError, type TrainEvent } from './ppo-trainer.ts';
 
 export interface HandChanges {
   /** Whether someone asked the run to stop. */
@@ -11,9 +11,16 @@ export interface HandChanges {
   close(ended: string): void;
 }
 
+/** The side of a trainer that people may change. */
+interface Adjustable {
+  readonly config: object;
+  readonly counters: { readonly iteration: number; readonly envSteps: number };
+  adjust(changes: Readonly<Record<string, number | null>>): void;
+}
+
 /** `earlier` are those of processes before; `rewrite` if they are fewer than on the disk. */
 export function handChanges(
-  trainer: PpoTrainer,
+  trainer: Adjustable,
   writer: RunWriter,
   { earlier, rewrite }: { readonly earlier: readonly Adjustment[]; readonly rewrite: boolean },
   onEvent?: (event: TrainEvent & { step: number; message: string }) => void,

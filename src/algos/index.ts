@@ -9,16 +9,14 @@ export {
   TrainError,
   type TrainEvent,
 } from './ppo-trainer.ts';
+export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 export {
   type ForkOptions,
   fork,
   openTrained,
   type ResumeRunOptions,
   resume,
-  type TrainHooks,
   type TrainOptions,
-  type TrainProgress,
-  type TrainResult,
   train,
 } from './train.ts';
 export { configJsonSchema, resolveConfig } from './train-config.ts';

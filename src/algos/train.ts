@@ -1,64 +1,38 @@
 /** Whole training runs: a trainer, and a run on disk that it writes to. */
 import { dirname, join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { saveOnnx } from '../engine/index.ts';
 import { makeVectorEnv, type OptionValues, resolveEnv } from '../envs/index.ts';
 import {
-  type Adjustment,
   adjustedAt,
   type Checkpoint,
-  type EnvironmentSpec,
   loadCheckpoint,
   type Manifest,
   openRun,
   RunError,
-  type RunEvent,
   RunWriter,
   readAdjustments,
-  readRows,
-  recentReturn,
-  scoreEpisodes,
 } from '../runs/index.ts';
 import { filesOf, snapshotFrom, stateOf } from './checkpoint-files.ts';
 import { settingProblems } from './explain-settings.ts';
 import { policyGraph } from './export.ts';
-import { handChanges } from './hand-changes.ts';
 import { fittingActions, refuseInertForActions } from './inert-for-actions.ts';
 import type { PpoConfig } from './ppo-config.ts';
-import {
-  createPpoTrainer,
-  type PpoTrainer,
-  TrainError,
-  type TrainEvent,
-  type TrainerCounters,
-} from './ppo-trainer.ts';
+import { createPpoTrainer, type PpoTrainer, TrainError, type TrainerCounters } from './ppo-trainer.ts';
 import { rescaled } from './rescale.ts';
+import {
+  orClose,
+  runSession,
+  type Session,
+  type TrainHooks,
+  type TrainResult,
+  VERSION,
+} from './run-session.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
 
-/** Written into every manifest. */
-export const VERSION = '0.1.0';
-
-export interface TrainHooks {
-  /** When the run is on disk and its programs are ready, before the first iteration, which waits for it. */
-  onStart?: (progress: TrainProgress) => unknown;
-  /** After each iteration's row is on disk. */
-  onRow?: (row: Readonly<Record<string, number>>, progress: TrainProgress) => void;
-  /** What happened, checkpoints included; `message` is the sentence of the run's events. */
-  onEvent?: (event: TrainEvent & { step: number; message: string }) => void;
-  /** Stops after the iteration under way, with a checkpoint. */
-  signal?: AbortSignal;
-}
-
-export interface TrainProgress {
-  readonly id: string;
-  readonly dir: string;
-  readonly config: TrainConfig;
-  readonly step: number;
-  readonly totalSteps: number;
-}
+export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 
 export interface TrainOptions extends TrainHooks {
   /** An id (`cartpole`, `CartPole-v1`) or a file (`./my-env.ts`). */
@@ -73,14 +47,6 @@ export interface TrainOptions extends TrainHooks {
   preset?: TrainSettings;
   /** Directory of runs; `runs` unless told. */
   root?: string;
-}
-
-export interface TrainResult {
-  readonly id: string;
-  readonly dir: string;
-  readonly status: 'finished' | 'stopped';
-  readonly step: number;
-  readonly lastRow: Readonly<Record<string, number>> | undefined;
 }
 
 /** Trains from the beginning in a new run. */
@@ -250,7 +216,7 @@ export async function fork(dir: string, options: ForkOptions = {}): Promise<Trai
 
 /** Puts a trainer where a checkpoint left it; without one, at the beginning. */
 async function restore(
-  { trainer }: Session,
+  { trainer }: PpoSession,
   checkpoint: Checkpoint | undefined,
   {
     rescale,
@@ -271,10 +237,8 @@ async function restore(
   return trainer.restore({ ...scaled, counters: counters(scaled.counters) });
 }
 
-interface Session {
+interface PpoSession extends Session {
   readonly trainer: PpoTrainer;
-  readonly environment: EnvironmentSpec;
-  close(): Promise<void>;
   readonly actionSpace: Parameters<typeof policyGraph>[2];
 }
 
@@ -292,7 +256,7 @@ async function openSession(
   envOptions: OptionValues,
   config: TrainConfig,
   written: TrainSettings = {},
-): Promise<Session> {
+): Promise<PpoSession> {
   const envs = await makeVectorEnv(envId, {
     envCount: config.envs,
     workers: config.workers,
@@ -310,7 +274,7 @@ async function openSession(
       threads: config.threads,
     });
     const { spec } = envs;
-    return {
+    const session: PpoSession = {
       trainer,
       actionSpace: envs.actionSpace,
       environment: {
@@ -323,147 +287,24 @@ async function openSession(
         },
         reward: { scale: config.rewardScale, normalised: config.normaliseRewards },
       },
+      async save() {
+        const snapshot = await trainer.snapshot();
+        return { files: filesOf(trainer.model.layout, snapshot), state: stateOf(snapshot) };
+      },
+      saved: writer => savePolicy(session, join(writer.dir, 'policy.onnx')),
       async close() {
         trainer.dispose();
         await envs.close();
       },
     };
+    return session;
   } catch (error) {
     await envs.close();
     throw error;
   }
 }
 
-/** What `open` gives; if it fails, worker threads must not keep the process alive. */
-async function orClose<T>(session: Session, open: () => T): Promise<T> {
-  try {
-    return open();
-  } catch (error) {
-    await session.close();
-    throw error;
-  }
-}
-
-/** How a session begins. */
-interface SessionStart {
-  readonly begin: () => Promise<void>;
-  /** Changes that were made by hand in earlier processes, and whether there were others that no longer count. */
-  readonly changes?: readonly Adjustment[];
-  readonly changesWereDropped?: boolean;
-  /** Whether there is something to save before the first iteration. */
-  readonly saveFirst?: boolean;
-  /** What `begin` does to the critic, for the run's events. */
-  readonly rescale?: RewardRescale | undefined;
-}
-
-/** What `open` gives; if it fails, the run is left as one that failed. */
-async function orFail<T>(session: Session, writer: RunWriter, open: () => T): Promise<T> {
-  return orClose(session, () => {
-    try {
-      return open();
-    } catch (error) {
-      writer.end('failed', (error as Error).message);
-      throw error;
-    }
-  });
-}
-
-/** Iterates until the steps are done or someone stops it, and leaves a run that can be gone on with. */
-async function runSession(
-  session: Session,
-  writer: RunWriter,
-  config: TrainConfig,
-  hooks: TrainHooks,
-  { begin, changes = [], changesWereDropped = false, saveFirst = false, rescale }: SessionStart,
-): Promise<TrainResult> {
-  const { trainer } = session;
-  let lastRow: Record<string, number> | undefined;
-  let savedAt = -1;
-  // What `best` looks at: nothing from before the regular checkpoint before this one, which had another policy.
-  const scoredRows = Math.min(config.checkpointEvery, scoreEpisodes);
-  let recent: Readonly<Record<string, number>>[] = [];
-  const startedAt = performance.now();
-  const save = async (): Promise<void> => {
-    const { iteration, envSteps } = trainer.counters;
-    if (iteration === savedAt) return;
-    const snapshot = await trainer.snapshot();
-    const score = recentReturn(recent);
-    const { isBest } = await writer.checkpoint({
-      step: envSteps,
-      iteration,
-      files: filesOf(trainer.model.layout, snapshot),
-      state: stateOf(snapshot),
-      keep: config.keepEvery > 0 && iteration % config.keepEvery === 0,
-      ...(score === undefined ? {} : { score }),
-    });
-    await savePolicy(session, join(writer.dir, 'policy.onnx'));
-    savedAt = iteration;
-    const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
-    hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
-  };
-  const tell = (event: TrainEvent, iteration: number, step: number): void => {
-    const message = messageOf(event);
-    writer.event({ iteration, step, message, ...event } as unknown as RunEvent);
-    hooks.onEvent?.({ ...event, step, message });
-  };
-  const byHand = await orFail(session, writer, () =>
-    handChanges(trainer, writer, { earlier: changes, rewrite: changesWereDropped }, hooks.onEvent),
-  );
-  try {
-    await begin();
-    if (rescale) {
-      const { iteration, envSteps } = trainer.counters;
-      // Of the first iteration that it affects; of the checkpoint, where there will be one with it before that.
-      tell({ type: 'rescaled', ...rescale }, saveFirst ? iteration : iteration + 1, envSteps);
-    }
-    if (saveFirst) await save();
-    // What was restored is on the disk already.
-    savedAt = trainer.counters.iteration;
-    recent = readRows(writer.dir).items.slice(-scoredRows);
-    const progress = (step: number): TrainProgress => ({
-      id: writer.id,
-      dir: writer.dir,
-      config,
-      step,
-      totalSteps: config.steps,
-    });
-    await hooks.onStart?.(progress(trainer.counters.envSteps));
-    let logged = performance.now();
-    let logSeconds = 0;
-    while (trainer.counters.envSteps < config.steps && !hooks.signal?.aborted) {
-      byHand.apply();
-      if (byHand.stopped) break;
-      const { row, events } = await trainer.iterate();
-      const { iteration, envSteps: step } = trainer.counters;
-      logged = performance.now();
-      row['time/log_s'] = logSeconds;
-      row['time/elapsed_s'] = (logged - startedAt) / 1000;
-      for (const event of events) tell(event, iteration, step);
-      writer.row(row);
-      lastRow = row;
-      recent = [...recent, row].slice(-scoredRows);
-      hooks.onRow?.(row, progress(step));
-      if (iteration % config.checkpointEvery === 0) await save();
-      logSeconds = (performance.now() - logged) / 1000;
-      // Programs block the thread: let signals, timers and the page have their turn.
-      await nextTurn();
-    }
-    if (trainer.counters.iteration > 0) await save();
-    const status = trainer.counters.envSteps < config.steps ? 'stopped' : 'finished';
-    const by = byHand.stopped ? 'stopped from the page' : 'stopped by its user';
-    writer.end(status, status === 'stopped' ? by : undefined);
-    byHand.close(`the run has ${status}`);
-    return { id: writer.id, dir: writer.dir, status, step: trainer.counters.envSteps, lastRow };
-  } catch (error) {
-    writer.end('failed', error instanceof Error ? error.message : String(error));
-    byHand.close('the run has failed');
-    throw error;
-  } finally {
-    await session.close();
-  }
-}
-
-async function savePolicy({ trainer, actionSpace }: Session, path: string): Promise<void> {
+async function savePolicy({ trainer, actionSpace }: PpoSession, path: string): Promise<void> {
   await saveOnnx(
     policyGraph(trainer.model, trainer.params, actionSpace, trainer.observationNormaliser),
     path,
@@ -503,34 +344,11 @@ function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   }
 }
 
-function messageOf(event: TrainEvent): string {
-  const short = (value: unknown): string =>
-    typeof value === 'number' ? Number(value.toPrecision(3)).toString() : String(value);
-  switch (event.type) {
-    case 'early-stop':
-      return `stopped in epoch ${Number(event.epoch) + 1}: KL ${short(event.kl)} above ${short(event.limit)}`;
-    case 'guard':
-      return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
-    case 'skipped':
-      return `${event.count} minibatches were not finite and changed nothing`;
-    case 'restored':
-      return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
-    case 'rate-change':
-      return `${event.what} ${short(event.from)} to ${short(event.to)}: ${event.why}`;
-    case 'reference':
-      return 'the reference policy was refreshed';
-    case 'rescaled':
-      return `critic rescaled by ${short(event.factor)}: rewardScale ${event.from} to ${event.to}`;
-    default:
-      return event.type;
-  }
-}
-
 /** The trainer of a run as a checkpoint left it, to evaluate or export. */
 export async function openTrained(
   dir: string,
   which: 'last' | 'best' | number = 'last',
-): Promise<Session & { env: string }> {
+): Promise<PpoSession & { env: string }> {
   const { manifest } = openRun(dir);
   const checkpoint = loadCheckpoint(dir, which);
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: train it first`);

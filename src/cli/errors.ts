@@ -27,6 +27,7 @@ const expected = new Set([
   'RunError',
   'EngineError',
   'SafetensorsError',
+  'TaskError',
 ]);
 
 /** What was asked for cannot be, whatever the machine: a value out of range, a name of nothing. Exit code 2, too. */
@@ -36,6 +37,7 @@ const wrongUse = new Set([
   'file-not-found',
   'option-invalid',
   'option-unknown',
+  'task-unknown',
   'vector-invalid',
   'ambiguous',
   'no-checkpoint',
@@ -55,7 +57,9 @@ function fromSystem(error: NodeJS.ErrnoException): string {
 
 function isWrongUse({ name, code }: { name: string; code?: unknown }): boolean {
   if (name === 'UsageError' || name === 'ConfigError') return true;
-  return ['EnvError', 'RunError'].includes(name) && typeof code === 'string' && wrongUse.has(code);
+  return (
+    ['EnvError', 'RunError', 'TaskError'].includes(name) && typeof code === 'string' && wrongUse.has(code)
+  );
 }
 
 /** Prints what went wrong and gives the exit code. Where it was thrown is shown with KEEL_DEBUG=1 alone. */

@@ -1,5 +1,5 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
-import type { TrainHooks, TrainProgress } from '../algos/train.ts';
+import type { TrainHooks, TrainProgress } from '../algos/run-session.ts';
 import { klBand } from '../metrics/index.ts';
 import { readRows } from '../runs/index.ts';
 import type { Context } from './context.ts';

@@ -1,6 +1,6 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
 import { dirname, resolve } from 'node:path';
-import type { TrainHooks, TrainProgress, TrainResult } from '../algos/train.ts';
+import type { TrainHooks, TrainProgress, TrainResult } from '../algos/run-session.ts';
 import { defaultRoot, listCheckpoints } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';

@@ -5,6 +5,7 @@ import { pendulumDefinition } from './classic/pendulum.ts';
 import { courierDefinition } from './courier/courier.ts';
 import type { EnvDefinition } from './definition.ts';
 import { arachneDefinition, quadrupedDefinition } from './mujoco/arachne/arachne.ts';
+import * as suite from './mujoco/suite/index.ts';
 import { probeDefinitions } from './probe/probes.ts';
 
 /** Keel's own environments, in the order that lists show them. A new one is registered by adding it here. */
@@ -14,6 +15,14 @@ export const builtIn: readonly EnvDefinition[] = [
   acrobotDefinition,
   mountainCarContinuousDefinition,
   courierDefinition,
+  suite.halfCheetahDefinition,
+  suite.hopperDefinition,
+  suite.walker2dDefinition,
+  suite.antDefinition,
+  suite.swimmerDefinition,
+  suite.invertedPendulumDefinition,
+  suite.invertedDoublePendulumDefinition,
+  suite.reacherDefinition,
   arachneDefinition,
   quadrupedDefinition,
   ...probeDefinitions,

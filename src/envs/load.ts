@@ -67,28 +67,9 @@ export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
 async function loadOnce(file: string): Promise<LoadedFile> {
   const known = loaded.get(file);
   if (known) return known;
-  const extension = extname(file).toLowerCase();
-  if (![...JAVASCRIPT, ...TYPESCRIPT].includes(extension)) {
-    const all = [...TYPESCRIPT, ...JAVASCRIPT].join(' ');
-    fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
-  }
-  const found = await stat(file).catch(() => undefined);
-  if (!found?.isFile()) {
-    fail(
-      'file-not-found',
-      `${file}: there is no such file: check the path, which begins at ${process.cwd()}`,
-    );
-  }
   let main: RegisteredEnv | undefined;
   const all = await registeringFrom(file, async () => {
-    let exported: unknown;
-    try {
-      exported = (await importFile(file, extension)).default;
-    } catch (error) {
-      if (error instanceof EnvError) throw error;
-      throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
-    }
-    const definition = unwrapped(exported);
+    const definition = await importDefault(file);
     if (definition === undefined) return;
     const problem = definitionProblem(definition);
     if (problem) fail('file-invalid', `${file}: the default export is no environment: ${problem}`);
@@ -103,6 +84,28 @@ async function loadOnce(file: string): Promise<LoadedFile> {
   const result: LoadedFile = { main, all };
   loaded.set(file, result);
   return result;
+}
+
+/** What a user's file exports as its default; undefined if it has none. Text tasks are loaded by it too. */
+export async function importDefault(file: string): Promise<unknown> {
+  const extension = extname(file).toLowerCase();
+  if (![...JAVASCRIPT, ...TYPESCRIPT].includes(extension)) {
+    const all = [...TYPESCRIPT, ...JAVASCRIPT].join(' ');
+    fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
+  }
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile()) {
+    fail(
+      'file-not-found',
+      `${file}: there is no such file: check the path, which begins at ${process.cwd()}`,
+    );
+  }
+  try {
+    return unwrapped((await importFile(file, extension)).default);
+  } catch (error) {
+    if (error instanceof EnvError) throw error;
+    throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
+  }
 }
 
 async function importFile(file: string, extension: string): Promise<{ readonly default?: unknown }> {

@@ -6,6 +6,7 @@
  */
 import {
   add,
+  concat,
   gather,
   gelu,
   layerNorm,
@@ -22,6 +23,7 @@ import {
 import { constant, normal, zeros } from './initialise.ts';
 import { type ParameterSpec, parameterNamed } from './parameters.ts';
 
+/** Sizes of a model. */
 export interface GptOptions {
   vocabulary: number;
   /** Tokens at most. */
@@ -29,25 +31,48 @@ export interface GptOptions {
   layers: number;
   width: number;
   heads: number;
+  /** Added to the variance in layer norms. Default 1e-5. */
+  normEpsilon?: number;
 }
 
 const optionNames: readonly string[] = ['vocabulary', 'context', 'layers', 'width', 'heads'];
+
+/** What attention keeps of past tokens, one entry a layer: (batch·heads, tokens, width/heads) each. */
+export interface GptCache {
+  readonly keys: readonly Tensor[];
+  readonly values: readonly Tensor[];
+}
 
 export interface Gpt {
   readonly specs: readonly ParameterSpec[];
   /** Logits (batch·tokens, vocabulary) of what follows each of `tokens`, int64 (batch, tokens). */
   forward(params: Record<string, Tensor>, tokens: Tensor): Tensor;
+  /** The last layer's output (batch·tokens, width) for `tokens`, int64 (batch, tokens), and what a cache keeps of them. */
+  hidden(params: Record<string, Tensor>, tokens: Tensor): { hidden: Tensor; cache: GptCache };
+  /** Logits (rows, vocabulary) from rows of {@link hidden}. */
+  logits(params: Record<string, Tensor>, hidden: Tensor): Tensor;
+  /**
+   * One more token of each sequence: `tokens` and `positions` are int64 (batch), `cache` holds the tokens before them and
+   * `mask` (batch, 1, tokens) is 0 where there is one and a large negative number where there is none. Gives the last
+   * layer's output (batch, width), and keys and values of the new tokens with one token each.
+   */
+  decode(
+    params: Record<string, Tensor>,
+    step: { tokens: Tensor; positions: Tensor; cache: GptCache; mask: Tensor },
+  ): { hidden: Tensor; cache: GptCache };
 }
 
 /** A language model with GPT-2's layers and parameter names (weights as (inputs, outputs), as in the published files). */
 export function gpt(options: GptOptions): Gpt {
-  const { vocabulary, context, layers, width, heads } = options;
+  const { vocabulary, context, layers, width, heads, normEpsilon = 1e-5 } = options;
   for (const name of Object.keys(options)) {
-    if (!optionNames.includes(name))
+    if (!optionNames.includes(name) && name !== 'normEpsilon')
       throw new RangeError(`gpt: there is no option '${name}': there are ${optionNames.join(', ')}`);
   }
+  if (!(normEpsilon > 0 && normEpsilon < 1))
+    throw new RangeError(`gpt: normEpsilon is ${normEpsilon}: use a small number above 0, such as 1e-5`);
   for (const name of optionNames) {
-    const value = options[name as keyof GptOptions];
+    const value = options[name as keyof GptOptions] as number;
     if (!Number.isInteger(value) || value < 1) {
       throw new RangeError(`gpt: ${name} is ${value}: a whole number of at least 1 is needed`);
     }
@@ -83,9 +108,38 @@ export function gpt(options: GptOptions): Gpt {
   }
   declareNorm('ln_f');
 
-  return {
+  /** The layers' pieces, with the parameters at hand. */
+  const layersOf = (params: Record<string, Tensor>) => {
+    const named = (name: string): Tensor => parameterNamed(params, name);
+    const norm = (name: string, x: Tensor): Tensor =>
+      layerNorm(x, named(`${name}.weight`), named(`${name}.bias`), normEpsilon);
+    const dense = (name: string, x: Tensor): Tensor =>
+      linear(x, named(`${name}.weight`), named(`${name}.bias`));
+    return {
+      named,
+      norm,
+      embed: (tokens: Tensor, positions: Tensor): Tensor =>
+        add(gather(named('wte.weight'), tokens), gather(named('wpe.weight'), positions)),
+      /** All blocks; `mix` is the attention of one. */
+      blocks(x: Tensor, mix: (qkv: Tensor, layer: number) => Tensor): Tensor {
+        let y = x;
+        for (let i = 0; i < layers; i++) {
+          const mixed = mix(dense(`h.${i}.attn.c_attn`, norm(`h.${i}.ln_1`, y)), i);
+          y = add(y, dense(`h.${i}.attn.c_proj`, mixed));
+          const wide = gelu(dense(`h.${i}.mlp.c_fc`, norm(`h.${i}.ln_2`, y)), { approximate: 'tanh' });
+          y = add(y, dense(`h.${i}.mlp.c_proj`, wide));
+        }
+        return y;
+      },
+    };
+  };
+
+  const model: Gpt = {
     specs,
     forward(params, tokens) {
+      return model.logits(params, model.hidden(params, tokens).hidden);
+    },
+    hidden(params, tokens) {
       if (tokens.shape.length !== 2) {
         throw new RangeError(
           `gpt: tokens have the shape ${showShape(tokens.shape)}: (batch, tokens) is needed`,
@@ -94,11 +148,7 @@ export function gpt(options: GptOptions): Gpt {
       const [batch, length] = tokens.shape;
       if (length > context)
         throw new RangeError(`gpt: ${length} tokens, but the context holds ${context}: cut them`);
-      const named = (name: string): Tensor => parameterNamed(params, name);
-      const norm = (name: string, x: Tensor): Tensor =>
-        layerNorm(x, named(`${name}.weight`), named(`${name}.bias`));
-      const dense = (name: string, x: Tensor): Tensor =>
-        linear(x, named(`${name}.weight`), named(`${name}.bias`));
+      const { embed, blocks } = layersOf(params);
       const { graph } = tokens.node;
       const positions = graph.constant(
         Float64Array.from({ length }, (_, i) => i),
@@ -106,32 +156,80 @@ export function gpt(options: GptOptions): Gpt {
         'int64',
       );
       const mask = causalMask(tokens, length);
-      const embedded = add(gather(named('wte.weight'), tokens), gather(named('wpe.weight'), positions));
-      let x = reshape(embedded, [batch * length, width]);
-      for (let i = 0; i < layers; i++) {
-        const qkv = dense(`h.${i}.attn.c_attn`, norm(`h.${i}.ln_1`, x));
-        const mixed = attention(qkv, { batch, length, heads, width }, mask);
-        x = add(x, dense(`h.${i}.attn.c_proj`, mixed));
-        const wide = gelu(dense(`h.${i}.mlp.c_fc`, norm(`h.${i}.ln_2`, x)), { approximate: 'tanh' });
-        x = add(x, dense(`h.${i}.mlp.c_proj`, wide));
-      }
-      return matmul(norm('ln_f', x), named('wte.weight'), { transposeB: true });
+      const [keys, values]: Tensor[][] = [[], []];
+      const x = reshape(embed(tokens, positions), [batch * length, width]);
+      const hidden = blocks(x, qkv => {
+        const { q, k, v } = apart(qkv, { batch, length, heads, width });
+        keys.push(k);
+        values.push(v);
+        return attention(q, k, v, { batch, length, heads, width }, mask);
+      });
+      return { hidden, cache: { keys, values } };
+    },
+    logits(params, hidden) {
+      const { named, norm } = layersOf(params);
+      return matmul(norm('ln_f', hidden), named('wte.weight'), { transposeB: true });
+    },
+    decode(params, { tokens, positions, cache, mask }) {
+      const [batch] = tokens.shape;
+      const size = width / heads;
+      const { embed, blocks } = layersOf(params);
+      const [keys, values]: Tensor[][] = [[], []];
+      const hidden = blocks(embed(tokens, positions), (qkv, layer) => {
+        const { q, k, v } = apart(qkv, { batch, length: 1, heads, width });
+        keys.push(k);
+        values.push(v);
+        const past = cache.keys[layer].shape[1];
+        // The new token is not in the cache yet: its own score and value stand beside those of the past.
+        const scale = 1 / Math.sqrt(size);
+        const seen = add(
+          reshape(mul(matmul(q, cache.keys[layer], { transposeB: true }), scale), [batch, heads, past]),
+          mask,
+        );
+        const own = reshape(mul(matmul(q, k, { transposeB: true }), scale), [batch, heads, 1]);
+        const [ofPast, ofOwn] = split(softmax(concat([seen, own], 2)), [past, 1], 2);
+        const mixed = add(
+          matmul(reshape(ofPast, [batch * heads, 1, past]), cache.values[layer]),
+          mul(reshape(ofOwn, [batch * heads, 1, 1]), v),
+        );
+        return reshape(mixed, [batch, width]);
+      });
+      return { hidden, cache: { keys, values } };
     },
   };
+  return model;
 }
 
-/** Each position mixes the values of those up to itself, in several heads: (rows, 3·width) to (rows, width). */
-function attention(
+interface AttentionSizes {
+  batch: number;
+  length: number;
+  heads: number;
+  width: number;
+}
+
+/** Queries, keys and values (batch·heads, length, size) out of (rows, 3·width). */
+function apart(
   qkv: Tensor,
-  { batch, length, heads, width }: { batch: number; length: number; heads: number; width: number },
+  { batch, length, heads, width }: AttentionSizes,
+): { q: Tensor; k: Tensor; v: Tensor } {
+  const size = width / heads;
+  // One transpose for all three: (3, batch, heads, length, size) comes apart without further copying.
+  const turned = transpose(reshape(qkv, [batch, length, 3, heads, size]), [2, 0, 3, 1, 4]);
+  const [q, k, v] = split(reshape(turned, [3, batch * heads, length, size]), [1, 1, 1], 0).map(t =>
+    reshape(t, [batch * heads, length, size]),
+  );
+  return { q, k, v };
+}
+
+/** Each position mixes the values of those up to itself, in several heads: to (rows, width). */
+function attention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  { batch, length, heads, width }: AttentionSizes,
   mask: Tensor,
 ): Tensor {
   const size = width / heads;
-  // One transpose for all three: (3, batch, heads, length, size) comes apart without further copying.
-  const apart = transpose(reshape(qkv, [batch, length, 3, heads, size]), [2, 0, 3, 1, 4]);
-  const [q, k, v] = split(reshape(apart, [3, batch * heads, length, size]), [1, 1, 1], 0).map(t =>
-    reshape(t, [batch * heads, length, size]),
-  );
   const scores = add(mul(matmul(q, k, { transposeB: true }), 1 / Math.sqrt(size)), mask);
   const mixed = matmul(softmax(scores), v);
   return reshape(transpose(reshape(mixed, [batch, heads, length, size]), [0, 2, 1, 3]), [

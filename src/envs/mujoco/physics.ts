@@ -36,6 +36,8 @@ export interface PhysicsArrays {
   readonly site_xpos: Float64Array;
   /** (nbody, 6) Contact forces, torque first; written by `contactForces`. */
   readonly cfrc_ext: Float64Array;
+  /** (nv) Forces of limits and contacts on each velocity, of the start of the last substep. */
+  readonly qfrc_constraint: Float64Array;
   /** (nbody, 6) Forces from outside, force first; they stay until changed. */
   readonly xfrc_applied: Float64Array;
   /** (nv) Where the solver starts: without it a restored state does not go on to the bit. */
@@ -51,6 +53,7 @@ const ARRAYS = [
   'xipos',
   'site_xpos',
   'cfrc_ext',
+  'qfrc_constraint',
   'xfrc_applied',
   'qacc_warmstart',
 ] as const satisfies readonly (keyof PhysicsArrays)[];

@@ -146,7 +146,8 @@ class PhysicsEnv<M extends object> implements Env {
     result.terminated = true;
     result.blownUp = true;
     obs.set(this.#seen);
-    // The next reset starts from the model's initial state: nothing of this one stays.
+    // Nothing of it stays: a state that is saved now can be restored.
+    this.#physics.reset();
     return result;
   }
 }

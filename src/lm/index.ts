@@ -1,0 +1,19 @@
+/** Language models: GPT-2 directories, tokenizers, sampling with a cache, and scoring. */
+export { Decoder, type Runtime } from './decoder.ts';
+export { LmError } from './errors.ts';
+export { type Completion, type CompletionEnd, type GenerateOptions, generate, upToStop } from './generate.ts';
+export { flatFrom, loadModel, modelFiles, namedTensors, saveModel } from './huggingface.ts';
+export { type LanguageModel, languageModel, weightFeeds, weightInputs } from './model.ts';
+export {
+  type BatchInputs,
+  type BatchShape,
+  batchInputs,
+  completionLogProbs,
+  flat,
+  type PackedBatch,
+  pack,
+  type ScoredSequence,
+  shapeFor,
+} from './scorer.ts';
+export { ownTokenizer, type TextTokenizer, tokenizerFrom } from './tokenizer.ts';
+export { type Draw, type SamplingOptions, TokenDrawer } from './truncation.ts';

@@ -1,0 +1,26 @@
+/** Text tasks: prompts, graded completions and demonstrations for language models; Keel's own, and a user's. */
+export type { Json } from '../envs/plain-data.ts';
+export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
+export { createTask, defineTask, taskOptions } from './definition.ts';
+export { TaskError, type TaskErrorCode } from './errors.ts';
+export { gradeSafely } from './grade-safely.ts';
+export {
+  findTask,
+  isTaskName,
+  listTasks,
+  loadTaskFile,
+  makeTask,
+  meansTask,
+  resolveTask,
+  type TaskInfo,
+} from './registry.ts';
+export {
+  clearGrade,
+  type Grade,
+  newGrade,
+  sumParts,
+  type TaskContext,
+  type TaskPrompt,
+  type TextTask,
+  type TextTaskDefinition,
+} from './text-task.ts';
