@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   type Env,
   leavesOf,
@@ -33,11 +33,25 @@ export function bits(values: ArrayLike<number>): string {
 
 export const obsFor = (env: Env): Float32Array => new Float32Array(env.observationSpace.flatSize);
 
+/** The same, and closes what it has made after each test: the memory of a physics engine has an end. */
+function closing<A extends unknown[]>(make: (...args: A) => MadeEnv): (...args: A) => MadeEnv {
+  const made: MadeEnv[] = [];
+  afterEach(() => {
+    for (const env of made.splice(0)) env.close?.();
+  });
+  return (...args) => {
+    const env = make(...args);
+    made.push(env);
+    return env;
+  };
+}
+
 /** What every environment promises. */
 export function testEnv(
   name: string,
-  make: (options?: { maxEpisodeSteps?: number | null }) => MadeEnv,
+  makeOne: (options?: { maxEpisodeSteps?: number | null }) => MadeEnv,
 ): void {
+  const make = closing(makeOne);
   const started = (seed = 1): [MadeEnv, Float32Array] => {
     const env = make();
     const obs = obsFor(env);
@@ -209,10 +223,11 @@ export function testEnv(
 export function testVectorEnv(
   name: string,
   make: (envCount: number) => Promise<VectorEnv>,
-  makeOne: () => MadeEnv,
+  makeSingle: () => MadeEnv,
   seedsOf: (seed: number, envCount: number) => number[],
 ): void {
   describe(`${name}: vector contract`, () => {
+    const makeOne = closing(makeSingle);
     it('gives what its environments give one by one: auto-reset, final observations, returns, lengths', async () => {
       const envCount = 5;
       const envs = await make(envCount);
