@@ -713,6 +713,9 @@ function rowOf(parts: {
     parts.envs.rewardTerms.forEach((name, k) => {
       row[`reward/part/${name}`] = collected.termMeans[k];
     });
+    parts.envs.measures.forEach((name, k) => {
+      row[`env/${name}`] = collected.measureMeans[k];
+    });
   }
   return row;
 }

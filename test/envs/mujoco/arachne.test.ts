@@ -257,7 +257,7 @@ describe('Arachne', () => {
     const obs = obsFor(env);
     env.reset({ seed: 3 }, obs);
     const action = new Float32Array(18);
-    let velocity = 0;
+    let [velocity, speed] = [0, 0];
     for (let i = 0; i < 120; i++) {
       for (let leg = 0; leg < 6; leg++) {
         const out = leg % 2 === 0 ? 1 : -1;
@@ -265,8 +265,14 @@ describe('Arachne', () => {
         action[3 * leg] = 0.8 * out * Math.sin(phase);
         action[3 * leg + 1] = out * Math.max(0, -Math.cos(phase));
       }
-      velocity = env.step(action, obs).rewardTerms[0]!;
+      const result = env.step(action, obs);
+      velocity = result.rewardTerms[0]!;
+      speed += result.measures![0]! / 120;
+      expect(result.measures![0]).toBeCloseTo(obs[at.linear]!, 5);
     }
+    expect(env.measures).toEqual(['speed']);
+    // What is measured is the way that was made, but for what lies between two actions.
+    expect(Math.abs(speed - obs[at.position]! / 5)).toBeLessThan(0.05);
     expect(obs[at.position]).toBeGreaterThan(2);
     expect(velocity).toBeGreaterThan(0.9 * 2);
     env.close?.();

@@ -232,14 +232,21 @@ export function testVectorEnv(
       const envCount = 5;
       const envs = await make(envCount);
       try {
-        const { obsSize, actionSize, termCount } = envs;
+        const { obsSize, actionSize, termCount, measureCount } = envs;
         await envs.reset({ seed: 11 });
         const seeds = seedsOf(11, envCount);
         const singles = seeds.map(seed => {
           const env = makeOne();
           const obs = obsFor(env);
           env.reset({ seed }, obs);
-          return { env, obs, sum: 0, length: 0, terms: new Float64Array(termCount) };
+          return {
+            env,
+            obs,
+            sum: 0,
+            length: 0,
+            terms: new Float64Array(termCount),
+            measures: new Float64Array(measureCount),
+          };
         });
         const actions = new Float32Array(envCount * actionSize);
         const rng = new Rng(4);
@@ -258,6 +265,9 @@ export function testVectorEnv(
             result.rewardTerms.forEach((term, t) => {
               single.terms[t]! += term;
             });
+            result.measures?.forEach((measure, m) => {
+              single.measures[m]! += measure;
+            });
             expect(envs.rewards[i]).toBe(result.reward);
             expect([envs.terminated[i], envs.truncated[i]]).toEqual([+result.terminated, +result.truncated]);
             if (result.terminated || result.truncated) {
@@ -266,8 +276,12 @@ export function testVectorEnv(
               expect(envs.episodeReturns[i]).toBe(single.sum);
               expect(envs.episodeLengths[i]).toBe(single.length);
               expect(envs.episodeRewardTerms.slice(i * termCount, (i + 1) * termCount)).toEqual(single.terms);
+              expect(envs.episodeMeasures.slice(i * measureCount, (i + 1) * measureCount)).toEqual(
+                single.measures,
+              );
               [single.sum, single.length] = [0, 0];
               single.terms.fill(0);
+              single.measures.fill(0);
               single.env.reset({}, single.obs);
             }
             expect(bits(rowOf(envs.observations))).toBe(bits(single.obs));
