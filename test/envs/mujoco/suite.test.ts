@@ -301,7 +301,7 @@ describe('ends', () => {
       },
       (qpos: number[]) => (qpos[2] = 0.8),
     ],
-    ['Ant-v5', 'high', (qpos: number[]) => (qpos[2] = 1.03), (qpos: number[]) => (qpos[2] = 0.99)],
+    ['Ant-v5', 'high', (qpos: number[]) => (qpos[2] = 1.1), (qpos: number[]) => (qpos[2] = 0.9)],
     [
       'InvertedPendulum-v5',
       'tilted',
