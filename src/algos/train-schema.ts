@@ -35,6 +35,12 @@ export const trainSchema = ppoSchema.extend({
     .min(0)
     .default(0)
     .describe('Keep every checkpoint whose iteration this divides; 0 keeps none for that.'),
+  record: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Record an episode now and then, to be seen on the page; only where the environment can be drawn.',
+    ),
   tensorboard: z.boolean().default(true).describe('Write TensorBoard event files beside the log.'),
   csv: z.boolean().default(true).describe('Write metrics.csv beside the log.'),
 });

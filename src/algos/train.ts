@@ -18,6 +18,7 @@ import { policyGraph } from './export.ts';
 import { fittingActions, refuseInertForActions } from './inert-for-actions.ts';
 import type { PpoConfig } from './ppo-config.ts';
 import { createPpoTrainer, type PpoTrainer, TrainError, type TrainerCounters } from './ppo-trainer.ts';
+import { openRecorder, recordLive } from './record.ts';
 import { rescaled } from './rescale.ts';
 import {
   orClose,
@@ -287,6 +288,21 @@ async function openSession(
         },
         reward: { scale: config.rewardScale, normalised: config.normaliseRewards },
       },
+      ...(config.record && {
+        record: (runDir: string, onProblem: (message: string) => void) =>
+          recordLive({
+            runDir,
+            open: () => openRecorder(envId, envOptions, trainer.model),
+            policy: () => ({
+              params: trainer.params,
+              normaliser: trainer.observationNormaliser,
+              step: trainer.counters.envSteps,
+              iteration: trainer.counters.iteration,
+            }),
+            seed: config.seed,
+            onProblem,
+          }),
+      }),
       async save() {
         const snapshot = await trainer.snapshot();
         return { files: filesOf(trainer.model.layout, snapshot), state: stateOf(snapshot) };

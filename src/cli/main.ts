@@ -9,7 +9,10 @@ import { addEnvs } from './commands/envs.ts';
 import { addEval } from './commands/eval.ts';
 import { addExport } from './commands/export.ts';
 import { addFork } from './commands/fork.ts';
+import { addPlay } from './commands/play.ts';
 import { addPreflight } from './commands/preflight.ts';
+import { addRecord } from './commands/record.ts';
+import { addRender } from './commands/render.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
 import { addTrain } from './commands/train.ts';
@@ -43,6 +46,7 @@ Examples:
   $ keel train cartpole          train, log, checkpoint
   $ keel resume                  go on with the newest run
   $ keel eval last               how good it is
+  $ keel play last               see the robot in the browser
   $ keel preflight ./my-env.ts   try every part on a tiny batch
   $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
   $ keel dash                    all runs live in the browser
@@ -56,6 +60,9 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     addFork,
     addEval,
     addExport,
+    addPlay,
+    addRecord,
+    addRender,
     addRuns,
     addDoctor,
     addDash,

@@ -148,6 +148,11 @@ function checkMade(id: string, env: unknown): void {
     const what = made === env ? `an object without ${method}()` : show(env);
     fail('definition-invalid', `${id}: make returned ${what}: return simulation({ … }), or an Env`);
   }
+  if (made.view !== undefined && typeof made.view !== 'function')
+    fail(
+      'definition-invalid',
+      `${id}: view is ${show(made.view)}, not a function: leave it out where there is nothing to draw`,
+    );
   for (const space of ['observationSpace', 'actionSpace'] as const) {
     if (!isSpace(made[space]))
       fail(

@@ -25,7 +25,14 @@ export {
   type MadeEnv,
   type MakeOptions,
 } from './definition.ts';
-export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
+export {
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+  stepResult,
+} from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
 export {

@@ -12,6 +12,8 @@
  * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
  * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
  * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
+ * | GET | `/api/runs/:id/replays` | {@link ReplaysAnswer} |
+ * | GET | `/api/runs/:id/replays/:name[?v=<version>]` | a replay's file, see `src/runs/replay-format.ts` |
  * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
@@ -77,6 +79,8 @@ export interface RunSummary {
   readonly generation: number;
   /** False while its log is being read for the first time: series and sparkline come later. */
   readonly loaded: boolean;
+  /** When its replays last changed; null where there are none. */
+  readonly replaysAt: number | null;
 }
 
 export interface RunList {
@@ -189,6 +193,28 @@ export interface CheckpointSummary {
 
 export interface CheckpointsAnswer {
   readonly checkpoints: readonly CheckpointSummary[];
+}
+
+/** An episode that was recorded. */
+export interface ReplaySummary {
+  readonly name: string;
+  readonly step: number;
+  readonly iteration: number;
+  readonly recordedAt: number;
+  readonly seconds: number;
+  readonly episodeReturn: number;
+  /** `cut`: it went on, but no more was recorded. */
+  readonly end: 'terminated' | 'truncated' | 'cut';
+  /** The highest return of all. */
+  readonly isBest: boolean;
+  readonly bytes: number;
+  /** Another value when the file is another one. */
+  readonly version: string;
+}
+
+export interface ReplaysAnswer {
+  /** Oldest policy first. */
+  readonly replays: readonly ReplaySummary[];
 }
 
 export interface EvaluationAnswer {

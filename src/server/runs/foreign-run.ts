@@ -149,6 +149,7 @@ export class ForeignRun implements WatchedRun {
       problem: this.#problem,
       generation: this.generation,
       loaded: this.#everLoaded,
+      replaysAt: null,
     };
   }
 

@@ -239,6 +239,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     problem: run.problem,
     generation: run.generation,
     loaded: true,
+    replaysAt: null,
   };
 }
 
