@@ -726,7 +726,13 @@ const cases: Record<keyof PpoConfig, Case> = {
   },
 
   async logStdEnd() {
-    const settings = { logStdInitial: -0.5, logStdEnd: -1.5, entropyCoef: 5, learningRate: 0.05, guard: null };
+    const settings = {
+      logStdInitial: -0.5,
+      logStdEnd: -1.5,
+      entropyCoef: 5,
+      learningRate: 0.05,
+      guard: null,
+    };
     const { rows } = await trained({ ...settings, epochs: 10 }, { iterations: 10, ...toPendulum });
     for (const [i, row] of rows.entries()) {
       // The bonus pulls the std up to the bound, which is that of the middle of each update.
