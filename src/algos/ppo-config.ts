@@ -157,6 +157,13 @@ export const ppoSchema = z.strictObject({
   logStdInitial: z.number().default(0).describe('Starting log of the std of continuous actions.'),
   logStdMin: z.number().min(-20).default(-5).describe('Its lower bound.'),
   logStdMax: z.number().max(20).default(2).describe('Its upper bound.'),
+  logStdEnd: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'An upper bound that falls from logStdInitial to this over the run, so that sampled and most likely actions come to agree; null for none.',
+    ),
   noiseCorrelation: z
     .number()
     .min(0)

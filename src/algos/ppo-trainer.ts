@@ -260,6 +260,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         const learntAt = performance.now();
         const failed = stats.stopped === 'non-finite';
         const after = failed ? before : learnt;
+        // Before the KL is measured: the guard's bound holds for what this changes as well.
+        if (!failed) lowerLogStd(model, after.params, config, progress);
         const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
         guardSeconds += (performance.now() - learntAt) / 1000;
         return { knobs, stats, failed, after, params, seen };
@@ -615,6 +617,21 @@ function holdLogStd(model: ActorCritic, params: Float32Array, { logStdMin, logSt
   });
 }
 
+/** Brings log-stds down to the bound that falls from `logStdInitial` to `logStdEnd`. */
+function lowerLogStd(
+  model: ActorCritic,
+  params: Float32Array,
+  { logStdInitial, logStdEnd }: PpoConfig,
+  progress: number,
+): void {
+  if (logStdEnd === null) return;
+  const bound = logStdInitial + (logStdEnd - logStdInitial) * progress;
+  const logStd = model.layout.views(params)['actor.logStd'];
+  logStd?.forEach((value, i) => {
+    logStd[i] = Math.min(bound, value);
+  });
+}
+
 // ---- the row ---------------------------------------------------------------------------------------------------------
 
 function rowOf(parts: {
@@ -695,6 +712,9 @@ function rowOf(parts: {
     row['episode/length'] = moments(episodeLengths).mean;
     parts.envs.rewardTerms.forEach((name, k) => {
       row[`reward/part/${name}`] = collected.termMeans[k];
+    });
+    parts.envs.measures.forEach((name, k) => {
+      row[`env/${name}`] = collected.measureMeans[k];
     });
   }
   return row;

@@ -91,6 +91,14 @@ function contradictions(config: TrainConfig): string[] {
       `logStdInitial ${config.logStdInitial} is outside of ${config.logStdMin} to ${config.logStdMax}: start inside`,
     );
   }
+  if (
+    config.logStdEnd !== null &&
+    (config.logStdEnd < config.logStdMin || config.logStdEnd > config.logStdInitial)
+  ) {
+    found.push(
+      `logStdEnd ${config.logStdEnd} is outside of ${config.logStdMin} (logStdMin) to ${config.logStdInitial} (logStdInitial): it is where the bound falls to`,
+    );
+  }
   if (config.minibatchSize === 1 && config.normaliseAdvantages) {
     found.push(
       'minibatchSize 1 leaves nothing of a normalised advantage: use at least 2, or normaliseAdvantages false',

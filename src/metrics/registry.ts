@@ -752,7 +752,7 @@ export const metrics: readonly Metric[] = [
     title: "The environment's own measurement",
     unit: '1',
     better: 'none',
-    doc: 'A number that the environment reports about itself: mean over the rollout.',
+    doc: 'A number that the environment reports about itself, such as a speed: mean per step over the episodes that ended in this iteration.',
   },
   // ------------------------------------------------------------------------------------------------ time
   {

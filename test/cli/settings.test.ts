@@ -28,7 +28,7 @@ import {
   widthOf,
   wrap,
 } from '../../src/cli/terminal.ts';
-import { listEnvs } from '../../src/envs/index.ts';
+import { findEnv, listEnvs } from '../../src/envs/index.ts';
 import { root, scratch } from './support/keel.ts';
 
 /** What colours are made of. */
@@ -225,6 +225,12 @@ describe('presets', () => {
   test('every environment of the classics has one', () => {
     for (const name of ['cartpole-v1', 'pendulum-v1', 'acrobot-v1', 'mountaincarcontinuous-v0', 'courier-v0'])
       expect(files).toContain(`${name}.yaml`);
+  });
+
+  test('every robot has one', () => {
+    const robots = listEnvs().filter(env => findEnv(env.id).definition.slow);
+    expect(robots.length).toBeGreaterThanOrEqual(8);
+    for (const { id } of robots) expect(files).toContain(`${id.toLowerCase()}.yaml`);
   });
 
   test('an environment without one has no preset', () => expect(loadPreset('Nothing-v0')).toEqual({}));

@@ -99,6 +99,7 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
     observationSize: 4 * count + BODY_NUMBERS,
     actionSpace: box({ shape: [count], low: -1, high: 1 }),
     rewardTerms: REWARD_TERMS,
+    measures: ['speed'],
     growsHarder: options.curriculum,
 
     start({ arrays }, rng, progress) {
@@ -152,6 +153,8 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
       seen.upZ = upZ(qpos);
       seen.fell = qpos[2]! < FALLEN_HEIGHT || seen.upZ < FALLEN_UP_Z;
       writeReward(seen, options, result.rewardTerms);
+      // Along the way asked for.
+      result.measures![0] = qvel[0]! * Math.cos(heading) + qvel[1]! * Math.sin(heading);
       result.terminated = seen.fell;
     },
 
@@ -259,6 +262,8 @@ function definitionOf(plan: RobotPlan, id: string, description: string): EnvDefi
  * | `upright` | -.4 (1 - up_z) |
  * | `survival` | .02 |
  * | `fall` | -20 for a fall |
+ *
+ * **Measure** `env/speed`: the speed along the way asked for, in m/s.
  *
  * **Start** standing, each joint within .05 rad of home.
  *
