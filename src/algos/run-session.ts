@@ -230,6 +230,10 @@ function messageOf(event: TrainEvent): string {
       return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
     case 'skipped':
       return `${event.count} minibatches were not finite and changed nothing`;
+    case 'notice':
+      return String(event.text);
+    case 'ungraded':
+      return `${event.count} of ${event.of} completions could not be graded: ${event.reason}`;
     case 'restored':
       return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
     case 'rate-change':
