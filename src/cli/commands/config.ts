@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { z } from 'zod';
 import { cloneSchema } from '../../algos/grpo/clone-config.ts';
 import { grpoSchema } from '../../algos/grpo/config.ts';
 import { inertForActions } from '../../algos/inert-for-actions.ts';
@@ -42,7 +43,7 @@ Examples:
     )
     .action(async (argument: string | undefined, flags: ConfigFlags, command: Command) => {
       const context = contextOf(command);
-      if (flags.schema) return context.raw(toJson(fileSchema(), 2));
+      if (flags.schema) return context.raw(toJson(await schemaFor(argument, flags.clone === true), 2));
       const wanted = gatherSettings(argument, flags, flags.clone ? 'clone' : 'train');
       const { meansTask } = await import('../../tasks/index.ts');
       if (wanted.env !== undefined && (await meansTask(wanted.env))) return printText(context, wanted, flags);
@@ -112,6 +113,29 @@ function inertKeys(check: () => unknown): Set<string> {
     if (!(error instanceof ConfigError)) throw error;
     return new Set([...error.message.matchAll(/^(\w+) has no effect/gm)].map(match => match[1]!));
   }
+}
+
+/** The schema of an environment's files, or of a text task's. */
+async function schemaFor(argument: string | undefined, clone: boolean): Promise<Record<string, unknown>> {
+  const { meansTask } = await import('../../tasks/index.ts');
+  const isText = argument !== undefined && (await meansTask(argument));
+  if (clone && !isText) throw new UsageError('--clone is for text tasks: keel config chess --clone --schema');
+  return isText ? textFileSchema(clone ? 'clone' : 'grpo') : fileSchema();
+}
+
+/** Files of text tasks may name the task. */
+export function textFileSchema(algorithm: 'grpo' | 'clone'): Record<string, unknown> {
+  const schema = z.toJSONSchema(algorithm === 'grpo' ? grpoSchema : cloneSchema, { io: 'input' });
+  return {
+    ...schema,
+    title: `Keel config of ${algorithm === 'grpo' ? 'GRPO' : 'cloning'}`,
+    properties: {
+      $schema: { type: 'string' },
+      task: { type: 'string', description: 'A text task by its name, or a file such as ./my-task.ts.' },
+      taskOptions: { type: 'object', description: "The task's own options." },
+      ...schema.properties,
+    },
+  };
 }
 
 /** Files may name the environment too. */
