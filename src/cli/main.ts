@@ -12,6 +12,7 @@ import { addFork } from './commands/fork.ts';
 import { addPreflight } from './commands/preflight.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
+import { addSimulate } from './commands/simulate.ts';
 import { addTrain } from './commands/train.ts';
 import { addWatch } from './commands/watch.ts';
 import { reportError } from './errors.ts';
@@ -57,6 +58,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     addEval,
     addExport,
     addRuns,
+    addSimulate,
     addDoctor,
     addDash,
     addWatch,

@@ -147,6 +147,14 @@ export function wholeNumber(text: string): number {
   return value;
 }
 
+/** A number of a flag that is not negative: `0.8`, `12`, `1e-3`. */
+export function positiveNumber(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!(value >= 0 && value < Number.POSITIVE_INFINITY))
+    throw new UsageError(`${text} is not a number from 0: write 0.8 or 12`);
+  return value;
+}
+
 /** Which checkpoint: `last`, `best` or a step. */
 export function whichCheckpoint(text: string): 'last' | 'best' | number {
   if (text === 'last' || text === 'best') return text;
