@@ -488,6 +488,7 @@ function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   const fixed = [
     'hidden',
     'activation',
+    'network',
     'envs',
     'seed',
     'reference',

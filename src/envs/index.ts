@@ -16,6 +16,7 @@ export {
   mountainCarContinuousDefinition,
 } from './classic/mountain-car-continuous.ts';
 export { type PendulumOptions, pendulum, pendulumDefinition } from './classic/pendulum.ts';
+export { type ClusterOptions, cluster, clusterDefinition } from './cluster/cluster-env.ts';
 export { type CourierOptions, courier, courierDefinition } from './courier/courier.ts';
 export {
   type AnyMakeOptions,

@@ -3,5 +3,11 @@ export * from './adam.ts';
 export { type Gpt, type GptOptions, gpt } from './gpt.ts';
 export * as initialisers from './initialise.ts';
 export { type Activation, type Mlp, type MlpOptions, mlp } from './mlp.ts';
-export { type ParameterGroup, type ParameterSpec, type Parameters, parameters } from './parameters.ts';
+export {
+  type ParameterGroup,
+  type ParameterSpec,
+  type Parameters,
+  parameterNamed,
+  parameters,
+} from './parameters.ts';
 export * from './safetensors.ts';

@@ -6,43 +6,10 @@
  * block at which count. Only joining, finishing and being evicted cost something for a request.
  */
 import { fail } from '../errors.ts';
-import {
-  attentionSecondsPerToken,
-  BLOCK_TOKENS,
-  blocksOf,
-  type Hardware,
-  type IterationTable,
-  iterationTable,
-} from './hardware.ts';
+import { BLOCK_TOKENS } from './hardware.ts';
 import { IdQueue } from './id-queue.ts';
+import { type ReplicaModel, type ReplicaSpec, replicaModel } from './replica-model.ts';
 import type { Progress, Workload } from './requests.ts';
-
-/**
- * `vllm`: prefills first, each whole, together up to a number of tokens; otherwise every running request decodes.
- * `sarathi`: every iteration decodes, and fills up to its chunk with pieces of prefills (Agrawal et al. 2023).
- */
-export type SchedulerKind = 'vllm' | 'sarathi';
-
-export interface ReplicaSpec {
-  readonly hardware: Hardware;
-  readonly scheduler: SchedulerKind;
-  /** Most requests in the batch. */
-  readonly maxBatch: number;
-  /** Most tokens of a prefill iteration (vllm); a longer prompt goes alone. */
-  readonly maxBatchTokens: number;
-  /** Most tokens of an iteration that prefills may fill up to (sarathi). */
-  readonly chunkTokens: number;
-  /** Share of the blocks that admitting a request leaves free, for the running ones to grow into. */
-  readonly watermark: number;
-}
-
-export const defaultReplica: Omit<ReplicaSpec, 'hardware'> = {
-  scheduler: 'vllm',
-  maxBatch: 128,
-  maxBatchTokens: 4096,
-  chunkTokens: 512,
-  watermark: 0.01,
-};
 
 const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TOKENS);
 
@@ -69,8 +36,7 @@ export class Replica {
   readonly spec: ReplicaSpec;
   readonly totalBlocks: number;
   readonly watermarkBlocks: number;
-  readonly secondsPerContextToken: number;
-  readonly table: IterationTable;
+  readonly model: ReplicaModel;
   readonly waiting = new IdQueue();
   /** Admitted, with their whole prompt's blocks, and not through their prefill yet; oldest first. */
   readonly prefilling: Int32Array;
@@ -104,15 +70,14 @@ export class Replica {
 
   constructor(spec: ReplicaSpec, workload: Workload, progress: Progress) {
     this.spec = spec;
-    this.totalBlocks = blocksOf(spec.hardware);
+    this.model = replicaModel(spec);
+    this.totalBlocks = this.model.totalBlocks;
     if (this.totalBlocks < 1)
       fail(
         'option-invalid',
         `${spec.hardware.title}: the weights leave no memory for keys and values: use more memory`,
       );
-    this.watermarkBlocks = Math.ceil(this.totalBlocks * spec.watermark);
-    this.secondsPerContextToken = attentionSecondsPerToken(spec.hardware);
-    this.table = iterationTable(spec.hardware);
+    this.watermarkBlocks = this.model.watermarkBlocks;
     this.prefilling = new Int32Array(spec.maxBatch);
     this.running = new Int32Array(spec.maxBatch);
     this.#workload = workload;
@@ -275,7 +240,7 @@ export class Replica {
       if (this.#progress.chunk[id]! > 0)
         context += this.#progress.prefillDone[id]! + this.#progress.chunk[id]!;
     }
-    this.iterationS = this.table.seconds(tokens) + context * this.secondsPerContextToken;
+    this.iterationS = this.model.seconds(tokens) + context * this.model.secondsPerContextToken;
     this.busyUntilS = nowS + this.iterationS;
   }
 

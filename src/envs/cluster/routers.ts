@@ -2,7 +2,7 @@
 import type { Rng } from '../../random/index.ts';
 import { didYouMean } from '../../text/nearest.ts';
 import { fail, show } from '../errors.ts';
-import { emptyOutlook, lookAt } from './outlook.ts';
+import { countsOf, emptyCounts, emptyOutlook, type Outlook, outlookFor } from './outlook.ts';
 import type { Cluster } from './simulator.ts';
 
 export interface Router {
@@ -56,11 +56,11 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
   'least-tokens': {
     doc: 'the fewest tokens still to be computed and generated, as estimated',
     make: () => {
-      const outlook = emptyOutlook();
-      return (cluster, id) =>
+      const counts = emptyCounts();
+      return cluster =>
         least(cluster, r => {
-          lookAt(cluster, cluster.replicas[r]!, id, outlook);
-          return outlook.queuedTokens + outlook.tokensLeft;
+          countsOf(cluster, cluster.replicas[r]!, counts);
+          return counts.queuedTokens + counts.runningLeft + counts.waitingLeft;
         });
     },
   },
@@ -75,23 +75,28 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
   },
   'least-finish': {
     doc: 'where this request is expected to finish first, by the iteration-time model',
-    make: () => {
-      const outlook = emptyOutlook();
-      return (cluster, id) => least(cluster, r => lookAt(cluster, cluster.replicas[r]!, id, outlook).finishS);
-    },
+    make: () => byOutlook(outlook => outlook.finishS),
   },
   'least-added': {
     doc: 'where this request and all that it delays lose the least time, by the same model',
-    make: () => {
-      const outlook = emptyOutlook();
-      return (cluster, id) =>
-        least(cluster, r => {
-          lookAt(cluster, cluster.replicas[r]!, id, outlook);
-          return outlook.finishS + outlook.addedS;
-        });
-    },
+    make: () => byOutlook(outlook => outlook.finishS + outlook.addedS),
   },
 };
+
+/** The least of what an outlook says. */
+function byOutlook(score: (outlook: Outlook) => number): Router['choose'] {
+  const [counts, outlook] = [emptyCounts(), emptyOutlook()];
+  return (cluster, id) => {
+    const generated = cluster.progress.generated[id]!;
+    const prompt = cluster.workload.promptTokens[id]! + generated;
+    const decode = Math.max(1, cluster.workload.estimatedTokens[id]! - generated);
+    return least(cluster, r => {
+      const replica = cluster.replicas[r]!;
+      countsOf(cluster, replica, counts);
+      return score(outlookFor(replica.model, counts, prompt, decode, outlook));
+    });
+  };
+}
 
 /** Routers by name, each with what it does. */
 export const routerKinds: readonly { readonly name: string; readonly doc: string }[] = Object.entries(

@@ -1,6 +1,6 @@
 /** A whole simulation: a cluster, a workload and a router. */
 import { type ClusterReport, reportOf } from './metrics.ts';
-import type { ReplicaSpec } from './replica.ts';
+import type { ReplicaSpec } from './replica-model.ts';
 import type { Workload } from './requests.ts';
 import type { Router } from './routers.ts';
 import { Cluster, type Outages } from './simulator.ts';

@@ -6,7 +6,8 @@
  */
 import { fail } from '../errors.ts';
 import { IdQueue } from './id-queue.ts';
-import { Replica, type ReplicaSpec, type ReplicaState } from './replica.ts';
+import { Replica, type ReplicaState } from './replica.ts';
+import type { ReplicaSpec } from './replica-model.ts';
 import { checkWorkload, Progress, type Workload } from './requests.ts';
 
 /** When a replica is down: pairs of times in order, down and up again. */
