@@ -39,7 +39,7 @@ export async function policyRouter(options: PolicyRouterOptions): Promise<Router
       lastS = cluster.nowS;
       noteArrival(traffic, cluster.nowS);
       observe(cluster, id, traffic, obs);
-      program.run({ observation: obs }, { out: logits });
+      program.run({ observation: obs }, { logits });
       let best = -1;
       for (let r = 0; r < specs.length; r++) {
         if (cluster.replicas[r]!.isUp && (best === -1 || logits[r]! > logits[best]!)) best = r;
