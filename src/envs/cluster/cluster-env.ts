@@ -175,7 +175,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
         meter.charge(cluster, chosen, request);
         const { promptTokens, decodeTokens } = cluster.workload;
         result.rewardTerms[0] = cost(idleS(promptTokens[request]!, decodeTokens[request]!)) - meter.own;
-        result.rewardTerms[1] = options.credit === 'marginal' ? -meter.others : 0;
+        result.rewardTerms[1] = options.credit === 'marginal' ? 0 - meter.others : 0;
         arrive(episode);
         result.truncated = cluster.arrived > options.requests;
       },
