@@ -1,7 +1,9 @@
 /** Training: PPO, its config, whole runs, evaluation and export. */
 export { type ActorCritic, actorCritic } from './actor-critic.ts';
+export { type CloneOptions, type CloneResult, clone } from './clone-policy.ts';
 export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.ts';
 export { policyGraph } from './export.ts';
+export { type PolicyRouterOptions, policyRouter } from './policy-router.ts';
 export {
   createPpoTrainer,
   type PpoSnapshot,

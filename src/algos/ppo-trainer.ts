@@ -91,6 +91,8 @@ export interface PpoTrainer {
   readonly params: Float32Array;
   /** Starts the environments; a restored trainer does not need it. */
   start(): Promise<void>;
+  /** Begins from these parameters instead of random ones; they become the reference as well, where there is one. */
+  warmStart(params: Float32Array): void;
   iterate(): Promise<IterationResult>;
   snapshot(): Promise<PpoSnapshot>;
   restore(snapshot: PpoSnapshot): Promise<void>;
@@ -208,6 +210,20 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
 
     async start() {
       await envs.reset({ seed });
+    },
+
+    warmStart(params) {
+      if (params.length !== model.layout.size) {
+        throw new TrainError(
+          `the parameters to start from have ${params.length} values, this network ${model.layout.size}: use the same hidden layers and network`,
+        );
+      }
+      state = {
+        params: params.slice(),
+        m: new Float32Array(model.layout.size),
+        v: new Float32Array(model.layout.size),
+      };
+      if (reference) reference = params.slice();
     },
 
     async iterate() {

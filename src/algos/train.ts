@@ -37,6 +37,7 @@ import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
+import { readWeights, warmStartSettings } from './warm-start.ts';
 
 /** Written into every manifest. */
 export const VERSION = '0.1.0';
@@ -73,6 +74,13 @@ export interface TrainOptions extends TrainHooks {
   preset?: TrainSettings;
   /** Directory of runs; `runs` unless told. */
   root?: string;
+  /**
+   * Begins from the weights of another run (its directory) or of a file (`.safetensors`), of the same network: one that
+   * was cloned, say. Unless `reference` is set, they are also a frozen reference to stay near at first.
+   */
+  from?: string;
+  /** Which checkpoint of that run; the best, else the last. */
+  fromCheckpoint?: 'last' | 'best' | number;
 }
 
 export interface TrainResult {
@@ -91,8 +99,11 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
     );
   const { id: envId } = await resolveEnv(options.env);
   const given = settingsOf(options.config);
-  const config = resolveConfig(options.preset ?? loadPreset(envId), given);
+  const weights = options.from === undefined ? undefined : readWeights(options.from, options.fromCheckpoint);
+  const preset = { ...(weights ? warmStartSettings : {}), ...(options.preset ?? loadPreset(envId)) };
+  const config = resolveConfig(preset, given);
   const session = await openSession(envId, options.envOptions ?? {}, config, given);
+  const start = await orClose(session, () => weights?.fit(session.trainer.model.layout));
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
@@ -101,12 +112,20 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
         config: { ...config, env: options.env },
         seed: config.seed,
         versions: { keel: VERSION },
+        ...(weights?.parent ? { parent: weights.parent } : {}),
       },
       options.root === undefined ? {} : { root: options.root },
       { csv: config.csv, tensorboard: config.tensorboard },
     ),
   );
-  return runSession(session, writer, config, options, { begin: () => session.trainer.start() });
+  return runSession(session, writer, config, options, {
+    // Without it a kill before the first checkpoint would begin again without them.
+    saveFirst: start !== undefined,
+    begin: async () => {
+      if (start) session.trainer.warmStart(start);
+      await session.trainer.start();
+    },
+  });
 }
 
 export interface ResumeRunOptions extends TrainHooks {
@@ -271,7 +290,8 @@ async function restore(
   return trainer.restore({ ...scaled, counters: counters(scaled.counters) });
 }
 
-interface Session {
+/** A trainer on the environments of a run. */
+export interface Session {
   readonly trainer: PpoTrainer;
   readonly environment: EnvironmentSpec;
   close(): Promise<void>;
@@ -287,7 +307,7 @@ function requireDirectory(dir: string, name: string): void {
 }
 
 /** `written` are the settings that someone wrote for this session, of which each must mean something. */
-async function openSession(
+export async function openSession(
   envId: string,
   envOptions: OptionValues,
   config: TrainConfig,
@@ -335,7 +355,7 @@ async function openSession(
 }
 
 /** What `open` gives; if it fails, worker threads must not keep the process alive. */
-async function orClose<T>(session: Session, open: () => T): Promise<T> {
+export async function orClose<T>(session: Session, open: () => T): Promise<T> {
   try {
     return open();
   } catch (error) {
@@ -463,7 +483,8 @@ async function runSession(
   }
 }
 
-async function savePolicy({ trainer, actionSpace }: Session, path: string): Promise<void> {
+/** Writes the deployable policy. */
+export async function savePolicy({ trainer, actionSpace }: Session, path: string): Promise<void> {
   await saveOnnx(
     policyGraph(trainer.model, trainer.params, actionSpace, trainer.observationNormaliser),
     path,

@@ -324,7 +324,25 @@ export const metrics: readonly Metric[] = [
     doc: 'What is minimised: policy and value loss, entropy bonus and penalties with their coefficients.',
     healthy: 'Finite. Its level means nothing by itself.',
   },
+  {
+    id: 'loss/clone',
+    group: 'loss',
+    title: 'Cloning loss',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'Cross-entropy of what is being cloned under the model: its own tokens or actions, on average.',
+    healthy: 'Falls quickly, then slowly. What demonstrations leave open stays.',
+  },
   // ------------------------------------------------------------------------------------------------ policy
+  {
+    id: 'policy/clone_accuracy',
+    group: 'policy',
+    title: 'Actions as demonstrated',
+    unit: '1',
+    better: 'higher',
+    doc: "Share of the demonstrations' actions that are the policy's most likely ones.",
+    healthy: 'Near 1 with one demonstrator; lower with several, where they disagree.',
+  },
   {
     id: 'policy/entropy',
     group: 'policy',

@@ -5,26 +5,15 @@ import { checkAlike } from '../plain-data.ts';
 import { simulation } from '../simulation.ts';
 import { box, dict, discrete } from '../spaces.ts';
 import { CreditMeter } from './credit.ts';
+import { clusterDemonstrators } from './demonstrators.ts';
 import { hardwareList } from './hardware.ts';
 import { FEATURES, LIMIT, newTraffic, noteArrival, SHARED, type Traffic } from './observation.ts';
 import { clusterObserver } from './observer.ts';
-import { defaultReplica, type SchedulerKind } from './replica-model.ts';
+import type { ClusterOptions } from './options.ts';
+import { defaultReplica } from './replica-model.ts';
 import { clusterScale } from './scale.ts';
 import { Cluster, type ClusterState } from './simulator.ts';
 import { DEFAULT_LENGTH_ERROR, drawWorkload, type WorkloadSpec, workloads } from './workloads.ts';
-
-export type ClusterOptions = {
-  readonly replicas: string;
-  readonly scheduler: SchedulerKind;
-  readonly workload: keyof typeof workloads;
-  readonly load: number;
-  readonly loadSpread: number;
-  readonly requests: number;
-  readonly lengthError: number;
-  readonly tail: number;
-  readonly sloS: number;
-  readonly credit: 'marginal' | 'own';
-};
 
 interface Episode {
   /** The randomness that its requests were drawn from, to draw them again. */
@@ -94,6 +83,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
     credit: { default: 'marginal', doc: 'whether the delay of others counts', oneOf: ['marginal', 'own'] },
   },
   maxEpisodeSteps: null,
+  demonstrators: clusterDemonstrators,
   make: options => {
     const specs = hardwareList(options.replicas).map(hardware => ({
       ...defaultReplica,
