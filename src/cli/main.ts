@@ -2,6 +2,7 @@
 /** The command line. Commands load what they need when they run, so that `keel --help` is instant. */
 import { Command } from 'commander';
 import { addCheckEnv } from './commands/check-env.ts';
+import { addClone } from './commands/clone.ts';
 import { addConfig } from './commands/config.ts';
 import { addDash } from './commands/dash.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -53,6 +54,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     );
   for (const add of [
     addTrain,
+    addClone,
     addResume,
     addFork,
     addEval,
