@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
+import type { CloneFlags } from '../clone-env.ts';
 import { contextOf } from '../context.ts';
-import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
+import { trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, settingOptions } from '../options.ts';
 import { gatherSettings } from '../settings.ts';
-import { beginText, refuseTextFlags, type TextFlags, textOptions } from '../text.ts';
-
-export type CloneFlags = TextFlags &
-  TrainDashFlags & { readonly demonstrators?: string; readonly epochs?: number };
+import { beginText, refuseTextFlags, textOptions } from '../text.ts';
 
 export function addClone(program: Command): void {
   textOptions(trainDashOptions(settingOptions(program.command('clone'))))
