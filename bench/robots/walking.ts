@@ -126,6 +126,7 @@ export async function learnToWalk(
       speed_mean: round(speeds.reduce((a, b) => a + b, 0) / speeds.length, 3),
       speed_least: round(Math.min(...speeds), 3),
       speed_most: round(Math.max(...speeds), 3),
+      training_speed: round(row['env/speed'], 3),
       training_return: round(row['episode/return'], 1),
       std: round(row['policy/std'], 3),
       largest_kl_step: Number(largestKl.toPrecision(3)),

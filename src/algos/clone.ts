@@ -72,12 +72,12 @@ export function createCloneTrainer({
   const { layout, tokenizer, options } = model;
   const programs = new TextPrograms(model, { device: config.device, threads: config.threads });
   let rng = new Rng(config.seed).split(1)[0];
-  let state = {
+  let state: Record<'weights' | 'm' | 'v', Float32Array> = {
     weights: model.weights,
     m: new Float32Array(layout.size),
     v: new Float32Array(layout.size),
   };
-  let draft = { weights: state.weights.slice(), m: state.m.slice(), v: state.v.slice() };
+  let draft: typeof state = { weights: state.weights.slice(), m: state.m.slice(), v: state.v.slice() };
   const gradient = new Float32Array(layout.size);
   const counters: CloneCounters = {
     iteration: 0,

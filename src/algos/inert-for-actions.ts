@@ -8,7 +8,7 @@ export function inertForActions(space: Space): Map<keyof TrainConfig, string> {
   const heads = headsFor(space);
   const inert = new Map<keyof TrainConfig, string>();
   if (heads.every(head => head.logStds === 0)) {
-    for (const key of ['logStdInitial', 'logStdMin', 'logStdMax'] as const)
+    for (const key of ['logStdInitial', 'logStdMin', 'logStdMax', 'logStdEnd'] as const)
       inert.set(key, 'only continuous actions have a std');
   }
   if (heads.length !== 1 || heads[0]!.logStds === 0)

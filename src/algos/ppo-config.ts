@@ -157,6 +157,13 @@ export const ppoSchema = z.strictObject({
   logStdInitial: z.number().default(0).describe('Starting log of the std of continuous actions.'),
   logStdMin: z.number().min(-20).default(-5).describe('Its lower bound.'),
   logStdMax: z.number().max(20).default(2).describe('Its upper bound.'),
+  logStdEnd: z
+    .number()
+    .nullable()
+    .default(null)
+    .describe(
+      'An upper bound that falls from logStdInitial to this over the run, so that sampled and most likely actions come to agree; null for none.',
+    ),
   noiseCorrelation: z
     .number()
     .min(0)
@@ -171,6 +178,12 @@ export const ppoSchema = z.strictObject({
     .default([64, 64])
     .describe('Widths of the hidden layers of actor and critic.'),
   activation: z.enum(['tanh', 'relu', 'gelu']).default('tanh').describe('Between layers.'),
+  network: z
+    .enum(['mlp', 'set'])
+    .default('mlp')
+    .describe(
+      'mlp: layers over the whole observation. set: the same weights for each of its items, one action each, for any number of them.',
+    ),
 
   normaliseObservations: z
     .boolean()

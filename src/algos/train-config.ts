@@ -91,6 +91,14 @@ function contradictions(config: TrainConfig): string[] {
       `logStdInitial ${config.logStdInitial} is outside of ${config.logStdMin} to ${config.logStdMax}: start inside`,
     );
   }
+  if (
+    config.logStdEnd !== null &&
+    (config.logStdEnd < config.logStdMin || config.logStdEnd > config.logStdInitial)
+  ) {
+    found.push(
+      `logStdEnd ${config.logStdEnd} is outside of ${config.logStdMin} (logStdMin) to ${config.logStdInitial} (logStdInitial): it is where the bound falls to`,
+    );
+  }
   if (config.minibatchSize === 1 && config.normaliseAdvantages) {
     found.push(
       'minibatchSize 1 leaves nothing of a normalised advantage: use at least 2, or normaliseAdvantages false',
@@ -98,6 +106,11 @@ function contradictions(config: TrainConfig): string[] {
   }
   if (config.klCoefRule !== 'fixed' && config.klCoef === 0) {
     found.push(`klCoefRule ${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
+  }
+  if (config.network === 'set' && config.normaliseObservations) {
+    found.push(
+      'normaliseObservations would scale each item apart, which network set must see alike: use one of them',
+    );
   }
   const uneven = unevenMinibatches(config.envs, config.stepsPerRollout, config.minibatchSize);
   if (uneven) found.push(uneven);

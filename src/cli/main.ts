@@ -16,6 +16,7 @@ import { addRecord } from './commands/record.ts';
 import { addRender } from './commands/render.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
+import { addSimulate } from './commands/simulate.ts';
 import { addTrain } from './commands/train.ts';
 import { addWatch } from './commands/watch.ts';
 import { reportError } from './errors.ts';
@@ -67,6 +68,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     addRecord,
     addRender,
     addRuns,
+    addSimulate,
     addDoctor,
     addDash,
     addWatch,

@@ -114,11 +114,11 @@ function problemsFor(
   env: string | undefined,
   algorithm: 'train' | 'clone',
 ): (settings: Settings) => readonly string[] {
-  if (algorithm === 'clone') return cloneProblems;
+  const textProblems = algorithm === 'clone' ? cloneProblems : grpoProblems;
   if (env === undefined) return settingProblems;
   if (isEnvFile(env))
-    return settings => (grpoProblems(settings).length === 0 ? [] : settingProblems(settings));
-  return isTaskName(env) ? grpoProblems : settingProblems;
+    return settings => (textProblems(settings).length === 0 ? [] : settingProblems(settings));
+  return isTaskName(env) ? textProblems : settingProblems;
 }
 
 /** Files by their absolute path, `#id` kept; ids as they are. */
@@ -168,6 +168,14 @@ export function wholeNumber(text: string): number {
       : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
   if (!Number.isSafeInteger(value))
     throw new UsageError(`${text} is not a whole number from 0: write 100000, 1e5 or 100k`);
+  return value;
+}
+
+/** A number of a flag that is not negative: `0.8`, `12`, `1e-3`. */
+export function positiveNumber(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!(value >= 0 && value < Number.POSITIVE_INFINITY))
+    throw new UsageError(`${text} is not a number from 0: write 0.8 or 12`);
   return value;
 }
 

@@ -24,14 +24,12 @@ export interface TextFlags extends SettingFlags, TrainDashFlags {
 /** The options that only text tasks have. */
 export function textOptions(command: Command): Command {
   return command
-    .option('--from <model>', 'text tasks: a model directory (config.json …) or a run to start from')
+    .option('--from <start>', 'begin from a run, a model directory (text tasks) or a .safetensors file')
     .option('--engine <command>', 'chess: a UCI engine that labels positions, such as stockfish');
 }
 
-/** Those flags are errors where an environment is meant. */
-export function refuseTextFlags({ from, engine }: Pick<TextFlags, 'from' | 'engine'>, env: string): void {
-  if (from !== undefined)
-    throw new UsageError(`--from is for text tasks, ${env} is an environment: keel fork starts from a run`);
+/** A flag that only text tasks have is an error where an environment is meant. */
+export function refuseTextFlags({ engine }: Pick<TextFlags, 'engine'>, env: string): void {
   if (engine !== undefined)
     throw new UsageError(`--engine is for chess, ${env} is an environment: remove it`);
 }

@@ -14,6 +14,8 @@ export interface StepResult {
   truncated: boolean;
   /** The reward's parts, in the order of `Env.rewardTerms`; they sum to `reward`. Empty where there are no names. */
   readonly rewardTerms: Float64Array;
+  /** What `Env.measures` names, of this step; absent where there are none. */
+  measures?: Float64Array;
   /** The simulation broke down here (a state that is not finite), which ended the episode; absent is false. */
   blownUp?: boolean;
 }
@@ -75,6 +77,8 @@ export interface Env {
   readonly actionSpace: Space;
   /** Names of the reward's parts that are reported apart; most environments have none. */
   readonly rewardTerms: readonly string[];
+  /** Names of what it measures of itself besides, such as a speed: logged as `env/<name>`, and nothing is learnt from it. */
+  readonly measures?: readonly string[];
   /** Whether its simulation can break down, so that `StepResult.blownUp` is worth counting; absent is false. */
   readonly mayBlowUp?: boolean;
   /** Set by `createEnv`. */

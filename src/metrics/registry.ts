@@ -350,10 +350,20 @@ export const metrics: readonly Metric[] = [
     title: 'Cloning loss',
     unit: 'nats',
     better: 'lower',
-    doc: "Cross-entropy of a token of the demonstrations' completions: mean over the tokens of the iteration.",
-    healthy: 'Falls from the log of the vocabulary, fast at first, and flattens.',
+    doc: 'Cross-entropy of what is cloned under the model: of a token or an action of the demonstrations, mean over those of the iteration.',
+    healthy:
+      'Falls from the log of the number of choices, fast at first, and flattens. What demonstrations leave open stays.',
   },
   // ------------------------------------------------------------------------------------------------ policy
+  {
+    id: 'policy/clone_accuracy',
+    group: 'policy',
+    title: 'Actions as demonstrated',
+    unit: '1',
+    better: 'higher',
+    doc: "Share of the demonstrations' actions that are the policy's most likely ones.",
+    healthy: 'Near 1 with one demonstrator; lower with several, where they disagree.',
+  },
   {
     id: 'policy/entropy',
     group: 'policy',
@@ -806,7 +816,7 @@ export const metrics: readonly Metric[] = [
     title: "The environment's own measurement",
     unit: '1',
     better: 'none',
-    doc: 'A number that the environment reports about itself: mean over the rollout.',
+    doc: 'A number that the environment reports about itself, such as a speed: mean per step over the episodes that ended in this iteration.',
   },
   // ------------------------------------------------------------------------------------------------ time
   {

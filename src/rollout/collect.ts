@@ -35,6 +35,8 @@ export interface CollectStats {
   readonly rewardStd: number;
   /** (T) Each reward term: mean over the steps of the episodes that ended. */
   readonly termMeans: Float64Array;
+  /** (M) Each measure, likewise. */
+  readonly measureMeans: Float64Array;
   /** Episodes that ended because the simulation broke down. */
   readonly blowUps: number;
   /** Wall time in which the environments stepped, what was done meanwhile included. */
@@ -54,11 +56,12 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     rewardNormaliser,
     rewardScale = 1,
   } = parts;
-  const { envCount, obsSize, actionSize, termCount } = envs;
+  const { envCount, obsSize, actionSize, termCount, measureCount } = envs;
   const { paramSize, noiseSize } = distribution;
   const episodeReturns: number[] = [];
   const episodeLengths: number[] = [];
   const termMeans = new Float64Array(termCount);
+  const measureMeans = new Float64Array(measureCount);
   let blowUps = 0;
   let envMs = 0;
   // One step's arrays and their rows, made once: a view costs more than what is done with it.
@@ -119,6 +122,7 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
         episodeLengths.push(envs.episodeLengths[n]);
         blowUps += envs.blownUp[n];
         for (let k = 0; k < termCount; k++) termMeans[k] += envs.episodeRewardTerms[n * termCount + k];
+        for (let k = 0; k < measureCount; k++) measureMeans[k] += envs.episodeMeasures[n * measureCount + k];
       }
     }
     if (rewardNormaliser) rewardNormaliser.apply(scaled, done, learnt);
@@ -140,12 +144,14 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
   const rewardMean = sum / samples;
   const endedSteps = episodeLengths.reduce((a, b) => a + b, 0);
   for (let k = 0; k < termCount; k++) termMeans[k] /= endedSteps;
+  for (let k = 0; k < measureCount; k++) measureMeans[k] /= endedSteps;
   return {
     episodeReturns,
     episodeLengths,
     rewardMean,
     rewardStd: Math.sqrt(Math.max(0, sumOfSquares / samples - rewardMean ** 2)),
     termMeans,
+    measureMeans,
     blowUps,
     envSeconds: envMs / 1000,
   };

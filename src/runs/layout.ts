@@ -14,6 +14,7 @@ export const defaultRoot = 'runs';
  *   events.jsonl                   what happened
  *   checkpoints/<step>/            policy.safetensors, optimizer.safetensors, state.json, checkpoint.json (checksums)
  *   checkpoints/best, last         the step that each stands for, as text
+ *   completions.jsonl              groups of completions to look at, of language models
  *   replays/<step>.replay          episodes to look at, of environments that can be drawn
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
@@ -30,6 +31,7 @@ export function runPaths(runDir: string) {
     best: join(runDir, 'checkpoints', 'best'),
     last: join(runDir, 'checkpoints', 'last'),
     replays: join(runDir, 'replays'),
+    completions: join(runDir, 'completions.jsonl'),
     onnx: join(runDir, 'policy.onnx'),
     csv: join(runDir, 'metrics.csv'),
   };

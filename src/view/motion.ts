@@ -72,38 +72,74 @@ export function distanceAt(motion: Motion, frame: number): number {
   return Math.hypot(at(frame, 0) - at(0, 0), at(frame, 1) - at(0, 1));
 }
 
-/** How far a shape reaches from its body's origin. */
-function radiusOf({ size, position, kind }: SceneShape): number {
-  const own =
-    kind === 'box' || kind === 'ellipsoid'
-      ? Math.hypot(...size)
-      : kind === 'sphere'
-        ? size[0]
-        : kind === 'plane'
-          ? 0
-          : size[0] + size[1];
-  return own + Math.hypot(...position);
+/** How far a shape reaches along each axis of the world from its own middle, when `turn` (w, x, y, z) is its rotation there. */
+function halfExtents({ size: [a, b, c], kind }: SceneShape, turn: ArrayLike<number>): Vector3 {
+  const [w, x, y, z] = [turn[0]!, turn[1]!, turn[2]!, turn[3]!];
+  // Columns of the rotation: where the shape's own axes point.
+  const axes: readonly Vector3[] = [
+    [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
+    [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
+    [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
+  ];
+  const along = (k: number): number => {
+    const [p, q, r] = axes.map(axis => axis[k]!) as unknown as Vector3;
+    switch (kind) {
+      case 'sphere':
+        return a;
+      case 'capsule':
+        return a + b * Math.abs(r);
+      case 'cylinder':
+        return a * Math.sqrt(Math.max(0, 1 - r * r)) + b * Math.abs(r);
+      case 'ellipsoid':
+        return Math.hypot(a * p, b * q, c * r);
+      case 'box':
+        return a * Math.abs(p) + b * Math.abs(q) + c * Math.abs(r);
+      case 'plane':
+        return 0;
+      default:
+        return kind satisfies never;
+    }
+  };
+  return [along(0), along(1), along(2)];
 }
 
-/** How far the robot reaches from its middle in its first frame, in metres; at least a centimetre. */
+/** What is between the robot's ends in its first frame: its middle and half its diagonal in metres, at least a centimetre. */
 export function reachOf(motion: Motion): { readonly centre: Vector3; readonly radius: number } {
-  const { scene, positions } = motion;
-  const [low, high] = [
-    [Infinity, Infinity, Infinity],
-    [-Infinity, -Infinity, -Infinity],
-  ];
-  for (const shape of scene.shapes) {
+  const low = [Infinity, Infinity, Infinity];
+  const high = [-Infinity, -Infinity, -Infinity];
+  const pose = new Float64Array(7);
+  for (const shape of motion.scene.shapes) {
     if (shape.body < 0 || shape.kind === 'plane') continue;
-    const radius = radiusOf(shape);
+    writePoseAt(motion, shape.body, 0, 0, pose);
+    const body = pose.subarray(3);
+    const middle = turned(body, shape.position);
+    const half = halfExtents(shape, multiplied(body, shape.rotation));
     for (let k = 0; k < 3; k++) {
-      const at = positions[3 * shape.body + k]!;
-      low[k] = Math.min(low[k]!, at - radius);
-      high[k] = Math.max(high[k]!, at + radius);
+      low[k] = Math.min(low[k]!, pose[k]! + middle[k]! - half[k]!);
+      high[k] = Math.max(high[k]!, pose[k]! + middle[k]! + half[k]!);
     }
   }
   if (!(low[0]! <= high[0]!)) return { centre: [0, 0, 0], radius: 1 };
   const centre = low.map((value, k) => (value + high[k]!) / 2) as unknown as Vector3;
   return { centre, radius: Math.max(0.01, Math.hypot(...low.map((value, k) => high[k]! - value)) / 2) };
+}
+
+/** Two rotations (w, x, y, z), the second first. */
+function multiplied(a: ArrayLike<number>, b: ArrayLike<number>): number[] {
+  const [w, x, y, z] = [a[0]!, a[1]!, a[2]!, a[3]!];
+  const [p, q, r, s] = [b[0]!, b[1]!, b[2]!, b[3]!];
+  return [
+    w * p - x * q - y * r - z * s,
+    w * q + x * p + y * s - z * r,
+    w * r - x * s + y * p + z * q,
+    w * s + x * r - y * q + z * p,
+  ];
+}
+
+/** A vector after a rotation. */
+function turned(turn: ArrayLike<number>, [x, y, z]: Vector3): number[] {
+  const back = [turn[0]!, -turn[1]!, -turn[2]!, -turn[3]!];
+  return multiplied(multiplied(turn, [0, x, y, z]), back).slice(1);
 }
 
 /** The height of the ground: the world's level floor, else a little below the lowest that is seen. */

@@ -15,7 +15,7 @@ const highest = 1.5;
 export const firstOrbit = (radiusM: number): Orbit => ({
   azimuth: -1.05,
   elevation: 0.3,
-  distance: 3.1 * radiusM,
+  distance: 3.7 * radiusM,
 });
 
 export function turned({ azimuth, elevation, distance }: Orbit, right: number, up: number): Orbit {

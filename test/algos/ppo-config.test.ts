@@ -5,7 +5,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoConfig, ppoSchema } from '../../src/algos/ppo-config.ts';
 import { TrainError } from '../../src/algos/ppo-trainer.ts';
-import { box, type Env, pendulum, simulation } from '../../src/envs/index.ts';
+import { box, cluster, type Env, pendulum, simulation } from '../../src/envs/index.ts';
 import {
   disposeTrainers,
   faultyEnv,
@@ -725,6 +725,24 @@ const cases: Record<keyof PpoConfig, Case> = {
     expect((await of(2)).rows.at(-1)!['policy/std']).toBeGreaterThan(Math.exp(0.5));
   },
 
+  async logStdEnd() {
+    const settings = {
+      logStdInitial: -0.5,
+      logStdEnd: -1.5,
+      entropyCoef: 5,
+      learningRate: 0.05,
+      guard: null,
+    };
+    const { rows } = await trained({ ...settings, epochs: 10 }, { iterations: 10, ...toPendulum });
+    for (const [i, row] of rows.entries()) {
+      // The bonus pulls the std up to the bound, which is that of the middle of each update.
+      expect(row['policy/std']).toBeCloseTo(Math.exp(-0.5 - (i + 0.5) / 10), 3);
+      // Of one action whose log-std falls by d the KL is (e^2d - 1) / 2 - d, and it is in what is measured.
+      const d = i === 0 ? 0.05 : 0.1;
+      expect(row['kl/step']).toBeGreaterThan(0.99 * ((Math.exp(2 * d) - 1) / 2 - d));
+    }
+  },
+
   async noiseCorrelation() {
     /** Correlation of each action with the one before it. */
     const lag = async (noiseCorrelation: number): Promise<number> => {
@@ -756,6 +774,16 @@ const cases: Record<keyof PpoConfig, Case> = {
     // CartPole: 4 in, 2 and 1 out.
     expect(await size([8])).toBe(4 * 8 + 8 + 8 * 2 + 2 + (4 * 8 + 8 + 8 + 1));
     expect(await size([5, 3])).toBe(4 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2 + (4 * 5 + 5 + 5 * 3 + 3 + 3 + 1));
+  },
+
+  async network() {
+    const env = (): Env => cluster({ replicas: 'a100,a40', requests: 64 });
+    for (const network of ['mlp', 'set'] as const) {
+      const { trainer } = await trained({ network }, { env });
+      const { specs } = trainer.model.layout;
+      expect(specs.some(({ name }) => name === 'actor.0.context')).toBe(network === 'set');
+    }
+    await expect(trained({ network: 'set' })).rejects.toThrow(/network set needs observations Dict/);
   },
 
   async activation() {

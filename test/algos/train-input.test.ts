@@ -34,21 +34,24 @@ test.each([
 describe('settings that do nothing for the actions', () => {
   const tiny = { steps: 64, envs: 2, stepsPerRollout: 32, minibatchSize: 32, epochs: 1, hidden: [4] };
 
-  test.each([{ noiseCorrelation: 0.5 }, { logStdMin: 0 }, { logStdMax: 1 }, { logStdInitial: -1 }])(
-    '%j is refused where actions are discrete, and no run is made',
-    async extra => {
-      const root = join(work, 'refused');
-      const error = await train({ env: 'cartpole', preset: {}, config: { ...tiny, ...extra }, root }).catch(
-        e => e,
-      );
-      expect(error).toBeInstanceOf(ConfigError);
-      const [key] = Object.keys(extra);
-      expect(error.message).toMatch(
-        new RegExp(`^${key} has no effect on the actions Discrete\\(2\\): .*; remove ${key}$`),
-      );
-      expect(existsSync(root)).toBe(false);
-    },
-  );
+  test.each([
+    { noiseCorrelation: 0.5 },
+    { logStdMin: 0 },
+    { logStdMax: 1 },
+    { logStdInitial: -1 },
+    { logStdEnd: -1 },
+  ])('%j is refused where actions are discrete, and no run is made', async extra => {
+    const root = join(work, 'refused');
+    const error = await train({ env: 'cartpole', preset: {}, config: { ...tiny, ...extra }, root }).catch(
+      e => e,
+    );
+    expect(error).toBeInstanceOf(ConfigError);
+    const [key] = Object.keys(extra);
+    expect(error.message).toMatch(
+      new RegExp(`^${key} has no effect on the actions Discrete\\(2\\): .*; remove ${key}$`),
+    );
+    expect(existsSync(root)).toBe(false);
+  });
 
   test('a preset may have them, and a resume may not', async () => {
     const root = join(work, 'preset');
@@ -67,7 +70,7 @@ describe('settings that do nothing for the actions', () => {
     expect(done.status).toBe('finished');
   });
 
-  const stds = ['logStdInitial', 'logStdMin', 'logStdMax'];
+  const stds = ['logStdInitial', 'logStdMin', 'logStdMax', 'logStdEnd'];
   const torque = box({ low: -1, high: 1, shape: [2] });
   test.each<[Space, string[]]>([
     [torque, []],

@@ -29,7 +29,7 @@ import {
   widthOf,
   wrap,
 } from '../../src/cli/terminal.ts';
-import { listEnvs } from '../../src/envs/index.ts';
+import { findEnv, listEnvs } from '../../src/envs/index.ts';
 import { isTaskName } from '../../src/tasks/index.ts';
 import { root, scratch } from './support/keel.ts';
 
@@ -236,6 +236,12 @@ describe('presets', () => {
   test('every environment of the classics has one', () => {
     for (const name of ['cartpole-v1', 'pendulum-v1', 'acrobot-v1', 'mountaincarcontinuous-v0', 'courier-v0'])
       expect(files).toContain(`${name}.yaml`);
+  });
+
+  test('every robot has one', () => {
+    const robots = listEnvs().filter(env => findEnv(env.id).definition.slow);
+    expect(robots.length).toBeGreaterThanOrEqual(8);
+    for (const { id } of robots) expect(files).toContain(`${id.toLowerCase()}.yaml`);
   });
 
   test('an environment without one has no preset', () => expect(loadPreset('Nothing-v0')).toEqual({}));

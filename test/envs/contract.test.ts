@@ -1,8 +1,9 @@
-import { listEnvs, makeEnv, makeVectorEnv, probeBoth } from '../../src/envs/index.ts';
+import { findEnv, listEnvs, makeEnv, makeVectorEnv, probeBoth } from '../../src/envs/index.ts';
 import { envSeeds } from '../../src/envs/vector/vector.ts';
 import { testEnv, testVectorEnv } from './support/contract.ts';
 
-for (const { id } of listEnvs()) {
+// Slow ones have a file of their own (mujoco/contract.test.ts).
+for (const { id } of listEnvs().filter(env => !findEnv(env.id).definition.slow)) {
   testEnv(id, options => makeEnv(id, options));
   testVectorEnv(
     `${id} in process`,

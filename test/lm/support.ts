@@ -53,7 +53,7 @@ export function plainLogProbs(
     0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   const plus = (a: Float64Array, b: Float64Array): Float64Array => a.map((v, i) => v + b[i]);
   const size = width / heads;
-  let xs = sequence.map((token, t) =>
+  let xs: Float64Array[] = sequence.map((token, t) =>
     Float64Array.from(
       { length: width },
       (_, i) => get('wte.weight', token * width + i) + get('wpe.weight', t * width + i),

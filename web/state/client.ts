@@ -3,6 +3,7 @@ import type {
   Action,
   ActionAnswer,
   CheckpointsAnswer,
+  CompletionsAnswer,
   DiagnosisAnswer,
   EvaluationAnswer,
   EventsAnswer,
@@ -110,6 +111,8 @@ export const client = {
     request<EventsAnswer>(run(id, `/events${after === null ? '' : `?after=${after}`}`)),
   diagnosis: (id: string) => request<DiagnosisAnswer>(run(id, '/diagnosis')),
   checkpoints: (id: string) => request<CheckpointsAnswer>(run(id, '/checkpoints')),
+  completions: (id: string, before: number | null) =>
+    request<CompletionsAnswer>(run(id, `/completions${before === null ? '' : `?before=${before}`}`)),
   replays: (id: string) => request<ReplaysAnswer>(run(id, '/replays')),
   replay: (id: string, name: string, version: string) =>
     bytesOf(run(id, `/replays/${encodeURIComponent(name)}?v=${encodeURIComponent(version)}`)),

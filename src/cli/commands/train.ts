@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { loadPreset } from '../../algos/settings-file.ts';
+import { warmStartSettings } from '../../algos/warm-start.ts';
+import { resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
@@ -27,6 +29,7 @@ Examples:
   $ keel train pendulum --steps 200k --seed 1 --set hidden=[64,64]
   $ keel train ./my-env.ts -c config.yaml
   $ keel train chess --from last --set groupSize=16
+  $ keel train cluster --from last --set klRefCoefInitial=0.3
   $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`,
     )
     .action(async (env: string | undefined, flags: TrainFlags, command: Command) => {
@@ -62,8 +65,9 @@ Examples:
       const task = wanted.env!;
       const { id } = await resolveEnv(task);
       const preset = flags.preset === false ? {} : loadPreset(id);
+      const from = flags.from === undefined ? undefined : weightsAt(flags.from, flags.runDir);
       // Before anything is made: what is wrong is said with where it was set.
-      checkedConfig(preset, wanted);
+      checkedConfig(from === undefined ? preset : { ...warmStartSettings, ...preset }, wanted);
       const [{ train }, { overshoot, runTraining }] = await Promise.all([
         import('../../algos/train.ts'),
         import('../run-training.ts'),
@@ -85,10 +89,16 @@ Examples:
             config: wanted.settings,
             preset,
             root: flags.runDir,
+            ...(from === undefined ? {} : { from }),
             ...hooks,
           }),
       ).catch(error => {
         throw located(error, wanted.sources);
       });
     });
+}
+
+/** A file as it is named, or a run's directory. */
+function weightsAt(reference: string, root: string): string {
+  return reference.endsWith('.safetensors') ? reference : resolveRun(reference, [root]).dir;
 }

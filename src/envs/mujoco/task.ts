@@ -19,6 +19,8 @@ export interface PhysicsTask<M extends object> {
   readonly actionSpace?: Space;
   /** Names of the reward's parts; `score` writes them, and the reward is their sum. */
   readonly rewardTerms: readonly string[];
+  /** Names of what `score` measures besides, in `result.measures`. */
+  readonly measures?: readonly string[];
   /** Whether the task grows harder with training, so that `start` heeds its `progress`. */
   readonly growsHarder?: boolean;
   /**
@@ -47,6 +49,7 @@ class PhysicsEnv<M extends object> implements Env {
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
   readonly setProgress?: (fraction: number) => void;
+  readonly measures: readonly string[];
   readonly mayBlowUp = true;
   readonly #task: PhysicsTask<M>;
   readonly #physics: Physics;
@@ -68,7 +71,9 @@ class PhysicsEnv<M extends object> implements Env {
     });
     this.actionSpace = task.actionSpace ?? controlSpace(physics);
     this.rewardTerms = task.rewardTerms;
+    this.measures = task.measures ?? [];
     this.#result = stepResult(task.rewardTerms.length);
+    if (this.measures.length > 0) this.#result.measures = new Float64Array(this.measures.length);
     this.#seen = new Float32Array(task.observationSize);
     if (task.growsHarder) {
       this.setProgress = fraction => {
@@ -95,6 +100,7 @@ class PhysicsEnv<M extends object> implements Env {
     result.blownUp = false;
     result.reward = 0;
     result.rewardTerms.fill(0);
+    result.measures?.fill(0);
     if (task.control) task.control(physics, action, memory, this.#rng);
     else physics.arrays.ctrl.set(action);
     physics.step(task.frameSkip);

@@ -8,6 +8,8 @@ export interface VectorShape {
   readonly actionSize: number;
   /** T, the number of named reward terms; 0 for most environments. */
   readonly termCount: number;
+  /** M, the number of named measures; 0 for most environments. */
+  readonly measureCount: number;
 }
 
 /** What the last reset or step gave, for all N environments. The arrays stay the same; each call overwrites them. */
@@ -28,6 +30,8 @@ export interface VectorArrays {
   readonly episodeLengths: Int32Array;
   /** (N, T) Its reward terms, each summed over the episode, likewise. */
   readonly episodeRewardTerms: Float64Array;
+  /** (N, M) Its measures, each summed over the episode, likewise. */
+  readonly episodeMeasures: Float64Array;
   /** (N) 1 where the simulation broke down in this step; then `terminated` is set as well. */
   readonly blownUp: Uint8Array;
 }
@@ -49,7 +53,7 @@ type ElementName = keyof typeof elements;
 
 /** Name, type and length of each array; the widest types come first, so that all are aligned. */
 function layoutOf(shape: VectorShape): [keyof VectorMemory, ElementName, number][] {
-  const { envCount, obsSize, actionSize, termCount } = shape;
+  const { envCount, obsSize, actionSize, termCount, measureCount } = shape;
   return [
     ['rewards', 'Float64Array', envCount],
     ['progress', 'Float64Array', 1],
@@ -57,6 +61,7 @@ function layoutOf(shape: VectorShape): [keyof VectorMemory, ElementName, number]
     ['steps', 'Float64Array', envCount],
     ['episodeReturns', 'Float64Array', envCount],
     ['episodeRewardTerms', 'Float64Array', envCount * termCount],
+    ['episodeMeasures', 'Float64Array', envCount * measureCount],
     ['observations', 'Float32Array', envCount * obsSize],
     ['finalObservations', 'Float32Array', envCount * obsSize],
     ['actions', 'Float32Array', envCount * actionSize],

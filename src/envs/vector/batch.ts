@@ -21,12 +21,14 @@ export class Batch implements VectorEnv {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly measures: readonly string[];
   readonly mayBlowUp: boolean;
   readonly spec: EnvSpec | undefined;
   readonly envCount: number;
   readonly obsSize: number;
   readonly actionSize: number;
   readonly termCount: number;
+  readonly measureCount: number;
   readonly observations: Float32Array;
   readonly rewards: Float64Array;
   readonly terminated: Uint8Array;
@@ -35,6 +37,7 @@ export class Batch implements VectorEnv {
   readonly episodeReturns: Float64Array;
   readonly episodeLengths: Int32Array;
   readonly episodeRewardTerms: Float64Array;
+  readonly episodeMeasures: Float64Array;
   readonly blownUp: Uint8Array;
   endedCount = 0;
   readonly #actions: Float32Array;
@@ -48,12 +51,14 @@ export class Batch implements VectorEnv {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.measures = env.measures ?? [];
     this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = env.spec;
     this.envCount = shape.envCount;
     this.obsSize = shape.obsSize;
     this.actionSize = shape.actionSize;
     this.termCount = shape.termCount;
+    this.measureCount = shape.measureCount;
     this.observations = memory.observations;
     this.rewards = memory.rewards;
     this.terminated = memory.terminated;
@@ -62,6 +67,7 @@ export class Batch implements VectorEnv {
     this.episodeReturns = memory.episodeReturns;
     this.episodeLengths = memory.episodeLengths;
     this.episodeRewardTerms = memory.episodeRewardTerms;
+    this.episodeMeasures = memory.episodeMeasures;
     this.blownUp = memory.blownUp;
     this.#actions = memory.actions;
     this.#progress = memory.progress;

@@ -14,6 +14,7 @@ interface Running {
   readonly finalObservation: Float32Array; // (obsSize)
   readonly action: Float32Array; // (actionSize)
   readonly episodeTerms: Float64Array; // (T)
+  readonly episodeMeasures: Float64Array; // (M)
   episodeReturn: number;
   episodeLength: number;
 }
@@ -53,6 +54,7 @@ export class EnvSlice {
         finalObservation: row(memory.finalObservations, shape.obsSize),
         action: row(memory.actions, shape.actionSize),
         episodeTerms: new Float64Array(shape.termCount),
+        episodeMeasures: new Float64Array(shape.measureCount),
         episodeReturn: 0,
         episodeLength: 0,
       };
@@ -78,7 +80,7 @@ export class EnvSlice {
   /** Steps each with its row of actions. */
   step(): void {
     const memory = this.#memory;
-    const { termCount } = this.#shape;
+    const { termCount, measureCount } = this.#shape;
     try {
       for (let k = 0; k < this.#running.length; k++) {
         const running = this.#running[k]!;
@@ -94,11 +96,13 @@ export class EnvSlice {
         running.episodeReturn += result.reward;
         running.episodeLength++;
         for (let t = 0; t < termCount; t++) running.episodeTerms[t]! += result.rewardTerms[t]!;
+        for (let m = 0; m < measureCount; m++) running.episodeMeasures[m]! += result.measures![m]!;
         if (result.terminated || result.truncated) {
           running.finalObservation.set(running.observation);
           memory.episodeReturns[i] = running.episodeReturn;
           memory.episodeLengths[i] = running.episodeLength;
           memory.episodeRewardTerms.set(running.episodeTerms, i * termCount);
+          memory.episodeMeasures.set(running.episodeMeasures, i * measureCount);
           startEpisode(running, CONTINUE, memory.progress[0]!);
         }
       }
@@ -120,6 +124,9 @@ export class EnvSlice {
         episodeReturn: numberToJson(running.episodeReturn),
         episodeLength: running.episodeLength,
         episodeTerms: Array.from(running.episodeTerms, numberToJson),
+        ...(this.#shape.measureCount > 0
+          ? { episodeMeasures: Array.from(running.episodeMeasures, numberToJson) }
+          : {}),
       });
     });
     return states;
@@ -129,12 +136,16 @@ export class EnvSlice {
   restore(states: readonly unknown[]): void {
     const memory = this.#memory;
     this.#each((running, i) => {
-      const saved = fieldsOf(states[i], STATE_FIELDS, `state ${i}`);
+      const { measureCount } = this.#shape;
+      const fields = measureCount > 0 ? [...STATE_FIELDS, 'episodeMeasures'] : STATE_FIELDS;
+      const saved = fieldsOf(states[i], fields, `state ${i}`);
       memory.seeds[i] = countOf(saved.seed, 'seed');
       memory.steps[i] = countOf(saved.steps, 'steps');
       running.env.restore(saved.env);
       running.observation.set(numbersOf(saved.observation, this.#shape.obsSize, 'observation'));
       running.episodeTerms.set(numbersOf(saved.episodeTerms, this.#shape.termCount, 'episodeTerms'));
+      if (measureCount > 0)
+        running.episodeMeasures.set(numbersOf(saved.episodeMeasures, measureCount, 'episodeMeasures'));
       running.episodeReturn = numberFromJson(saved.episodeReturn, 'episodeReturn');
       running.episodeLength = countOf(saved.episodeLength, 'episodeLength');
       memory.rewards[i] = 0;
@@ -203,6 +214,7 @@ function startEpisode(running: Running, options: { readonly seed?: number }, pro
   running.episodeReturn = 0;
   running.episodeLength = 0;
   running.episodeTerms.fill(0);
+  running.episodeMeasures.fill(0);
 }
 
 function numbersOf(json: unknown, length: number, where: string): number[] {

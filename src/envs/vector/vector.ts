@@ -28,6 +28,8 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   readonly actionSpace: Space;
   /** Names of the columns of `episodeRewardTerms`. */
   readonly rewardTerms: readonly string[];
+  /** Names of the columns of `episodeMeasures`. */
+  readonly measures: readonly string[];
   /** Whether `blownUp` is worth counting. */
   readonly mayBlowUp: boolean;
   /** What each environment was made from; absent for environments made by hand. */
@@ -100,6 +102,7 @@ export function shapeFor(env: Env, envCount: number): VectorShape {
     obsSize: env.observationSpace.flatSize,
     actionSize: env.actionSpace.flatSize,
     termCount: env.rewardTerms.length,
+    measureCount: env.measures?.length ?? 0,
   };
 }
 
@@ -112,6 +115,12 @@ export function checkSameSpaces(envs: readonly Env[]): void {
       fail(
         'vector-invalid',
         `environment ${i} has the ${name} ${env[name].describe()}, environment 0 has ${first[name].describe()}: make them alike`,
+      );
+    }
+    if (JSON.stringify(first.measures) !== JSON.stringify(env.measures)) {
+      fail(
+        'vector-invalid',
+        `environment ${i} has the measures ${env.measures?.join(', ')}, environment 0 others`,
       );
     }
     if (JSON.stringify(first.rewardTerms) !== JSON.stringify(env.rewardTerms)) {

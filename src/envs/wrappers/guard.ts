@@ -28,6 +28,7 @@ class Guard implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly measures: readonly string[];
   readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
   /** Only where the environment can be drawn. */
@@ -42,6 +43,7 @@ class Guard implements Env {
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;
     this.rewardTerms = env.rewardTerms;
+    this.measures = env.measures ?? [];
     this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
@@ -93,6 +95,7 @@ class Guard implements Env {
       this.#threw(error);
     }
     this.#checkResult(result);
+    if (this.measures.length > 0) this.#checkMeasures(result);
     this.#checkObservation(obs);
     this.#phase = result.terminated || result.truncated ? 'over' : 'running';
     return result;
@@ -196,6 +199,17 @@ class Guard implements Env {
         'reward-not-finite',
         `${result.rewardTerms?.length ?? 0} reward terms${this.#when()}, ${this.rewardTerms.length} have names (${this.rewardTerms.join(', ')})`,
       );
+    }
+  }
+
+  #checkMeasures({ measures }: StepResult): void {
+    for (let i = 0; i < this.measures.length; i++) {
+      const value = measures?.[i];
+      if (value === undefined || !Number.isFinite(value))
+        this.#fail(
+          'reward-not-finite',
+          `the measure ${this.measures[i]} is ${show(value)}${this.#when()}: it must be a finite number`,
+        );
     }
   }
 

@@ -19,6 +19,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
     observationSpace: env.observationSpace,
     actionSpace: env.actionSpace,
     rewardTerms: env.rewardTerms,
+    measures: env.measures ?? [],
     mayBlowUp: env.mayBlowUp ?? false,
     reset(options, obs) {
       elapsedSteps = 0;
@@ -31,6 +32,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       result.reward = inner.reward;
       result.terminated = inner.terminated;
       result.truncated = true;
+      if (inner.measures) result.measures = inner.measures;
       result.blownUp = false; // that would have terminated it
       if (inner.rewardTerms.length > 0) result.rewardTerms.set(inner.rewardTerms);
       return result;

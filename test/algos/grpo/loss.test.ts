@@ -174,7 +174,11 @@ test("AdamW in place is the graph's", async () => {
   );
   for (const [name, tensor] of Object.entries(next)) g.output(`new.${name}`, tensor);
   const program = await compile(g);
-  let graph = { params: state.weights.slice(0, 6), m: new Float32Array(6), v: new Float32Array(6) };
+  let graph: Record<'params' | 'm' | 'v', Float32Array> = {
+    params: state.weights.slice(0, 6),
+    m: new Float32Array(6),
+    v: new Float32Array(6),
+  };
   for (let step = 1; step <= 3; step++) {
     const gradients = random();
     const bias = state.weights.slice(6);

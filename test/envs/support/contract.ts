@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   type Env,
   leavesOf,
@@ -33,11 +33,25 @@ export function bits(values: ArrayLike<number>): string {
 
 export const obsFor = (env: Env): Float32Array => new Float32Array(env.observationSpace.flatSize);
 
+/** The same, and closes what it has made after each test: the memory of a physics engine has an end. */
+function closing<A extends unknown[]>(make: (...args: A) => MadeEnv): (...args: A) => MadeEnv {
+  const made: MadeEnv[] = [];
+  afterEach(() => {
+    for (const env of made.splice(0)) env.close?.();
+  });
+  return (...args) => {
+    const env = make(...args);
+    made.push(env);
+    return env;
+  };
+}
+
 /** What every environment promises. */
 export function testEnv(
   name: string,
-  make: (options?: { maxEpisodeSteps?: number | null }) => MadeEnv,
+  makeOne: (options?: { maxEpisodeSteps?: number | null }) => MadeEnv,
 ): void {
+  const make = closing(makeOne);
   const started = (seed = 1): [MadeEnv, Float32Array] => {
     const env = make();
     const obs = obsFor(env);
@@ -209,22 +223,30 @@ export function testEnv(
 export function testVectorEnv(
   name: string,
   make: (envCount: number) => Promise<VectorEnv>,
-  makeOne: () => MadeEnv,
+  makeSingle: () => MadeEnv,
   seedsOf: (seed: number, envCount: number) => number[],
 ): void {
   describe(`${name}: vector contract`, () => {
+    const makeOne = closing(makeSingle);
     it('gives what its environments give one by one: auto-reset, final observations, returns, lengths', async () => {
       const envCount = 5;
       const envs = await make(envCount);
       try {
-        const { obsSize, actionSize, termCount } = envs;
+        const { obsSize, actionSize, termCount, measureCount } = envs;
         await envs.reset({ seed: 11 });
         const seeds = seedsOf(11, envCount);
         const singles = seeds.map(seed => {
           const env = makeOne();
           const obs = obsFor(env);
           env.reset({ seed }, obs);
-          return { env, obs, sum: 0, length: 0, terms: new Float64Array(termCount) };
+          return {
+            env,
+            obs,
+            sum: 0,
+            length: 0,
+            terms: new Float64Array(termCount),
+            measures: new Float64Array(measureCount),
+          };
         });
         const actions = new Float32Array(envCount * actionSize);
         const rng = new Rng(4);
@@ -243,6 +265,9 @@ export function testVectorEnv(
             result.rewardTerms.forEach((term, t) => {
               single.terms[t]! += term;
             });
+            result.measures?.forEach((measure, m) => {
+              single.measures[m]! += measure;
+            });
             expect(envs.rewards[i]).toBe(result.reward);
             expect([envs.terminated[i], envs.truncated[i]]).toEqual([+result.terminated, +result.truncated]);
             if (result.terminated || result.truncated) {
@@ -251,8 +276,12 @@ export function testVectorEnv(
               expect(envs.episodeReturns[i]).toBe(single.sum);
               expect(envs.episodeLengths[i]).toBe(single.length);
               expect(envs.episodeRewardTerms.slice(i * termCount, (i + 1) * termCount)).toEqual(single.terms);
+              expect(envs.episodeMeasures.slice(i * measureCount, (i + 1) * measureCount)).toEqual(
+                single.measures,
+              );
               [single.sum, single.length] = [0, 0];
               single.terms.fill(0);
+              single.measures.fill(0);
               single.env.reset({}, single.obs);
             }
             expect(bits(rowOf(envs.observations))).toBe(bits(single.obs));

@@ -48,12 +48,12 @@ const weight = (value: number, doc: string) => ({ default: value, doc, min: 0, m
 const options: OptionSchemas<LeggedOptions> = {
   targetSpeed: { default: 0.5, doc: 'forward speed asked for, in m/s', min: 0, max: 2 },
   targetYawRate: { default: 0, doc: 'turning asked for, in rad/s, to the left', min: -3, max: 3 },
-  actionScale: { default: 0.4, doc: 'radians from home that an action of 1 asks for', min: 0.05, max: 1 },
+  actionScale: { default: 0.5, doc: 'radians from home that an action of 1 asks for', min: 0.05, max: 1 },
   curriculum: {
     default: false,
     doc: 'a third of training each: stand under growing pushes, turn, walk faster and faster',
   },
-  velocityWeight: weight(2, 'of exp(-2 ‖v̄ - v*‖²)'),
+  velocityWeight: weight(10, 'of exp(-2 ‖v̄ - v*‖²)'),
   yawWeight: weight(0.5, 'of exp(-.01 ‖ω - ω*‖²)'),
   heightWeight: weight(20, 'of -(z - z0)²'),
   postureWeight: weight(0.075, 'of -‖q - home‖²'),
@@ -99,6 +99,7 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
     observationSize: 4 * count + BODY_NUMBERS,
     actionSpace: box({ shape: [count], low: -1, high: 1 }),
     rewardTerms: REWARD_TERMS,
+    measures: ['speed'],
     growsHarder: options.curriculum,
 
     start({ arrays }, rng, progress) {
@@ -152,6 +153,8 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
       seen.upZ = upZ(qpos);
       seen.fell = qpos[2]! < FALLEN_HEIGHT || seen.upZ < FALLEN_UP_Z;
       writeReward(seen, options, result.rewardTerms);
+      // Along the way asked for.
+      result.measures![0] = qvel[0]! * Math.cos(heading) + qvel[1]! * Math.sin(heading);
       result.terminated = seen.fell;
     },
 
@@ -250,7 +253,7 @@ function definitionOf(plan: RobotPlan, id: string, description: string): EnvDefi
  *
  * | term | reward |
  * |---|---|
- * | `velocity` | 2 exp(-2 ‖v̄ - v*‖²), v̄ = .9 v̄ + .1 v |
+ * | `velocity` | 10 exp(-2 ‖v̄ - v*‖²), v̄ = .9 v̄ + .1 v |
  * | `yaw` | .5 exp(-.01 ‖ω - ω*‖²) |
  * | `height` | -20 (z - z0)² |
  * | `posture` | -.075 ‖q - home‖² |
@@ -259,6 +262,8 @@ function definitionOf(plan: RobotPlan, id: string, description: string): EnvDefi
  * | `upright` | -.4 (1 - up_z) |
  * | `survival` | .02 |
  * | `fall` | -20 for a fall |
+ *
+ * **Measure** `env/speed`: the speed along the way asked for, in m/s.
  *
  * **Start** standing, each joint within .05 rad of home.
  *

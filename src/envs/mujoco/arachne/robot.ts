@@ -128,6 +128,8 @@ function modelOf(plan: RobotPlan, joints: readonly Joint[]): Element {
     element('compiler', { angle: 'radian', autolimits: true }),
     // Euler treats joint damping implicitly; the solver's default tolerance of 1e-8 takes a third longer for the same walk.
     element('option', { timestep: plan.substepSeconds, integrator: 'Euler', tolerance: 1e-6 }),
+    // The default of 14 MB is for models with many contacts; these have at most a dozen.
+    element('size', { memory: '1M' }),
     element('default', {}, [
       // Feet and body meet the floor; the robot does not meet itself.
       element('geom', { contype: 0, conaffinity: 0 }),
