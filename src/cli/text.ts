@@ -106,6 +106,10 @@ export async function beginText(
     {
       json: flags.json === true,
       dash: flags,
+      remark: () =>
+        algorithm === 'grpo' && flags.from === undefined
+          ? `note: it begins with random weights: keel clone ${wanted.env} makes a model to start --from`
+          : undefined,
       title: ({ dir, totalSteps, config }) =>
         `${context.paint(name, 'bold')}, ${grouped(totalSteps)} ${what}, seed ${config.seed}: ${shownDir(dir)}`,
     },
