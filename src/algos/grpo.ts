@@ -140,7 +140,8 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
   const maxNewTokens = config.maxNewTokens ?? task.maxNewTokens;
   const batchSize = config.promptsPerIteration * config.groupSize;
   const minibatchSize = config.minibatchSize ?? batchSize;
-  const totalIterations = Math.ceil(config.steps / batchSize);
+  // Batches are whole.
+  const totalSteps = Math.ceil(config.steps / batchSize) * batchSize;
   if (maxNewTokens >= model.options.context) {
     throw new TrainError(
       `maxNewTokens ${maxNewTokens} leaves no room for a prompt in a context of ${model.options.context}: use fewer, or a model with a larger context`,
@@ -380,7 +381,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const order = minibatchOrder(batchSize, minibatchSize, config.epochs, rngs.order);
       let guardSeconds = 0;
       const attempt = async () => {
-        const knobs = knobsAt(config, counters, totalIterations);
+        const knobs = knobsAt(config, counters, (counters.envSteps + batchSize / 2) / totalSteps);
         const learnt = await learn(scored, order, knobs);
         // A step may overflow what was finite before it.
         const stats = { ...learnt, failed: learnt.failed || !Number.isFinite(norm(draft.weights)) };
@@ -624,11 +625,9 @@ interface Knobs {
   readonly rewardFactor: number;
 }
 
-/** This update's rate, pull of the reference and reward factor. */
-function knobsAt(config: GrpoConfig, counters: GrpoCounters, totalIterations: number): Knobs {
+/** This update's rate, pull of the reference and reward factor; `progress` is in the middle of its share of the run. */
+function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: number): Knobs {
   const { learningRateSchedule: schedule, learningRateEnd: end, warmupShare: warmup } = config;
-  // In the middle of this update's share of the run: neither 0 nor 1.
-  const progress = (counters.iteration + 0.5) / totalIterations;
   const risen = (iterations: number): number =>
     iterations === 0 ? 1 : Math.min(1, counters.iteration / iterations);
   return {

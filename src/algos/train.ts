@@ -352,7 +352,9 @@ export async function savePolicy({ trainer, actionSpace }: PpoSession, path: str
 function configOf({ id, config, environment, versions }: Manifest): { saved: TrainConfig; env: string } {
   const { env, task, ...settings } = config as Record<string, unknown>;
   if (task !== undefined)
-    throw new RunError(`${id} is a run of a language model on ${task}: resumeText goes on with it`);
+    throw new RunError(
+      `${id} is a run of a language model on ${task}: its checkpoints are model directories, keel resume goes on with it`,
+    );
   const [problem] = settingProblems(settings);
   if (problem !== undefined) {
     throw new RunError(
