@@ -9,15 +9,17 @@ const mayImport = {
   random: [],
   engine: ['text'],
   metrics: ['text'],
-  envs: ['text', 'random'],
+  view: ['text', 'metrics'],
+  envs: ['text', 'random', 'view'],
   tasks: ['text', 'random', 'envs'],
   nn: ['text', 'engine', 'random'],
   kl: ['text', 'engine', 'random'],
+  lm: ['text', 'engine', 'nn', 'kl', 'random'],
   rollout: ['text', 'engine', 'nn', 'kl', 'envs', 'random'],
-  runs: ['text', 'metrics'],
+  runs: ['text', 'metrics', 'view'],
   doctor: ['text', 'metrics', 'runs'],
-  server: ['text', 'metrics', 'runs', 'doctor'],
-  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'runs'],
+  server: ['text', 'metrics', 'view', 'runs', 'doctor'],
+  algos: ['text', 'engine', 'nn', 'kl', 'lm', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'view', 'runs'],
 };
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */
@@ -27,6 +29,10 @@ const entriesMayNotImport = ['cli', 'server'];
 const pageMayImport = [
   'src/metrics/registry.ts',
   'src/runs/schema.ts',
+  'src/runs/replay-format.ts',
+  'src/view/scene.ts',
+  'src/view/motion.ts',
+  'src/view/orbit.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
 ];

@@ -58,6 +58,8 @@ export default defineConfig({
     // The server's content policy allows no data: addresses but for pictures that the page makes itself.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The 3D library is one piece, and loaded only by who opens the robot.
+    chunkSizeWarningLimit: 600,
   },
   server: { proxy: { '/api': process.env.KEEL_SERVER ?? 'http://127.0.0.1:6006' } },
 });

@@ -12,6 +12,7 @@ import {
 } from '../runs/index.ts';
 import { handChanges } from './hand-changes.ts';
 import type { IterationResult, TrainEvent } from './ppo-trainer.ts';
+import type { LiveRecorder } from './record.ts';
 import type { RewardRescale } from './same-task.ts';
 import type { TrainConfig } from './train-schema.ts';
 
@@ -74,6 +75,8 @@ export interface Session {
   }>;
   /** After a checkpoint is on the disk. */
   saved?(writer: RunWriter): Promise<void>;
+  /** Begins to record episodes to look at, where there is something to see. */
+  record?(runDir: string, onProblem: (message: string) => void): Promise<LiveRecorder>;
   /** After each iteration, before its row is written. */
   logged?(writer: RunWriter): void;
   close(): Promise<void>;
@@ -152,6 +155,11 @@ export async function runSession<C extends SessionConfig>(
   const byHand = await orFail(session, writer, () =>
     handChanges(trainer, writer, { earlier: changes, rewrite: changesWereDropped }, hooks.onEvent),
   );
+  const recording = await session.record?.(writer.dir, text => {
+    const { iteration, envSteps: step } = trainer.counters;
+    writer.event({ type: 'note', iteration, step, message: text, text });
+    hooks.onEvent?.({ type: 'note', step, message: text });
+  });
   try {
     await begin();
     if (rescale) {
@@ -188,11 +196,15 @@ export async function runSession<C extends SessionConfig>(
       recent = [...recent, row].slice(-scoredRows);
       hooks.onRow?.(row, progress(step));
       if (iteration % config.checkpointEvery === 0) await save();
+      recording?.tick();
       logSeconds = (performance.now() - logged) / 1000;
       // Programs block the thread: let signals, timers and the page have their turn.
       await nextTurn();
     }
-    if (trainer.counters.iteration > 0) await save();
+    if (trainer.counters.iteration > 0) {
+      await save();
+      recording?.last();
+    }
     const status = trainer.counters.envSteps < config.steps ? 'stopped' : 'finished';
     const by = byHand.stopped ? 'stopped from the page' : 'stopped by its user';
     writer.end(status, status === 'stopped' ? by : undefined);
@@ -203,6 +215,7 @@ export async function runSession<C extends SessionConfig>(
     byHand.close('the run has failed');
     throw error;
   } finally {
+    recording?.close();
     await session.close();
   }
 }
@@ -217,6 +230,10 @@ function messageOf(event: TrainEvent): string {
       return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
     case 'skipped':
       return `${event.count} minibatches were not finite and changed nothing`;
+    case 'notice':
+      return String(event.text);
+    case 'ungraded':
+      return `${event.count} of ${event.of} completions could not be graded: ${event.reason}`;
     case 'restored':
       return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
     case 'rate-change':

@@ -35,6 +35,12 @@ export const trainSchema = ppoSchema.extend({
     .min(0)
     .default(0)
     .describe('Keep every checkpoint whose iteration this divides; 0 keeps none for that.'),
+  record: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Record an episode now and then, to be seen on the page; only where the environment can be drawn.',
+    ),
   tensorboard: z.boolean().default(true).describe('Write TensorBoard event files beside the log.'),
   csv: z.boolean().default(true).describe('Write metrics.csv beside the log.'),
 });
@@ -49,9 +55,11 @@ export class ConfigError extends Error {
 }
 
 /** Each key with its default and what it does, for `keel config` and the documentation. */
-export function describeConfig(): { key: string; fallback: unknown; doc: string }[] {
-  const defaults = trainSchema.parse({}) as Record<string, unknown>;
-  return Object.entries(trainSchema.shape).map(([key, schema]) => ({
+export function describeConfig(
+  schema: z.ZodObject = trainSchema,
+): { key: string; fallback: unknown; doc: string }[] {
+  const defaults = schema.parse({}) as Record<string, unknown>;
+  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([key, schema]) => ({
     key,
     fallback: defaults[key],
     doc: schema.description ?? '',

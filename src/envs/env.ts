@@ -1,4 +1,5 @@
 import { MAX_SEED } from '../random/index.ts';
+import type { Scene } from '../view/scene.ts';
 import { fail, show } from './errors.ts';
 import type { OptionValues } from './options.ts';
 import type { Json } from './plain-data.ts';
@@ -37,6 +38,17 @@ export interface EnvSpec {
   readonly rewardThreshold: number | null;
   /** The user's file that defines it, absolute; null for Keel's own and for those registered in code. */
   readonly file: string | null;
+}
+
+/** What it takes to draw an environment: its shapes once, and after each step where they are. */
+export interface EnvView {
+  readonly scene: Scene;
+  /** Seconds of the world's time that a step takes: how fast a replay runs. */
+  readonly stepSeconds: number;
+  /** Position (x, y, z) and quaternion (w, x, y, z) of each body of the scene, in the world: (bodies, 7). */
+  writePose(out: Float32Array): void;
+  /** Positions of the scene's joints: (joints). */
+  writeJoints(out: Float32Array): void;
 }
 
 /**
@@ -79,6 +91,11 @@ export interface Env {
   state(): Json;
   /** Continues from what `state` gave, to the bit; checks it, because it comes from a file. */
   restore(state: unknown): void;
+  /**
+   * How to draw what is there now. Environments without a body have none; those with one are recorded while they are
+   * trained, and can be seen on the page.
+   */
+  view?(): EnvView;
   /**
    * How far training is, from 0 to 1, for tasks that grow harder; the next episode starts with it. Whoever evaluates leaves
    * it alone, and gets the task as it is at the end.

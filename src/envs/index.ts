@@ -16,16 +16,26 @@ export {
   mountainCarContinuousDefinition,
 } from './classic/mountain-car-continuous.ts';
 export { type PendulumOptions, pendulum, pendulumDefinition } from './classic/pendulum.ts';
+export { cluster, clusterDefinition } from './cluster/cluster-env.ts';
+export type { ClusterOptions } from './cluster/options.ts';
 export { type CourierOptions, courier, courierDefinition } from './courier/courier.ts';
 export {
   type AnyMakeOptions,
   createEnv,
+  type Demonstrator,
   defineEnv,
   type EnvDefinition,
   type MadeEnv,
   type MakeOptions,
 } from './definition.ts';
-export { type Env, type EnvSpec, type ResetOptions, type StepResult, stepResult } from './env.ts';
+export {
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+  stepResult,
+} from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
 export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
 export {

@@ -43,6 +43,29 @@ export {
 export { newManifest, type RunSpec, readManifest, updateManifest, writeManifest } from './manifest.ts';
 export { type ProjectionOptions, rebuildProjections } from './projections.ts';
 export {
+  decodeReplay,
+  encodeReplay,
+  packTurn,
+  type Replay,
+  type ReplayHeader,
+  replayLimits,
+} from './replay-format.ts';
+export {
+  bestReplay,
+  chooseReplay,
+  discardReplaysAfter,
+  isReplayName,
+  listReplays,
+  loadReplay,
+  pruneReplays,
+  type ReplayCache,
+  type ReplayInfo,
+  readReplayBytes,
+  replayPath,
+  replayVersion,
+  saveReplay,
+} from './replays.ts';
+export {
   describeEventType,
   type EnvironmentSpec,
   type EventScope,

@@ -31,6 +31,7 @@ import { acquireLock, type Lock } from './lock.ts';
 import { readEvents, readLastRow, truncateTo } from './log.ts';
 import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts';
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
+import { discardReplaysAfter } from './replays.ts';
 import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
 import { createLockedRun, openRun, type Place } from './store.ts';
 
@@ -110,6 +111,7 @@ export class RunWriter {
 
       const dropped = truncateTo(dir, checkpoint === undefined ? -1 : iteration);
       if (checkpoint !== undefined) discardCheckpointsAfter(dir, step);
+      discardReplaysAfter(dir, step);
       updatePointers(dir);
       pruneCheckpoints(dir, options.keepLast ?? 2); // a kill may have come before it
       const now = options.now ?? Date.now;

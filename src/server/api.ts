@@ -12,6 +12,9 @@
  * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
  * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
  * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
+ * | GET | `/api/runs/:id/completions?groups=20&before=<iteration>` | {@link CompletionsAnswer} |
+ * | GET | `/api/runs/:id/replays` | {@link ReplaysAnswer} |
+ * | GET | `/api/runs/:id/replays/:name[?v=<version>]` | a replay's file, see `src/runs/replay-format.ts` |
  * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
@@ -77,6 +80,10 @@ export interface RunSummary {
   readonly generation: number;
   /** False while its log is being read for the first time: series and sparkline come later. */
   readonly loaded: boolean;
+  /** When its replays last changed; null where there are none. */
+  readonly replaysAt: number | null;
+  /** When its completions last changed; null where it writes none. */
+  readonly completionsAt: number | null;
 }
 
 export interface RunList {
@@ -191,6 +198,28 @@ export interface CheckpointsAnswer {
   readonly checkpoints: readonly CheckpointSummary[];
 }
 
+/** An episode that was recorded. */
+export interface ReplaySummary {
+  readonly name: string;
+  readonly step: number;
+  readonly iteration: number;
+  readonly recordedAt: number;
+  readonly seconds: number;
+  readonly episodeReturn: number;
+  /** `cut`: it went on, but no more was recorded. */
+  readonly end: 'terminated' | 'truncated' | 'cut';
+  /** The highest return of all. */
+  readonly isBest: boolean;
+  readonly bytes: number;
+  /** Another value when the file is another one. */
+  readonly version: string;
+}
+
+export interface ReplaysAnswer {
+  /** Oldest policy first. */
+  readonly replays: readonly ReplaySummary[];
+}
+
 export interface EvaluationAnswer {
   readonly step: number;
   readonly episodes: number;
@@ -242,3 +271,38 @@ export type StreamMessage =
       readonly verdict: Verdict;
       readonly rootCause: RootCause | null;
     };
+
+/** Groups of completions, newest first. */
+export interface CompletionsAnswer {
+  readonly groups: readonly CompletionGroup[];
+  /** Whether there are groups of earlier iterations. */
+  readonly older: boolean;
+}
+
+/** Completions of one prompt. */
+export interface CompletionGroup {
+  readonly iteration: number;
+  readonly step: number;
+  readonly prompt: string;
+  /** How the KL of tokens is measured; null where there is no reference. */
+  readonly klEstimator: 'exact' | 'k3' | null;
+  readonly completions: readonly Completion[];
+}
+
+export interface Completion {
+  readonly text: string;
+  readonly tokens: readonly string[];
+  /** Of each token, as it was drawn. */
+  readonly logProbs: readonly (number | null)[];
+  /** KL to the reference at each token; null without one. */
+  readonly kl: readonly (number | null)[] | null;
+  /** Null where it could not be graded. */
+  readonly reward: number | null;
+  readonly advantage: number | null;
+  readonly parsed: boolean;
+  /** `end`, `stop`, `length` or `kl`. */
+  readonly ended: string;
+  readonly parts: Readonly<Record<string, number | null>>;
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly problem: string | null;
+}

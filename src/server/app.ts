@@ -2,17 +2,27 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Actions } from './actions.ts';
-import type { CheckpointsAnswer, Hello, RunDetail, SeriesAnswer, XAxis } from './api.ts';
+import type {
+  CheckpointsAnswer,
+  CompletionsAnswer,
+  Hello,
+  ReplaysAnswer,
+  RunDetail,
+  SeriesAnswer,
+  XAxis,
+} from './api.ts';
 import { checkpointsOf } from './checkpoints.ts';
+import { completionsOf, mostGroups } from './completions.ts';
 import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
 import { csvOf } from './http/csv.ts';
-import { answer, bodyOf } from './http/json-answer.ts';
+import { answer, bodyOf, packed } from './http/json-answer.ts';
 import { missingPage, plainPolicy, tokenPage } from './http/plain-page.ts';
 import { reportPolicy, security } from './http/security.ts';
 import { createStaticFiles, type StaticFiles } from './http/static-files.ts';
 import { streamTo } from './http/stream-route.ts';
 import { Problem } from './problem.ts';
+import { createReplays } from './replays.ts';
 import { KeelRun } from './runs/keel-run.ts';
 import { type NotesStore, parsePatch } from './runs/notes.ts';
 import type { WatchedRun } from './runs/run.ts';
@@ -45,6 +55,7 @@ const mostMetrics = 500;
 export function createApp(options: AppOptions): Hono<Env> {
   const { index, hub, doctor, notes, actions, version, host, token, readOnly = false } = options;
   const files: StaticFiles = createStaticFiles(options.page);
+  const replays = createReplays(index.roots);
   const startedAt = Date.now();
   const app = new Hono<Env>({ strict: false });
 
@@ -138,6 +149,33 @@ export function createApp(options: AppOptions): Hono<Env> {
     const run = keelRun(c);
     await bodyOf(c);
     return answer(c, await actions.evaluate(run, stepOf(c.req.param('step'))));
+  });
+
+  app.get('/api/runs/:id/completions', c => {
+    const run = known(c);
+    const count = Math.max(1, Math.min(mostGroups, Math.trunc(numberOf(c, 'groups') ?? 20)));
+    const before = numberOf(c, 'before') ?? Number.POSITIVE_INFINITY;
+    const none: CompletionsAnswer = { groups: [], older: false };
+    return answer(c, run instanceof KeelRun ? completionsOf(run, index.roots, { before, count }) : none);
+  });
+
+  app.get('/api/runs/:id/replays', c => {
+    const run = known(c);
+    const list: ReplaysAnswer = { replays: run instanceof KeelRun ? replays.list(run) : [] };
+    return answer(c, list);
+  });
+
+  app.get('/api/runs/:id/replays/:name', async c => {
+    const { bytes, version: own } = replays.file(keelRun(c), c.req.param('name'));
+    const etag = `"${own}"`;
+    c.header('etag', etag);
+    c.header('vary', 'accept-encoding');
+    // Under its version it never changes; under its name alone it may be recorded again.
+    const lasting = c.req.query('v') === own;
+    c.header('cache-control', lasting ? 'private, max-age=31536000, immutable' : 'private, no-cache');
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304);
+    c.header('content-type', 'application/octet-stream');
+    return packed(c, bytes);
   });
 
   app.get('/api/runs/:id/policy.onnx', async c => {

@@ -11,6 +11,7 @@ import {
   formatCheckReport,
   listEnvs,
   makeEnv,
+  prepareEnv,
   type Simulation,
   simulation,
   stepResult,
@@ -54,7 +55,8 @@ describe('checkEnv', () => {
     expect(report.findings.map(f => f.code)).toEqual(['spaces', 'episodes', 'speed']);
   });
 
-  it.each(listEnvs().map(env => env.id))('passes %s', id => {
+  it.each(listEnvs().map(env => env.id))('passes %s', async id => {
+    await prepareEnv(id);
     const report = checkEnv(() => makeEnv(id), { steps: 600 });
     expect(report.findings.filter(f => f.level === 'error')).toEqual([]);
     expect(report.passed).toBe(true);

@@ -12,6 +12,7 @@ import {
   loadEnvFile,
   makeEnv,
   makeVectorEnv,
+  prepareEnv,
   registerEnv,
   resolveEnv,
 } from '../../src/envs/index.ts';
@@ -30,8 +31,13 @@ describe('registry', () => {
     ['mountain-car-continuous', 'MountainCarContinuous-v0'],
     ['courier', 'Courier-v0'],
     ['probe-endless', 'ProbeEndless-v0'],
-  ])('%s is %s', (name, id) => {
+    ['half-cheetah', 'HalfCheetah-v5'],
+    ['walker2d', 'Walker2d-v5'],
+    ['inverted_double_pendulum', 'InvertedDoublePendulum-v5'],
+    ['InvertedPendulum', 'InvertedPendulum-v5'],
+  ])('%s is %s', async (name, id) => {
     expect(findEnv(name).id).toBe(id);
+    await prepareEnv(name);
     expect(makeEnv(name).spec.id).toBe(id);
   });
 
@@ -44,6 +50,14 @@ describe('registry', () => {
         'Acrobot-v1',
         'MountainCarContinuous-v0',
         'Courier-v0',
+        'HalfCheetah-v5',
+        'Hopper-v5',
+        'Walker2d-v5',
+        'Ant-v5',
+        'Swimmer-v5',
+        'InvertedPendulum-v5',
+        'InvertedDoublePendulum-v5',
+        'Reacher-v5',
       ]),
     );
     for (const env of listEnvs()) {

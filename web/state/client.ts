@@ -3,11 +3,13 @@ import type {
   Action,
   ActionAnswer,
   CheckpointsAnswer,
+  CompletionsAnswer,
   DiagnosisAnswer,
   EvaluationAnswer,
   EventsAnswer,
   Hello,
   Notes,
+  ReplaysAnswer,
   RunDetail,
   RunList,
   SeriesAnswer,
@@ -64,6 +66,23 @@ async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   );
 }
 
+/** A file's bytes. */
+async function bytesOf(path: string): Promise<Uint8Array> {
+  let response: Response;
+  try {
+    response = await fetch(apiUrl(path));
+  } catch {
+    throw problem('The server does not answer.', 0);
+  }
+  if (response.ok) return new Uint8Array(await response.arrayBuffer());
+  const body = (await response.json().catch(() => null)) as { error?: { message?: unknown } } | null;
+  const said = body?.error?.message;
+  throw problem(
+    typeof said === 'string' ? said : `The server answered with status ${response.status}.`,
+    response.status,
+  );
+}
+
 const json = (method: string, body: unknown): RequestInit => ({
   method,
   headers: { 'Content-Type': 'application/json' },
@@ -92,6 +111,11 @@ export const client = {
     request<EventsAnswer>(run(id, `/events${after === null ? '' : `?after=${after}`}`)),
   diagnosis: (id: string) => request<DiagnosisAnswer>(run(id, '/diagnosis')),
   checkpoints: (id: string) => request<CheckpointsAnswer>(run(id, '/checkpoints')),
+  completions: (id: string, before: number | null) =>
+    request<CompletionsAnswer>(run(id, `/completions${before === null ? '' : `?before=${before}`}`)),
+  replays: (id: string) => request<ReplaysAnswer>(run(id, '/replays')),
+  replay: (id: string, name: string, version: string) =>
+    bytesOf(run(id, `/replays/${encodeURIComponent(name)}?v=${encodeURIComponent(version)}`)),
   evaluate: (id: string, step: number) =>
     request<EvaluationAnswer>(run(id, `/checkpoints/${step}/evaluate`), json('POST', {})),
   notes: (id: string, notes: Partial<Notes>) => request<Notes>(run(id, '/notes'), json('PATCH', notes)),

@@ -40,12 +40,12 @@ function placeOf(text: string): string {
 /** How long the first search is waited for before something is said of what it found. */
 const searchMs = 3000;
 
-/** Serves until a signal. With `single`, the address is that of the only run, if there is no more than one. */
+/** Serves until a signal. With `single`, the address is that of the only run, if there is no more than one, at `tab`. */
 export async function servePage(
   context: Context,
   roots: readonly string[],
   flags: DashFlags,
-  { single = false } = {},
+  { single = false, tab }: { single?: boolean; tab?: string } = {},
 ): Promise<void> {
   checkDashFlags(flags);
   const [{ serve }, { runAddress }] = await Promise.all([
@@ -71,7 +71,7 @@ export async function servePage(
   const [only] = runs;
   const url =
     single && searched && only !== undefined && runs.length === 1
-      ? runAddress(server.url, only.id)
+      ? runAddress(server.url, only.id, tab)
       : server.url;
   if (single) say(url);
   const count = runs.length === 1 ? '1 run' : `${runs.length} runs`;

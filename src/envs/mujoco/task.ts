@@ -1,10 +1,12 @@
 /** An environment whose world is a MuJoCo model: a task says how it starts, what is seen, and what it is worth. */
 import { Rng } from '../../random/index.ts';
-import { checkSeed, type Env, type ResetOptions, type StepResult, stepResult } from '../env.ts';
+import { checkSeed, type Env, type EnvView, type ResetOptions, type StepResult, stepResult } from '../env.ts';
 import { fail, show } from '../errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from '../plain-data.ts';
 import { box, type Space } from '../spaces.ts';
+import { engine } from './engine.ts';
 import { openModel, type Physics } from './physics.ts';
+import { viewOf } from './scene.ts';
 
 export interface PhysicsTask<M extends object> {
   /** The model, as MJCF text. */
@@ -136,6 +138,12 @@ class PhysicsEnv<M extends object> implements Env {
     }
     this.#rng = rng;
     this.#progress = progress;
+  }
+
+  view(): EnvView {
+    const physics = this.#physics;
+    const stepSeconds = physics.substepSeconds * this.#task.frameSkip;
+    return viewOf(engine(), physics.model, stepSeconds, () => physics.arrays);
   }
 
   close(): void {

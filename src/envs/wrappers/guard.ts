@@ -1,4 +1,11 @@
-import { checkSeed, type Env, type EnvSpec, type ResetOptions, type StepResult } from '../env.ts';
+import {
+  checkSeed,
+  type Env,
+  type EnvSpec,
+  type EnvView,
+  type ResetOptions,
+  type StepResult,
+} from '../env.ts';
 import { EnvError, type EnvErrorCode, errorCode, fail, messageOf, show } from '../errors.ts';
 import { countOf, fieldsOf, type Json } from '../plain-data.ts';
 import { allowedAt, placeOf, type Space } from '../spaces.ts';
@@ -24,6 +31,8 @@ class Guard implements Env {
   readonly measures: readonly string[];
   readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
+  /** Only where the environment can be drawn. */
+  readonly view?: () => EnvView;
   readonly setProgress?: (fraction: number) => void;
   readonly #env: Env;
   #phase: Phase = 'fresh';
@@ -38,6 +47,7 @@ class Guard implements Env {
     this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
+    if (env.view) this.view = () => env.view!();
     if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
   }
 

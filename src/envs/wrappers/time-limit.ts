@@ -44,6 +44,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       env.restore(fields.env);
       elapsedSteps = elapsed;
     },
+    ...(env.view && { view: () => env.view!() }),
     ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),
     close: () => env.close?.(),
   };

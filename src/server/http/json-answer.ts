@@ -21,6 +21,13 @@ export async function answer(c: Context, value: unknown, status: 200 | 202 = 200
   return c.body(text, status);
 }
 
+/** Bytes as an answer, compressed where the client can read that. Headers that say what they are come before. */
+export async function packed(c: Context, bytes: Buffer): Promise<Response> {
+  if (!/\bgzip\b/.test(c.req.header('accept-encoding') ?? '')) return c.body(new Uint8Array(bytes));
+  c.header('content-encoding', 'gzip');
+  return c.body(new Uint8Array(await pack(bytes, { level: 1 })));
+}
+
 /** The JSON of a request: of the right type, not too long, whole. */
 export async function bodyOf(c: Context): Promise<unknown> {
   const type = c.req.header('content-type') ?? '';

@@ -149,6 +149,8 @@ export class ForeignRun implements WatchedRun {
       problem: this.#problem,
       generation: this.generation,
       loaded: this.#everLoaded,
+      replaysAt: null,
+      completionsAt: null,
     };
   }
 

@@ -1,5 +1,7 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
+import { statSync } from 'node:fs';
 import { klBand } from '../../metrics/registry.ts';
+import { readNames } from '../../runs/atomic.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readManifest } from '../../runs/manifest.ts';
@@ -39,6 +41,8 @@ interface Seen {
   readonly events: string;
   readonly manifest: string;
   readonly adjustments: string;
+  readonly replays: string;
+  readonly completions: string;
 }
 
 export class KeelRun implements WatchedRun {
@@ -56,6 +60,8 @@ export class KeelRun implements WatchedRun {
   #manifest: Manifest | undefined;
   #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
+  #replaysAt: number | null = null;
+  #completionsAt: number | null = null;
   #statusAt = Number.NEGATIVE_INFINITY;
   #seen: Seen | undefined;
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
@@ -97,12 +103,14 @@ export class KeelRun implements WatchedRun {
   }
 
   look(now: number): 'same' | 'changed' | 'gone' {
-    const { metrics, events, manifest } = runPaths(this.path);
+    const { metrics, events, manifest, replays, completions } = runPaths(this.path);
     const seen = {
       metrics: stamp(metrics),
       events: stamp(events),
       manifest: stamp(manifest),
       adjustments: stamp(adjustmentsPath(this.path)),
+      replays: stamp(replays),
+      completions: stamp(completions),
     };
     if (seen.manifest === '') return 'gone';
     let changed = !this.loaded && !this.#resting;
@@ -113,6 +121,14 @@ export class KeelRun implements WatchedRun {
     }
     if (seen.adjustments !== (this.#seen?.adjustments ?? '')) {
       this.#readAdjustments();
+      changed = true;
+    }
+    if (seen.completions !== (this.#seen?.completions ?? '')) {
+      this.#completionsAt = seen.completions === '' ? null : changedAt(completions);
+      changed = true;
+    }
+    if (seen.replays !== (this.#seen?.replays ?? '')) {
+      this.#replaysAt = lastChangeOf(replays);
       changed = true;
     }
     if (now - this.#statusAt >= statusEveryMs && this.#manifest !== undefined) {
@@ -189,6 +205,8 @@ export class KeelRun implements WatchedRun {
       problem: this.#problem ?? this.#metrics.brokenNote,
       generation: this.generation,
       loaded: this.#everLoaded || this.loaded,
+      replaysAt: this.#replaysAt,
+      completionsAt: this.#completionsAt,
     };
   }
 
@@ -304,6 +322,22 @@ export class KeelRun implements WatchedRun {
       lastKl,
       klBand: lastKl === null ? null : klBand(lastKl).name,
     };
+  }
+}
+
+/** When a file last changed; null if it is gone. */
+function changedAt(path: string): number | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : Math.round(found.mtimeMs);
+}
+
+/** When something in a directory of replays last changed; null if there is no replay in it. */
+function lastChangeOf(directory: string): number | null {
+  try {
+    const any = readNames(directory).some(name => name.endsWith('.replay'));
+    return any ? Math.round(statSync(directory).mtimeMs) : null;
+  } catch {
+    return null; // gone, or not a directory
   }
 }
 

@@ -17,8 +17,9 @@ export function idOf(path: string): string {
   return createHash('sha256').update(resolve(path)).digest('base64url').slice(0, 16);
 }
 
-/** The address of one run on the page whose address is given. */
-export const runAddress = (url: string, id: string): string => `${url}#/runs/${encodeURIComponent(id)}`;
+/** The address of one run, or of one of its tabs, on the page whose address is given. */
+export const runAddress = (url: string, id: string, tab?: string): string =>
+  `${url}#/runs/${encodeURIComponent(id)}${tab === undefined ? '' : `/${tab}`}`;
 
 /** Where a path really leads; undefined if nowhere. */
 function realOf(path: string): string | undefined {

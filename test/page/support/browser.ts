@@ -20,10 +20,15 @@ export function chromiumPath(): string {
   return found;
 }
 
-export function launch(): Promise<Browser> {
+/** `software` draws 3D without a graphics card, which machines that run tests do not have; `none` refuses 3D. */
+export function launch({ webgl }: { webgl?: 'software' | 'none' } = {}): Promise<Browser> {
+  const graphics = {
+    software: ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'],
+    none: ['--disable-3d-apis'],
+  };
   return chromium.launch({
     executablePath: chromiumPath(),
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-dev-shm-usage', ...(webgl === undefined ? [] : graphics[webgl])],
   });
 }
 

@@ -19,6 +19,8 @@ const sources = [
   'web',
   'src/metrics',
   'src/runs/schema.ts',
+  'src/runs/replay-format.ts',
+  'src/view',
   'src/doctor/findings.ts',
   'src/server/api.ts',
   'src/text',

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { listCheckpoints, listReplays, resolveRun } from '../../runs/index.ts';
+import { contextOf } from '../context.ts';
+import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
+import { UsageError } from '../errors.ts';
+import { hasScreen } from '../open-browser.ts';
+import { policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
+import { recordCheckpoint } from '../recording.ts';
+import type { WhichCheckpoint } from '../trained.ts';
+
+interface PlayFlags extends DashFlags {
+  readonly checkpoint?: WhichCheckpoint;
+  readonly runDir: string;
+}
+
+export function addPlay(program: Command): void {
+  dashOptions(program.command('play'))
+    .description('see a trained robot in the browser: live, or any recorded episode')
+    .addArgument(runArgument('<run>'))
+    .addOption(policyCheckpointOption())
+    .addOption(runDirOption())
+    .addHelpText(
+      'after',
+      `
+It opens the page at the run's Robot tab, and serves it until Ctrl-C; without a
+display it prints the address. A run that has no replay yet, or a --checkpoint
+that is named, is recorded first.
+
+Examples:
+  $ keel play last
+  $ keel play arachne-20260115 --checkpoint best`,
+    )
+    .action(async (reference: string, flags: PlayFlags, command: Command) => {
+      const context = contextOf(command);
+      checkDashFlags(flags);
+      const run = resolveRun(reference, [flags.runDir]);
+      const hasCheckpoint = listCheckpoints(run.dir).length > 0;
+      if (flags.checkpoint !== undefined || (listReplays(run.dir).length === 0 && hasCheckpoint)) {
+        const { why } = await recordCheckpoint(run, { checkpoint: flags.checkpoint });
+        context.note(`recorded an episode of ${why}`);
+      } else if (listReplays(run.dir).length === 0 && run.status !== 'running')
+        throw new UsageError(`${run.id} has neither a replay nor a checkpoint: train it first`);
+      const open = flags.open ?? hasScreen();
+      const { servePage } = await import('./dash.ts');
+      await servePage(context, [run.dir], { ...flags, open }, { single: true, tab: 'robot' });
+    });
+}

@@ -1,0 +1,241 @@
+/**
+ * One episode of a robot as a file: what it looks like, and for every frame where its bodies were, its joints, what it
+ * did and what that was worth. Runs in a browser: nothing here may import a Node module.
+ *
+ * ```
+ * 8 bytes   KEELRPLY
+ * uint32    version (1)
+ * uint32    bytes of the header
+ * header    JSON (UTF-8), padded with spaces to a multiple of 4
+ * float32   positions    (frames, bodies, 3)
+ * float32   joints       (frames, joints)
+ * float32   actions      (frames, actionSize)
+ * float32   rewards      (frames)
+ * float32   rewardTerms  (frames, terms)
+ * int16     rotations    (frames, bodies, 4), w x y z times 32767
+ * ```
+ * All little-endian. Frame 0 is the start, before any action: its action and rewards are 0. A file is as long as its header
+ * says, to the byte; nothing is allocated before that is checked.
+ */
+import { fail, RunError, show } from '../metrics/errors.ts';
+import { parseScene, type Scene } from '../view/scene.ts';
+
+const MAGIC = 'KEELRPLY';
+const VERSION = 1;
+const PREFIX = 16;
+/** Of a turn's parts, in -1..1. */
+const TURN = 32_767;
+
+/** What a file may be at most: frames of one episode, and bytes of header and of all. */
+export const replayLimits = {
+  frames: 20_000,
+  headerBytes: 2 ** 20,
+  bytes: 64 * 2 ** 20,
+  width: 1024,
+} as const;
+
+export interface ReplayHeader {
+  /** Environment steps that the policy had been trained for. */
+  readonly step: number;
+  readonly iteration: number;
+  /** `Arachne-v0`. */
+  readonly environment: string;
+  /** Of the episode's start. */
+  readonly seed: number;
+  /** Milliseconds since 1970. */
+  readonly recordedAt: number;
+  /** Seconds between two frames. */
+  readonly frameSeconds: number;
+  readonly frames: number;
+  readonly actionSize: number;
+  /** Names of the reward's parts. */
+  readonly terms: readonly string[];
+  /** The sum of all rewards. */
+  readonly episodeReturn: number;
+  /** How it ended: the task's own end, its time limit, or the recorder's, with the episode still going. */
+  readonly end: 'terminated' | 'truncated' | 'cut';
+}
+
+export interface Replay extends ReplayHeader {
+  readonly scene: Scene;
+  readonly positions: Float32Array; // (frames, bodies, 3)
+  readonly joints: Float32Array; // (frames, joints)
+  readonly actions: Float32Array; // (frames, actionSize)
+  readonly rewards: Float32Array; // (frames)
+  readonly rewardTerms: Float32Array; // (frames, terms)
+  readonly rotations: Int16Array; // (frames, bodies, 4)
+}
+
+/** Where each part lies behind the header. */
+function partsOf({ frames, actionSize, terms }: ReplayHeader, { bodies, joints }: Scene) {
+  const widths = {
+    positions: 3 * bodies.length,
+    joints: joints.length,
+    actions: actionSize,
+    rewards: 1,
+    rewardTerms: terms.length,
+  };
+  const floats = Object.values(widths).reduce((sum, width) => sum + width, 0) * frames;
+  return { widths, bytes: 4 * floats + 2 * frames * 4 * bodies.length };
+}
+
+/** A turn's part as it is kept. */
+export const packTurn = (part: number): number => Math.round(Math.min(1, Math.max(-1, part)) * TURN);
+
+/** The file of a replay. */
+export function encodeReplay(replay: Replay): Uint8Array {
+  const { scene, positions, joints, actions, rewards, rewardTerms, rotations, ...header } = replay;
+  const text = new TextEncoder().encode(JSON.stringify({ kind: 'keel-replay', ...header, scene }));
+  const headerBytes = Math.ceil(text.length / 4) * 4;
+  const { bytes } = partsOf(header, scene);
+  const file = new Uint8Array(PREFIX + headerBytes + bytes);
+  file.fill(0x20, PREFIX, PREFIX + headerBytes);
+  file.set(text, PREFIX);
+  file.set(new TextEncoder().encode(MAGIC));
+  const view = new DataView(file.buffer);
+  view.setUint32(8, VERSION, true);
+  view.setUint32(12, headerBytes, true);
+  let at = PREFIX + headerBytes;
+  for (const part of [positions, joints, actions, rewards, rewardTerms, rotations]) {
+    file.set(littleEndian(part), at);
+    at += part.byteLength;
+  }
+  decodeReplay(file, 'the replay'); // what cannot be read is not written
+  return file;
+}
+
+/** A checked replay from the bytes of its file; `source` names it in errors. */
+export function decodeReplay(bytes: Uint8Array, source = 'replay'): Replay {
+  const { header, scene, headerEnd } = readHeader(bytes, bytes.length, source);
+  const { widths } = partsOf(header, scene);
+  let at = headerEnd;
+  const floats = (name: keyof typeof widths): Float32Array => {
+    const length = widths[name] * header.frames;
+    const part = new Float32Array(aligned(bytes, at, 4 * length));
+    at += 4 * length;
+    for (let i = 0; i < length; i++)
+      if (!Number.isFinite(part[i]))
+        damaged(source, `${name} has ${part[i]} in frame ${Math.floor(i / widths[name])}`);
+    return part;
+  };
+  return {
+    ...header,
+    scene,
+    positions: floats('positions'),
+    joints: floats('joints'),
+    actions: floats('actions'),
+    rewards: floats('rewards'),
+    rewardTerms: floats('rewardTerms'),
+    rotations: new Int16Array(aligned(bytes, at, bytes.length - at)),
+  };
+}
+
+/** How much of a file {@link replayHeader} needs to begin with. */
+export const replayPrefixBytes = PREFIX;
+
+/** How long the header is, from a file's first {@link replayPrefixBytes}. */
+export function replayHeaderBytes(prefix: Uint8Array, source = 'replay'): number {
+  if (prefix.length < PREFIX)
+    damaged(source, `it has ${prefix.length} bytes, less than a replay begins with`);
+  const magic = new TextDecoder('latin1').decode(prefix.subarray(0, 8));
+  if (magic !== MAGIC) damaged(source, `it begins with ${show(magic)}, not ${MAGIC}: it is no replay`);
+  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.length);
+  const version = view.getUint32(8, true);
+  if (version !== VERSION)
+    fail(
+      `${source} has version ${version}, this Keel reads ${VERSION}: update Keel, or record it again`,
+      'newer-schema',
+    );
+  const headerBytes = view.getUint32(12, true);
+  if (headerBytes > replayLimits.headerBytes || headerBytes % 4 !== 0)
+    damaged(
+      source,
+      `its header has ${headerBytes} bytes, at most ${replayLimits.headerBytes} and a multiple of 4`,
+    );
+  return headerBytes;
+}
+
+/** The header alone, from the beginning of a file that has `size` bytes in all. */
+export function replayHeader(start: Uint8Array, size: number, source = 'replay'): ReplayHeader {
+  return readHeader(start, size, source).header;
+}
+
+function readHeader(
+  bytes: Uint8Array,
+  size: number,
+  source: string,
+): { header: ReplayHeader; scene: Scene; headerEnd: number } {
+  if (size > replayLimits.bytes) damaged(source, `it has ${size} bytes, at most ${replayLimits.bytes}`);
+  const headerEnd = PREFIX + replayHeaderBytes(bytes, source);
+  if (headerEnd > bytes.length)
+    damaged(source, `its header ends at ${headerEnd}, the file at ${bytes.length}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(PREFIX, headerEnd)));
+  } catch (cause) {
+    throw new RunError(`${source} is damaged: its header cannot be read`, { code: 'invalid', cause });
+  }
+  if (typeof value !== 'object' || value === null || (value as { kind?: unknown }).kind !== 'keel-replay')
+    damaged(source, 'its header is not that of a replay');
+  const fields = value as Readonly<Record<string, unknown>>;
+  const header = headerOf(fields, source);
+  const scene = parseScene(fields.scene, `the scene of ${source}`);
+  const expected = headerEnd + partsOf(header, scene).bytes;
+  if (expected !== size)
+    damaged(source, `it has ${size} bytes, its header speaks of ${expected}: it was cut off or changed`);
+  return { header, scene, headerEnd };
+}
+
+function headerOf(fields: Readonly<Record<string, unknown>>, source: string): ReplayHeader {
+  const count = (name: string, most: number, least = 0): number => {
+    const value = fields[name];
+    if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most)
+      return value as number;
+    return damaged(source, `${name} is ${show(value)}, not a whole number in ${least}..${most}`);
+  };
+  const { environment, frameSeconds, episodeReturn, end, terms } = fields;
+  if (typeof environment !== 'string' || environment.length > 200)
+    damaged(source, `environment is ${show(environment)}, not a name`);
+  if (typeof frameSeconds !== 'number' || !(frameSeconds >= 1e-5 && frameSeconds <= 10))
+    damaged(source, `frameSeconds is ${show(frameSeconds)}, not in .00001..10`);
+  if (typeof episodeReturn !== 'number' || !Number.isFinite(episodeReturn))
+    damaged(source, `episodeReturn is ${show(episodeReturn)}, not a number`);
+  if (end !== 'terminated' && end !== 'truncated' && end !== 'cut')
+    damaged(source, `end is ${show(end)}: it can be terminated, truncated or cut`);
+  if (
+    !Array.isArray(terms) ||
+    terms.length > 64 ||
+    terms.some(name => typeof name !== 'string' || name.length > 100)
+  )
+    damaged(source, `terms is ${show(terms)}, not at most 64 names`);
+  return {
+    step: count('step', Number.MAX_SAFE_INTEGER),
+    iteration: count('iteration', Number.MAX_SAFE_INTEGER),
+    environment,
+    seed: count('seed', Number.MAX_SAFE_INTEGER),
+    recordedAt: count('recordedAt', 8.64e15),
+    frameSeconds,
+    frames: count('frames', replayLimits.frames, 1),
+    actionSize: count('actionSize', replayLimits.width),
+    terms: terms as string[],
+    episodeReturn,
+    end,
+  };
+}
+
+function damaged(source: string, what: string): never {
+  return fail(`${source} is damaged: ${what}`, 'invalid');
+}
+
+/** A copy, because what comes from a file need not lie where numbers may. */
+function aligned(bytes: Uint8Array, at: number, length: number): ArrayBuffer {
+  // Not `slice`, which of Node's Buffer is no copy.
+  const copy = new Uint8Array(length);
+  copy.set(bytes.subarray(at, at + length));
+  return copy.buffer;
+}
+
+/** The bytes of an array. Every machine that runs Node or a browser today is little-endian. */
+function littleEndian(array: Float32Array | Int16Array): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

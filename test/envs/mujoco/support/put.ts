@@ -1,0 +1,52 @@
+import type { MadeEnv } from '../../../../src/envs/index.ts';
+import { openModel } from '../../../../src/envs/mujoco/physics.ts';
+import { antModel } from '../../../../src/envs/mujoco/suite/ant.ts';
+import { halfCheetahModel } from '../../../../src/envs/mujoco/suite/half-cheetah.ts';
+import { hopperModel } from '../../../../src/envs/mujoco/suite/hopper.ts';
+import { invertedDoublePendulumModel } from '../../../../src/envs/mujoco/suite/inverted-double-pendulum.ts';
+import { invertedPendulumModel } from '../../../../src/envs/mujoco/suite/inverted-pendulum.ts';
+import { reacherModel } from '../../../../src/envs/mujoco/suite/reacher.ts';
+import { swimmerModel } from '../../../../src/envs/mujoco/suite/swimmer.ts';
+import { walker2dModel } from '../../../../src/envs/mujoco/suite/walker2d.ts';
+import { toJson } from '../../../../src/envs/plain-data.ts';
+
+const MODELS: Readonly<Record<string, string>> = {
+  'HalfCheetah-v5': halfCheetahModel,
+  'Hopper-v5': hopperModel,
+  'Walker2d-v5': walker2dModel,
+  'Ant-v5': antModel,
+  'Swimmer-v5': swimmerModel,
+  'InvertedPendulum-v5': invertedPendulumModel,
+  'InvertedDoublePendulum-v5': invertedDoublePendulumModel,
+  'Reacher-v5': reacherModel,
+};
+
+interface Nested {
+  env?: Nested;
+  state?: Nested;
+  physics?: unknown;
+}
+
+/** Starts an episode of one of the suite's tasks in that state. */
+export function put(env: MadeEnv, qpos: readonly number[], qvel: readonly number[]): void {
+  const physics = openModel(MODELS[env.spec.id]!);
+  physics.arrays.qpos.set(qpos);
+  physics.arrays.qvel.set(qvel);
+  physics.forward();
+  const saved = toJson(physics.save(), 'physics');
+  physics.close();
+  env.reset({ seed: 0 }, new Float32Array(env.observationSpace.flatSize));
+  const whole = JSON.parse(JSON.stringify(env.state())) as Nested;
+  let inner: Nested = whole;
+  while (inner.physics === undefined) inner = (inner.env ?? inner.state)!;
+  inner.physics = saved;
+  env.restore(whole);
+}
+
+/** Positions and velocities of one of the suite's models before noise. */
+export function initial(id: string): { qpos: number[]; qvel: number[] } {
+  const physics = openModel(MODELS[id]!);
+  const state = { qpos: [...physics.arrays.qpos], qvel: [...physics.arrays.qvel] };
+  physics.close();
+  return state;
+}
