@@ -88,7 +88,7 @@ export function createCloneTrainer({
     skippedInARow: 0,
   };
   const perIteration = config.batchSize * config.batchesPerIteration;
-  const totalIterations = Math.ceil(config.steps / perIteration);
+  const totalSteps = Math.ceil(config.steps / perIteration) * perIteration;
 
   /** Demonstrations that fit; those that do not are counted. */
   async function draw(count: number): Promise<{ sequences: ScoredSequence[]; skipped: number }> {
@@ -129,7 +129,7 @@ export function createCloneTrainer({
       let [taken, skipped, tooLong, failed] = [0, 0, 0, false];
       let learningRate = 0;
       for (let i = 0; i < config.batchesPerIteration && !failed; i++) {
-        const progress = (counters.iteration + (i + 0.5) / config.batchesPerIteration) / totalIterations;
+        const progress = (counters.envSteps + (i + 0.5) * config.batchSize) / totalSteps;
         learningRate =
           config.learningRate * counters.recoveryFactor * scheduleFactor({ schedule, end, warmup }, progress);
         const drawnAt = performance.now();

@@ -14,8 +14,7 @@
  * 5. A step with a non-finite loss or gradient changes nothing; several in a row restore the weights.
  * 6. Reward warm-up scales advantages: a factor on rewards would cancel in their std.
  */
-import { nextCoefficient } from '../kl/controllers/coefficient.ts';
-import { regainedFactor, slowerFactor } from '../kl/controllers/guarded-rate.ts';
+import { regainedFactor } from '../kl/controllers/guarded-rate.ts';
 import { guardSearch } from '../kl/guard-search.ts';
 import { k1, k3, LOG_RATIO_LIMIT } from '../kl/index.ts';
 import { Decoder, type LanguageModel, type ScoredSequence, shapeFor } from '../lm/index.ts';
@@ -26,33 +25,26 @@ import { groupAdvantages, tokenWeights } from './grpo/advantages.ts';
 import { collectBatch, type TextBatch, wasTruncated } from './grpo/collect.ts';
 import { completionRecords, type GroupRecord } from './grpo/completion-records.ts';
 import type { GrpoConfig } from './grpo/config.ts';
+import {
+  controlReference,
+  type GrpoCounters,
+  type Knobs,
+  knobsAt,
+  nextReference,
+  restoreRate,
+  slowDown,
+} from './grpo/control.ts';
 import type { RefKl } from './grpo/loss.ts';
 import { TextPrograms, type TokenValues } from './grpo/programs.ts';
+import { rowOf } from './grpo/row.ts';
+import { compareSampler, refuseMismatch } from './grpo/sampler-gap.ts';
 import { grpoProblems } from './grpo/settings.ts';
 import { type IterationResult, TrainError, type TrainEvent } from './ppo-trainer.ts';
-import { scheduleFactor } from './schedule.ts';
 
 export interface GrpoTrainerOptions {
   readonly model: LanguageModel;
   readonly task: TextTask;
   readonly config: GrpoConfig;
-}
-
-/** What the numbers in a checkpoint do not hold as tensors. */
-export interface GrpoCounters {
-  iteration: number;
-  /** Completions so far. */
-  envSteps: number;
-  gradientSteps: number;
-  /** The controller's weight on the KL to the reference, before its warm-up. */
-  klRefCoef: number;
-  guardedFactor: number;
-  recoveryFactor: number;
-  recoveries: number;
-  skippedInARow: number;
-  /** Iterations in a row in which no completion could be graded. */
-  ungradedInARow: number;
-  bestReward: number | null;
 }
 
 export interface GrpoSnapshot {
@@ -81,9 +73,6 @@ export interface GrpoTrainer {
 /** Numbers that are kept for each batch, old and reference log-probabilities of the whole vocabulary each: 256 MB. */
 const MAX_KEPT = 64_000_000;
 const MAX_UNGRADED = 5;
-/** How far sampler and scorer may be apart by rounding; beyond it they compute different things. */
-const SAMPLER_KL_LIMIT = 1e-5;
-const SAMPLER_LOG_PROB_LIMIT = 1e-2;
 
 /** Keys that are read anew for each update. */
 const adjustable: readonly (keyof GrpoConfig)[] = [
@@ -140,7 +129,8 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
   const maxNewTokens = config.maxNewTokens ?? task.maxNewTokens;
   const batchSize = config.promptsPerIteration * config.groupSize;
   const minibatchSize = config.minibatchSize ?? batchSize;
-  const totalIterations = Math.ceil(config.steps / batchSize);
+  // Batches are whole.
+  const totalSteps = Math.ceil(config.steps / batchSize) * batchSize;
   if (maxNewTokens >= model.options.context) {
     throw new TrainError(
       `maxNewTokens ${maxNewTokens} leaves no room for a prompt in a context of ${model.options.context}: use fewer, or a model with a larger context`,
@@ -380,7 +370,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const order = minibatchOrder(batchSize, minibatchSize, config.epochs, rngs.order);
       let guardSeconds = 0;
       const attempt = async () => {
-        const knobs = knobsAt(config, counters, totalIterations);
+        const knobs = knobsAt(config, counters, (counters.envSteps + batchSize / 2) / totalSteps);
         const learnt = await learn(scored, order, knobs);
         // A step may overflow what was finite before it.
         const stats = { ...learnt, failed: learnt.failed || !Number.isFinite(norm(draft.weights)) };
@@ -577,245 +567,6 @@ function noteUngraded({ completions }: TextBatch, counters: GrpoCounters, events
   }
 }
 
-// ---- sampler against scorer --------------------------------------------------------------------------------------------
-
-interface SamplerGap {
-  kl: number;
-  logProbDiff: number;
-  logProbDiffMax: number;
-  ratioMean: number;
-}
-
-/** How the scorer's log-probabilities differ from the sampler's, with the same truncation. */
-function compareSampler({ completions }: TextBatch, scored: Float32Array, newTokens: number): SamplerGap {
-  const gap = { kl: 0, logProbDiff: 0, logProbDiffMax: 0, ratioMean: 0 };
-  let tokens = 0;
-  completions.forEach(({ logProbs, logKept }, row) => {
-    logProbs.forEach((logProb, i) => {
-      const logRatio = scored[row * newTokens + i] - logKept[i] - logProb;
-      gap.kl += k3(logRatio);
-      gap.logProbDiff += Math.abs(logRatio);
-      gap.logProbDiffMax = Math.max(gap.logProbDiffMax, Math.abs(logRatio));
-      gap.ratioMean += Math.exp(Math.max(-LOG_RATIO_LIMIT, Math.min(LOG_RATIO_LIMIT, logRatio)));
-      tokens++;
-    });
-  });
-  return {
-    ...gap,
-    kl: gap.kl / tokens,
-    logProbDiff: gap.logProbDiff / tokens,
-    ratioMean: gap.ratioMean / tokens,
-  };
-}
-
-/** With the weights that sampled, the scorer must give what the sampler gave: ratio 1, KL 0. */
-function refuseMismatch({ kl, logProbDiffMax }: SamplerGap): void {
-  if (kl < SAMPLER_KL_LIMIT && logProbDiffMax < SAMPLER_LOG_PROB_LIMIT) return;
-  throw new TrainError(
-    `before the first step sampler and scorer differ by a KL of ${kl.toExponential(1)} and a log-probability of ${logProbDiffMax.toExponential(1)}, which must be 0: another temperature, precision, dropout or re-tokenised text in one of them could be why`,
-  );
-}
-
-// ---- KL control: everything that decides how far an update may go, in one place ----------------------------------------
-
-interface Knobs {
-  readonly learningRate: number;
-  readonly klRefCoef: number;
-  readonly rewardFactor: number;
-}
-
-/** This update's rate, pull of the reference and reward factor. */
-function knobsAt(config: GrpoConfig, counters: GrpoCounters, totalIterations: number): Knobs {
-  const { learningRateSchedule: schedule, learningRateEnd: end, warmupShare: warmup } = config;
-  // In the middle of this update's share of the run: neither 0 nor 1.
-  const progress = (counters.iteration + 0.5) / totalIterations;
-  const risen = (iterations: number): number =>
-    iterations === 0 ? 1 : Math.min(1, counters.iteration / iterations);
-  return {
-    learningRate:
-      config.learningRate *
-      counters.recoveryFactor *
-      counters.guardedFactor *
-      scheduleFactor({ schedule, end, warmup }, progress),
-    klRefCoef: counters.klRefCoef * risen(config.klRefCoefWarmup),
-    rewardFactor: config.rewardWarmup === 0 ? 1 : Math.min(1, (counters.iteration + 1) / config.rewardWarmup),
-  };
-}
-
-/** After an update that left the bound: a lower rate for another attempt. False where it cannot be lower. */
-function slowDown(counters: GrpoCounters, knobs: Knobs, bound: number, events: TrainEvent[]): boolean {
-  const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, 0);
-  if (counters.guardedFactor === from) return false;
-  events.push({
-    type: 'rate-change',
-    what: 'learningRate',
-    from: knobs.learningRate,
-    to: (knobs.learningRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${bound}`,
-  });
-  return true;
-}
-
-/** After steps that were not finite: a lower rate, or the end. */
-function restoreRate(counters: GrpoCounters, config: GrpoConfig, knobs: Knobs, events: TrainEvent[]): void {
-  counters.recoveries++;
-  if (counters.recoveries > config.recoveries) {
-    throw new TrainError(
-      `${config.skipLimit} gradient steps in a row had a loss or gradient that is not finite, after ${config.recoveries} restores with the learning rate cut to ${knobs.learningRate.toExponential(1)}: lower learningRate, look at the scale of the rewards, then at klRefCoef`,
-    );
-  }
-  counters.recoveryFactor *= config.recoveryFactor;
-  events.push({
-    type: 'restored',
-    attempt: counters.recoveries,
-    attempts: config.recoveries,
-    lrFrom: knobs.learningRate,
-    lrTo: knobs.learningRate * config.recoveryFactor,
-  });
-}
-
-/** The reference for the next update. */
-function nextReference(
-  config: GrpoConfig,
-  counters: GrpoCounters,
-  reference: Float32Array | undefined,
-  weights: Float32Array,
-  kl: number | undefined,
-  events: TrainEvent[],
-): Float32Array | undefined {
-  if (!reference) return undefined;
-  switch (config.reference) {
-    case 'none':
-    case 'frozen':
-      return reference;
-    case 'refreshed':
-      if (counters.iteration % config.referenceEvery !== 0) return reference;
-      events.push({ type: 'reference', ...(kl === undefined ? {} : { kl }) });
-      reference.set(weights);
-      return reference;
-    case 'averaged': {
-      const keep = config.referenceDecay;
-      for (let i = 0; i < reference.length; i++) reference[i] = keep * reference[i] + (1 - keep) * weights[i];
-      return reference;
-    }
-    default:
-      return config.reference satisfies never;
-  }
-}
-
-/** What the KL to the reference changes of its weight. */
-function controlReference(
-  config: GrpoConfig,
-  counters: GrpoCounters,
-  kl: number,
-  completions: number,
-  events: TrainEvent[],
-): void {
-  if (config.klRefCoefRule === 'fixed') return;
-  const { klRefTarget: target, klRefHorizon: horizon, klRefCoefMax: max } = config;
-  const from = counters.klRefCoef;
-  counters.klRefCoef = nextCoefficient(
-    config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon },
-    from,
-    kl,
-    completions,
-    { max },
-  );
-  if (counters.klRefCoef === from) return;
-  events.push({
-    type: 'rate-change',
-    what: 'klRefCoef',
-    from,
-    to: counters.klRefCoef,
-    why: `the KL to the reference is ${kl.toExponential(2)}`,
-  });
-}
-
-// ---- the row -----------------------------------------------------------------------------------------------------------
-
-function rowOf(parts: {
-  batch: TextBatch;
-  task: TextTask;
-  config: GrpoConfig;
-  counters: GrpoCounters;
-  groups: ReturnType<typeof groupAdvantages>;
-  rewards: Float64Array;
-  advantages: Float64Array;
-  sampler: SamplerGap;
-  seen: { k1: number; k3: number; entropy: number; ratio: number };
-  stats: { taken: number; skipped: number; gradNorm: number; means: Record<string, number | undefined> };
-  knobs: Knobs;
-}): Record<string, number> {
-  const { batch, task, config, counters, groups, rewards, advantages, sampler, seen, stats, knobs } = parts;
-  const { completions } = batch;
-  const graded = completions.filter(({ problem }) => problem === undefined);
-  const reward = momentsOf(graded.map(completion => completion.reward));
-  const { mean: advMean, std: advStd } = momentsOf(advantages);
-  const lengths = completions.map(({ tokens }) => tokens.length);
-  const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
-    completions.filter(holds).length / completions.length;
-  const { means } = stats;
-  const row: Record<string, number> = {
-    'train/iteration': counters.iteration,
-    'train/step': counters.envSteps,
-    'kl/step_k1': seen.k1,
-    'kl/step_k3': seen.k3,
-    'kl/sampler': sampler.kl,
-    'loss/policy': means.policyLoss ?? Number.NaN,
-    'loss/total': means.loss ?? Number.NaN,
-    'policy/entropy': seen.entropy,
-    'policy/ratio_mean': seen.ratio,
-    'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
-    'policy/clip_fraction_low': means.clippedLow ?? Number.NaN,
-    'policy/clip_fraction_high': means.clippedHigh ?? Number.NaN,
-    'adv/mean': advMean,
-    'adv/std': advStd,
-    'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
-    'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
-    'reward/ungraded': completions.length - graded.length,
-    'grad/norm': stats.gradNorm,
-    'train/lr': knobs.learningRate,
-    'train/minibatches_run': stats.taken,
-    'train/skipped': stats.skipped,
-    'completion/length': momentsOf(lengths).mean,
-    'completion/length_min': lengths.reduce((a, b) => Math.min(a, b)),
-    'completion/length_max': lengths.reduce((a, b) => Math.max(a, b)),
-    'completion/truncated': shareOf(wasTruncated),
-    'completion/prompt_length': momentsOf(batch.prompts.map(({ tokens }) => tokens.length)).mean,
-    'completion/prompts_skipped': batch.promptsSkipped,
-    'sampler/logp_diff': sampler.logProbDiff,
-    'sampler/logp_diff_max': sampler.logProbDiffMax,
-    'sampler/ratio_mean': sampler.ratioMean,
-  };
-  if (config.klCap !== null) row['completion/kl_capped'] = shareOf(({ end }) => end === 'kl');
-  if (config.entropyCoef > 0) row['train/entropy_coef'] = config.entropyCoef;
-  if (config.rewardWarmup > 0) row['train/reward_factor'] = knobs.rewardFactor;
-  if (graded.length === 0) return row;
-  counters.bestReward = Math.max(
-    counters.bestReward ?? Number.NEGATIVE_INFINITY,
-    ...graded.map(c => c.reward),
-  );
-  row['reward/mean'] = reward.mean;
-  row['reward/std'] = reward.std;
-  row['reward/group_std'] = groups.groupStd;
-  row['reward/zero_std_groups'] = groups.zeroStdGroups;
-  if (config.lengthPenalty > 0 || config.truncated === 'penalise')
-    row['reward/penalised'] = momentsOf(rewards.filter(value => !Number.isNaN(value))).mean;
-  row['episode/return'] = reward.mean;
-  row['episode/return_best'] = counters.bestReward;
-  row['episode/count'] = graded.length;
-  row['completion/parse_rate'] = graded.filter(({ parsed }) => parsed).length / graded.length;
-  task.rewardParts.forEach((name, i) => {
-    row[`reward/part/${name}`] = momentsOf(graded.map(completion => completion.parts[i])).mean;
-  });
-  task.metricNames.forEach((name, i) => {
-    const known = graded.map(completion => completion.metrics[i]).filter(value => !Number.isNaN(value));
-    if (known.length > 0) row[`env/${name}`] = momentsOf(known).mean;
-  });
-  return row;
-}
-
 // ---- small helpers -----------------------------------------------------------------------------------------------------
 
 function copyOf({ weights, m, v }: OptimiserState): OptimiserState {
@@ -844,12 +595,3 @@ function minibatchOrder(samples: number, size: number, epochs: number, rng: Rng)
 }
 
 const finiteOr = (value: number, other: number): number => (Number.isFinite(value) ? value : other);
-
-function momentsOf(values: ArrayLike<number>): { mean: number; std: number } {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  const mean = sum / values.length;
-  let squares = 0;
-  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / values.length) };
-}

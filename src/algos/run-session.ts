@@ -147,6 +147,8 @@ export async function runSession<C extends SessionConfig>(
     await session.saved?.(writer);
     savedAt = iteration;
     const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
+    // Before anything was learnt it is nothing to tell people about; the run's events have it.
+    if (iteration === 0 && envSteps === 0) return;
     hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
   };
   const tell = (event: TrainEvent, iteration: number, step: number): void => {

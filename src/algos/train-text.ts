@@ -88,9 +88,12 @@ const algorithms = {
   },
 } as const;
 
-/** Whether a run's algorithm is one of these. */
-export function isTextAlgorithm(algorithm: string): algorithm is TextAlgorithm {
-  return Object.hasOwn(algorithms, algorithm);
+/** What manifests call them: `clone` alone is the cloning of policies. */
+const manifestNames: Readonly<Record<TextAlgorithm, string>> = { grpo: 'grpo', clone: 'clone-text' };
+
+/** Whether a run is of a language model, by the algorithm in its manifest. */
+export function isTextRun({ algorithm }: Pick<Manifest, 'algorithm'>): boolean {
+  return Object.values(manifestNames).includes(algorithm);
 }
 
 /** The preset of a task for one way of learning; without one, nothing. */
@@ -138,7 +141,7 @@ async function begin(algorithm: TextAlgorithm, options: TextTrainOptions): Promi
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
-        algorithm,
+        algorithm: manifestNames[algorithm],
         environment: session.environment,
         config: manifestConfig(config, options.task, options.from, task),
         seed: config.seed,
@@ -229,7 +232,14 @@ export async function resumeText(dir: string, options: TextResumeOptions = {}): 
 export async function openTextRun(
   dir: string,
   which: 'last' | 'best' | number = 'last',
-): Promise<{ model: LanguageModel; task: TextTask; config: TextConfig; step: number; name: string }> {
+): Promise<{
+  model: LanguageModel;
+  task: TextTask;
+  taskOptions: object;
+  config: TextConfig;
+  step: number;
+  name: string;
+}> {
   const { manifest } = openRun(dir);
   const { saved, task: reference } = textRun(manifest);
   const checkpoint = loadCheckpoint(dir, which);
@@ -237,7 +247,15 @@ export async function openTextRun(
   const definition = await resolveTask(reference);
   const model = checkpointModel(checkpoint);
   const task = await makeTask(definition, manifest.environment.options, []);
-  return { model, task, config: saved, step: checkpoint.index.step, name: definition.name };
+  const options = manifest.environment.options as object;
+  return {
+    model,
+    task,
+    taskOptions: options,
+    config: saved,
+    step: checkpoint.index.step,
+    name: definition.name,
+  };
 }
 
 /** A small model for a task, from its seed. */
@@ -383,10 +401,11 @@ function textRun({ id, algorithm, config, environment, versions }: Manifest): {
   saved: TextConfig;
   task: string;
 } {
-  if (!isTextAlgorithm(algorithm))
+  const known = (Object.keys(algorithms) as TextAlgorithm[]).find(name => manifestNames[name] === algorithm);
+  if (known === undefined)
     throw new RunError(`${id} is a run of ${algorithm}, not of a language model: use the commands for that`);
   const { task, from: _, sources: __, ...settings } = config as Record<string, unknown>;
-  const [problem] = algorithms[algorithm].problems(settings);
+  const [problem] = algorithms[known].problems(settings);
   if (problem !== undefined) {
     throw new RunError(
       `${id} was written by another version of Keel (${versions.keel ?? 'unknown'}): ${problem.split(':')[0]}; use that version, or train again`,
@@ -394,8 +413,8 @@ function textRun({ id, algorithm, config, environment, versions }: Manifest): {
     );
   }
   return {
-    algorithm,
-    saved: algorithms[algorithm].schema.parse(settings) as TextConfig,
+    algorithm: known,
+    saved: algorithms[known].schema.parse(settings) as TextConfig,
     task: typeof task === 'string' ? task : environment.id,
   };
 }

@@ -350,7 +350,11 @@ export async function savePolicy({ trainer, actionSpace }: PpoSession, path: str
 
 /** A run's config, which must be one of this version, and its environment as its user named it. */
 function configOf({ id, config, environment, versions }: Manifest): { saved: TrainConfig; env: string } {
-  const { env, ...settings } = config as Record<string, unknown>;
+  const { env, task, ...settings } = config as Record<string, unknown>;
+  if (task !== undefined)
+    throw new RunError(
+      `${id} is a run of a language model on ${task}: its checkpoints are model directories, keel resume goes on with it`,
+    );
   const [problem] = settingProblems(settings);
   if (problem !== undefined) {
     throw new RunError(

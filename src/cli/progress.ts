@@ -211,6 +211,11 @@ export function summary(
   const tone = toneColours[word === 'resting' ? 'muted' : band.tone];
   const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
   const label = (text: string): string => paint(text, 'dim');
+  // Cloning has a loss, and neither rewards nor a step that KL would measure.
+  if (row['kl/step'] === undefined && row['loss/clone'] !== undefined) {
+    const loss = `${label('loss')} ${row['loss/clone'].toFixed(4)}`;
+    return [`${percent} ${short(step).padStart(5)}`, loss, `${short(rate).padStart(5)}/s`, left].join('  ');
+  }
   return [
     `${percent} ${short(step).padStart(5)}`,
     `${label('return')} ${number(episodeReturn).padEnd(7)}`,
@@ -221,11 +226,10 @@ export function summary(
   ].join('  ');
 }
 
-/** How well the critic does; of language models, which have none, how many completions could be read, or their loss. */
+/** How well the critic does; of language models, which have none, how many completions could be read. */
 function lastColumn(row: Row, label: (text: string) => string): string {
-  const [parsed, loss] = [row['completion/parse_rate'], row['loss/clone']];
+  const parsed = row['completion/parse_rate'];
   if (parsed !== undefined) return `${label('parsed')} ${parsed.toFixed(2)}`;
-  if (loss !== undefined) return `${label('loss')} ${loss.toFixed(3)}`;
   return `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`;
 }
 

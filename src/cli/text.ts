@@ -2,8 +2,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import type { CompleteOptions } from '../algos/evaluate-text.ts';
 import type { TextAlgorithm, TextConfig } from '../algos/train-text.ts';
+import type { LanguageModel } from '../lm/index.ts';
 import { checkpointDir, listCheckpoints, type Run, resolveRun } from '../runs/index.ts';
+import type { ChessEvaluation, TextTask } from '../tasks/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import type { TrainDashFlags } from './dash-thread.ts';
 import { UsageError } from './errors.ts';
@@ -103,6 +106,10 @@ export async function beginText(
     {
       json: flags.json === true,
       dash: flags,
+      remark: () =>
+        algorithm === 'grpo' && flags.from === undefined
+          ? `note: it begins with random weights: keel clone ${wanted.env} makes a model to start --from`
+          : undefined,
       title: ({ dir, totalSteps, config }) =>
         `${context.paint(name, 'bold')}, ${grouped(totalSteps)} ${what}, seed ${config.seed}: ${shownDir(dir)}`,
     },
@@ -162,16 +169,23 @@ export async function evalTask(
   const { from } = modelDirectory(flags.from, flags.runDir);
   const model = await loadModel(from);
   const task = await makeTask(wanted.env!, taskOptionsOf(wanted, flags), { notice: context.note });
-  await showEvaluation(context, { model, task, config: {} }, flags, `${task.name}: ${shownDir(from)}`, {
-    model: from,
-  });
+  await showEvaluation(
+    context,
+    { model, task, taskOptions: taskOptionsOf(wanted, flags), config: {} },
+    flags,
+    `${task.name}: ${shownDir(from)}`,
+    {
+      model: from,
+    },
+  );
 }
 
 async function showEvaluation(
   { print, raw, paint }: Context,
   opened: {
-    model: import('../lm/index.ts').LanguageModel;
-    task: import('../tasks/index.ts').TextTask;
+    model: LanguageModel;
+    task: TextTask;
+    taskOptions: object;
     config: { temperature?: number; topK?: number; topP?: number; threads?: number };
   },
   flags: TextEvalFlags,
@@ -181,13 +195,29 @@ async function showEvaluation(
   const { evaluateText } = await import('../algos/evaluate-text.ts');
   const { model, task, config } = opened;
   const { temperature = 1, topK = 0, topP = 1, threads = 2 } = config;
+  const sampling = { threads, seed: flags.seed, ...(flags.sampled ? { temperature, topK, topP } : {}) };
   try {
+    if (task.name === 'chess') {
+      const { rows, sources } = await chessRows(opened, sampling, flags);
+      if (flags.json)
+        return raw(
+          toJson(
+            { ...about, task: task.name, sampled: flags.sampled === true, seed: flags.seed, rows, sources },
+            2,
+          ),
+        );
+      print(title);
+      for (const { name, value, count, doc } of rows)
+        print(
+          `  ${name.padEnd(18)} ${number(value).padStart(7)}  ${paint(`of ${grouped(count)}: ${doc}`, 'dim')}`,
+          29,
+        );
+      return;
+    }
     const result = await evaluateText(model, task, {
       prompts: flags.episodes,
       promptSeed: flags.seed,
-      seed: flags.seed,
-      threads,
-      ...(flags.sampled ? { temperature, topK, topP } : {}),
+      ...sampling,
     });
     if (flags.json)
       return raw(
@@ -217,6 +247,26 @@ async function showEvaluation(
     if (result.ungraded > 0) print(`  ${paint(`${result.ungraded} could not be graded`, 'yellow')}`);
   } finally {
     await task.close?.();
+  }
+}
+
+/** Chess has measurements of its own: legal moves, mates in one, repetition. */
+async function chessRows(
+  { model, task, taskOptions }: { model: LanguageModel; task: TextTask; taskOptions: object },
+  sampling: CompleteOptions,
+  { episodes, seed }: TextEvalFlags,
+): Promise<ChessEvaluation> {
+  const [{ completer }, { evaluateChess }] = await Promise.all([
+    import('../algos/evaluate-text.ts'),
+    import('../tasks/index.ts'),
+  ]);
+  const { complete, close } = completer(model, task, sampling);
+  try {
+    const texts = async (prompts: string[]): Promise<string[]> =>
+      (await complete(prompts.map(text => ({ text, data: null })))).map(({ text }) => text);
+    return await evaluateChess(taskOptions, texts, { prompts: episodes, seed });
+  } finally {
+    await close();
   }
 }
 

@@ -41,12 +41,14 @@ export function plainLogProbs(
         ((v - mean) / Math.sqrt(variance + normEpsilon)) * get(`${name}.weight`, i) + get(`${name}.bias`, i),
     );
   };
-  const dense = (name: string, x: Float64Array, outputs: number): Float64Array =>
-    Float64Array.from({ length: outputs }, (_, o) => {
-      let sum = get(`${name}.bias`, o);
-      for (let i = 0; i < x.length; i++) sum += x[i] * get(`${name}.weight`, i * outputs + o);
+  const dense = (name: string, x: Float64Array, outputs: number): Float64Array => {
+    const [weight, bias] = [at.get(`${name}.weight`)!, at.get(`${name}.bias`)!];
+    return Float64Array.from({ length: outputs }, (_, o) => {
+      let sum = weights[bias + o];
+      for (let i = 0; i < x.length; i++) sum += x[i] * weights[weight + i * outputs + o];
       return sum;
     });
+  };
   const gelu = (x: number): number =>
     0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   const plus = (a: Float64Array, b: Float64Array): Float64Array => a.map((v, i) => v + b[i]);
@@ -81,7 +83,8 @@ export function plainLogProbs(
     const last = norm('ln_f', x);
     const logits = Float64Array.from({ length: vocabulary }, (_, token) => {
       let sum = 0;
-      for (let i = 0; i < width; i++) sum += last[i] * get('wte.weight', token * width + i);
+      const row = at.get('wte.weight')! + token * width;
+      for (let i = 0; i < width; i++) sum += last[i] * weights[row + i];
       return sum / temperature;
     });
     const largest = Math.max(...logits);

@@ -5,10 +5,9 @@
  * checkpoint does not have, as with rows and events, and writes the same lines again.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { k3 } from '../../kl/index.ts';
 import type { LanguageModel } from '../../lm/index.ts';
-import { writeFileAtomic } from '../../runs/index.ts';
+import { runPaths, writeFileAtomic } from '../../runs/index.ts';
 import type { TextTask } from '../../tasks/index.ts';
 import type { TextBatch } from './collect.ts';
 import type { TokenValues } from './programs.ts';
@@ -43,7 +42,6 @@ export interface GroupRecord {
   readonly completions: readonly CompletionRecord[];
 }
 
-export const COMPLETIONS_FILE = 'completions.jsonl';
 /** Groups that stay at least. */
 const KEPT_GROUPS = 500;
 const MAX_TEXT = 20_000;
@@ -117,7 +115,7 @@ export class CompletionLog {
 
   /** Lines after `iteration` are dropped: they are of a run that was killed. */
   constructor(runDir: string, iteration: number) {
-    this.#path = join(runDir, COMPLETIONS_FILE);
+    this.#path = runPaths(runDir).completions;
     const lines = this.#lines();
     const kept = lines.filter(line => (iterationOf(line) ?? Number.POSITIVE_INFINITY) <= iteration);
     if (kept.length < lines.length) this.#rewrite(kept);

@@ -1,8 +1,8 @@
 /** The programs of one model, compiled for the shapes that come up, and run over batches of any size. */
-import { compile, type Graph, type Program } from '../../engine/index.ts';
 import {
   type BatchShape,
   type PackedBatch,
+  ProgramCache,
   pack,
   type Runtime,
   type ScoredSequence,
@@ -16,9 +16,6 @@ import {
   type Network,
   scoreGraph,
 } from './loss.ts';
-
-/** Shapes that stay compiled; each takes memory of its own. */
-const KEPT = 12;
 
 type Arrays = Record<string, Float32Array>;
 
@@ -40,12 +37,11 @@ export interface GradientFeeds {
 
 export class TextPrograms {
   readonly #network: Network;
-  readonly #runtime: Runtime;
-  readonly #programs = new Map<string, Promise<Program>>();
+  readonly #programs: ProgramCache;
 
   constructor(network: Network, runtime: Runtime) {
     this.#network = network;
-    this.#runtime = runtime;
+    this.#programs = new ProgramCache(runtime);
   }
 
   /** Scores all sequences under weights. */
@@ -56,7 +52,7 @@ export class TextPrograms {
     temperature: number,
     keepAll: boolean,
   ): Promise<TokenValues> {
-    const program = await this.#program(`score ${key(shape)} ${keepAll}`, () =>
+    const program = await this.#programs.get(`score ${key(shape)} ${keepAll}`, () =>
       scoreGraph(this.#network, shape, keepAll),
     );
     const { newTokens } = shape;
@@ -87,7 +83,7 @@ export class TextPrograms {
     temperature: number,
   ): Promise<TokenValues & { readonly kl: Float32Array }> {
     const how = 'all' in old ? 'kept' : 'weights';
-    const program = await this.#program(`measure ${key(shape)} ${how}`, () =>
+    const program = await this.#programs.get(`measure ${key(shape)} ${how}`, () =>
       measureGraph(this.#network, shape, how),
     );
     const { layout, options } = this.#network;
@@ -128,7 +124,7 @@ export class TextPrograms {
     into: Float32Array,
   ): Promise<Record<string, number>> {
     const name = loss === 'clone' ? 'clone' : `${loss.refKl} ${loss.entropy}`;
-    const program = await this.#program(`gradient ${key(shape)} ${name}`, () =>
+    const program = await this.#programs.get(`gradient ${key(shape)} ${name}`, () =>
       loss === 'clone' ? cloneGraph(this.#network, shape) : gradientGraph(this.#network, shape, loss),
     );
     const { layout } = this.#network;
@@ -175,9 +171,8 @@ export class TextPrograms {
     return sums;
   }
 
-  async dispose(): Promise<void> {
-    for (const program of await Promise.all(this.#programs.values())) program.dispose();
-    this.#programs.clear();
+  dispose(): Promise<void> {
+    return this.#programs.dispose();
   }
 
   #over(
@@ -189,20 +184,6 @@ export class TextPrograms {
       const part = sequences.slice(start, start + shape.rows);
       run(pack(part, shape), start, part.length);
     }
-  }
-
-  /** Compiled on first use; of too many the one that was not used for longest goes. */
-  async #program(name: string, graph: () => Graph): Promise<Program> {
-    let program = this.#programs.get(name);
-    this.#programs.delete(name);
-    program ??= compile(graph(), { ...this.#runtime, checkFeeds: false });
-    this.#programs.set(name, program);
-    if (this.#programs.size > KEPT) {
-      const [[oldest, old]] = this.#programs;
-      this.#programs.delete(oldest);
-      (await old).dispose();
-    }
-    return program;
   }
 }
 

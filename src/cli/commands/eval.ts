@@ -58,8 +58,8 @@ Examples:
           );
       const run = resolveRun(reference, [flags.runDir]);
       const { step: chosen, why } = chooseCheckpoint(run, flags.checkpoint);
-      const { isTextAlgorithm } = await import('../../algos/train-text.ts');
-      if (isTextAlgorithm(run.manifest.algorithm)) {
+      const { isTextRun } = await import('../../algos/train-text.ts');
+      if (isTextRun(run.manifest)) {
         const { evalTextRun } = await import('../text.ts');
         return evalTextRun(contextOf(command), run, chosen, flags);
       }

@@ -67,8 +67,8 @@ export async function resumeRun(
       `${run.id} has done its ${grouped(run.manifest.step)} steps: keel resume ${referenceTo(run)} --steps ${2 * run.manifest.step} goes on`,
     );
   }
-  const { isTextAlgorithm } = await import('../../algos/train-text.ts');
-  if (isTextAlgorithm(run.manifest.algorithm)) {
+  const { isTextRun } = await import('../../algos/train-text.ts');
+  if (isTextRun(run.manifest)) {
     if (flags.rescaleCritic)
       throw new UsageError(
         `--rescale-critic: ${run.id} is a language model's run and has no critic: leave it out`,
