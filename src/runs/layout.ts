@@ -17,6 +17,7 @@ export const defaultRoot = 'runs';
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
  *   events.out.tfevents.<n>.keel   made again on resume
+ *   cluster.json                   what a policy that routes requests did when it was last simulated
  *   lock.<n>                       while a process writes
  * ```
  */
@@ -30,6 +31,7 @@ export function runPaths(runDir: string) {
     last: join(runDir, 'checkpoints', 'last'),
     onnx: join(runDir, 'policy.onnx'),
     csv: join(runDir, 'metrics.csv'),
+    cluster: join(runDir, 'cluster.json'),
   };
 }
 

@@ -4,6 +4,7 @@ import { type Context, Hono } from 'hono';
 import type { Actions } from './actions.ts';
 import type { CheckpointsAnswer, Hello, RunDetail, SeriesAnswer, XAxis } from './api.ts';
 import { checkpointsOf } from './checkpoints.ts';
+import { clusterOf } from './cluster.ts';
 import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
 import { csvOf } from './http/csv.ts';
@@ -133,6 +134,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     const checkpoints: CheckpointsAnswer = { checkpoints: run instanceof KeelRun ? checkpointsOf(run) : [] };
     return answer(c, checkpoints);
   });
+
+  app.get('/api/runs/:id/cluster', async c => answer(c, clusterOf(keelRun(c).path)));
 
   app.post('/api/runs/:id/checkpoints/:step/evaluate', async c => {
     const run = keelRun(c);

@@ -4,7 +4,7 @@
  */
 import type { RunState, XAxis } from '../../src/server/api.ts';
 
-export const tabs = ['plots', 'doctor', 'checkpoints', 'events', 'config'] as const;
+export const tabs = ['plots', 'doctor', 'checkpoints', 'events', 'config', 'cluster'] as const;
 export type Tab = (typeof tabs)[number];
 
 export const sortKeys = [

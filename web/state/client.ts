@@ -3,6 +3,7 @@ import type {
   Action,
   ActionAnswer,
   CheckpointsAnswer,
+  ClusterAnswer,
   DiagnosisAnswer,
   EvaluationAnswer,
   EventsAnswer,
@@ -92,6 +93,7 @@ export const client = {
     request<EventsAnswer>(run(id, `/events${after === null ? '' : `?after=${after}`}`)),
   diagnosis: (id: string) => request<DiagnosisAnswer>(run(id, '/diagnosis')),
   checkpoints: (id: string) => request<CheckpointsAnswer>(run(id, '/checkpoints')),
+  cluster: (id: string) => request<ClusterAnswer>(run(id, '/cluster')),
   evaluate: (id: string, step: number) =>
     request<EvaluationAnswer>(run(id, `/checkpoints/${step}/evaluate`), json('POST', {})),
   notes: (id: string, notes: Partial<Notes>) => request<Notes>(run(id, '/notes'), json('PATCH', notes)),
