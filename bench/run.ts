@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   engine: () => import('./engine.ts'),
   learning: () => import('./learning.ts'),
   ppo: () => import('./ppo.ts'),
+  router: () => import('./router.ts'),
 };
 
 const name = process.argv[2] ?? '';
