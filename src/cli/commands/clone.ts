@@ -1,15 +1,9 @@
 import type { Command } from 'commander';
+import type { CloneFlags } from '../clone-env.ts';
 import { contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, settingOptions } from '../options.ts';
-import { gatherSettings, type SettingFlags } from '../settings.ts';
-
-export type CloneFlags = SettingFlags & {
-  readonly demonstrators?: string;
-  readonly epochs?: number;
-  readonly runDir: string;
-  readonly json?: boolean;
-};
+import { gatherSettings } from '../settings.ts';
 
 export function addClone(program: Command): void {
   settingOptions(program.command('clone'))
