@@ -38,7 +38,7 @@ const server = createServer(async (request, response) => {
   cluster.noteArrival(traffic, performance.now() / 1000);
   cluster.writeObservation({ models, counts, outlooks, promptTokens, estimatedTokens, traffic, scale }, obs);
   const { action } = await policy.run({ observation: new Tensor('float32', obs.slice(), [1, obs.length]) });
-  response.end(JSON.stringify({ replica: Number(action!.data[0]) }));
+  return response.end(JSON.stringify({ replica: Number(action!.data[0]) }));
 });
 server.listen(Number(process.argv[3] ?? 8080), '127.0.0.1', () =>
   console.log(JSON.stringify(server.address())),
