@@ -3,18 +3,11 @@ import { clone } from '../algos/clone-policy.ts';
 import { loadPreset } from '../algos/settings-file.ts';
 import { resolveEnv } from '../envs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
-import { checkedConfig, located, type SettingFlags, type Wanted } from './settings.ts';
+import { checkedConfig, located, type Wanted } from './settings.ts';
 import { grouped, number, table, toJson } from './terminal.ts';
 import type { TextFlags } from './text.ts';
 
 export type CloneFlags = TextFlags & { readonly demonstrators?: string; readonly epochs?: number };
-
-export type CloneFlags = SettingFlags & {
-  readonly demonstrators?: string;
-  readonly epochs?: number;
-  readonly runDir: string;
-  readonly json?: boolean;
-};
 
 /** Demonstrations of an environment are many and cheap; training's own number of steps would be more than it takes. */
 const DEFAULT_STEPS = 100_000;

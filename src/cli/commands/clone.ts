@@ -5,13 +5,7 @@ import { trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, settingOptions } from '../options.ts';
 import { gatherSettings } from '../settings.ts';
-
-<<<<<<< HEAD
-
 import { beginText, refuseTextFlags, textOptions } from '../text.ts';
-
-=======
->>>>>>> router
 
 export function addClone(program: Command): void {
   textOptions(trainDashOptions(settingOptions(program.command('clone'))))
