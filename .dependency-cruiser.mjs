@@ -14,11 +14,12 @@ const mayImport = {
   tasks: ['text', 'random', 'envs'],
   nn: ['text', 'engine', 'random'],
   kl: ['text', 'engine', 'random'],
+  lm: ['text', 'engine', 'nn', 'kl', 'random'],
   rollout: ['text', 'engine', 'nn', 'kl', 'envs', 'random'],
   runs: ['text', 'metrics', 'view'],
   doctor: ['text', 'metrics', 'runs'],
   server: ['text', 'metrics', 'view', 'runs', 'doctor'],
-  algos: ['text', 'engine', 'nn', 'kl', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'view', 'runs'],
+  algos: ['text', 'engine', 'nn', 'kl', 'lm', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'view', 'runs'],
 };
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */

@@ -3,9 +3,11 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),
+  gpt: () => import('./gpt.ts'),
   learning: () => import('./learning.ts'),
   ppo: () => import('./ppo.ts'),
   robots: () => import('./robots.ts'),
+  router: () => import('./router.ts'),
 };
 
 const name = process.argv[2] ?? '';

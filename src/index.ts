@@ -24,6 +24,7 @@ export {
   tuple,
 } from './envs/index.ts';
 export * as kl from './kl/index.ts';
+export * as lm from './lm/index.ts';
 export * as nn from './nn/index.ts';
 export { Rng, type RngState } from './random/index.ts';
 export { listRuns, openRun, readRows, resolveRun } from './runs/index.ts';

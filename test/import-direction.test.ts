@@ -75,6 +75,7 @@ const mayImport: Record<string, string> = {
   engine: 'text',
   nn: 'text engine random',
   kl: 'text engine random',
+  lm: 'text engine nn kl random',
   view: 'text metrics',
   envs: 'text random view',
   tasks: 'text random envs',
@@ -83,8 +84,8 @@ const mayImport: Record<string, string> = {
   runs: 'text metrics view',
   doctor: 'text metrics runs',
   server: 'text metrics view runs doctor',
-  algos: 'text engine nn kl rollout envs tasks random metrics view runs',
-  cli: 'text random engine nn kl envs tasks rollout metrics view runs doctor server algos',
+  algos: 'text engine nn kl lm rollout envs tasks random metrics view runs',
+  cli: 'text random engine nn kl lm envs tasks rollout metrics view runs doctor server algos',
 };
 const folders = Object.keys(mayImport);
 

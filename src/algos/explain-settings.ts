@@ -86,13 +86,15 @@ export const otherNames: Readonly<Record<string, keyof TrainConfig>> = {
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[-_.\s]/g, '');
 
 /** The key that was meant: by another trainer's name for it, in other letters (`learning_rate`), or misspelt. */
-export function meantKey(word: string): keyof TrainConfig | undefined {
-  const keys = Object.keys(trainSchema.shape) as (keyof TrainConfig)[];
+export function meantKey(
+  word: string,
+  schema: z.ZodObject = trainSchema,
+  names: Readonly<Record<string, string>> = otherNames,
+): string | undefined {
+  const keys = Object.keys(schema.shape);
   const wanted = plain(word);
-  const other = Object.hasOwn(otherNames, wanted) ? otherNames[wanted] : undefined;
-  return (
-    keys.find(key => plain(key) === wanted) ?? other ?? (nearest(word, keys) as keyof TrainConfig | undefined)
-  );
+  const other = Object.hasOwn(names, wanted) ? names[wanted] : undefined;
+  return keys.find(key => plain(key) === wanted) ?? other ?? nearest(word, keys);
 }
 
 /**
@@ -102,13 +104,17 @@ export function meantKey(word: string): keyof TrainConfig | undefined {
 export function settingProblems(
   settings: Readonly<Record<string, unknown>>,
   below: Readonly<Record<string, unknown>> = {},
+  schema: z.ZodObject = trainSchema,
+  names: Readonly<Record<string, string>> = otherNames,
 ): string[] {
   const problems: string[] = [];
-  const fallbacks = new Map<string, unknown>(describeConfig().map(({ key, fallback }) => [key, fallback]));
-  const shape = trainSchema.shape as Readonly<Record<string, z.ZodType>>;
+  const fallbacks = new Map<string, unknown>(
+    describeConfig(schema).map(({ key, fallback }) => [key, fallback]),
+  );
+  const shape = schema.shape as Readonly<Record<string, z.ZodType>>;
   for (const [key, value] of Object.entries(settings)) {
     if (!Object.hasOwn(shape, key)) {
-      const meant = meantKey(key);
+      const meant = meantKey(key, schema, names);
       problems.push(
         `${key} is not a config key: ${meant ? `did you mean ${meant}?` : 'keel config lists them'}`,
       );

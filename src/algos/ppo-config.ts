@@ -178,6 +178,12 @@ export const ppoSchema = z.strictObject({
     .default([64, 64])
     .describe('Widths of the hidden layers of actor and critic.'),
   activation: z.enum(['tanh', 'relu', 'gelu']).default('tanh').describe('Between layers.'),
+  network: z
+    .enum(['mlp', 'set'])
+    .default('mlp')
+    .describe(
+      'mlp: layers over the whole observation. set: the same weights for each of its items, one action each, for any number of them.',
+    ),
 
   normaliseObservations: z
     .boolean()

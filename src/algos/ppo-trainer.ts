@@ -22,18 +22,16 @@ import {
   RewardNormaliser,
   type RewardNormaliserState,
 } from '../rollout/normalise.ts';
-import { type ActorCritic, actorCritic } from './actor-critic.ts';
+import type { ActorCritic } from './actor-critic.ts';
 import { settingProblems } from './explain-settings.ts';
 import { unevenMinibatches } from './minibatches.ts';
-import { distributionOf, headsFor } from './policy-heads.ts';
+import { networkFor } from './network.ts';
 import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
 import type { PpoConfig } from './ppo-config.ts';
 import { scheduleFactor } from './schedule.ts';
+import { TrainError } from './train-error.ts';
 
-/** Training cannot go on; the message says why and what to change. */
-export class TrainError extends Error {
-  override name = 'TrainError';
-}
+export { TrainError } from './train-error.ts';
 
 export interface PpoTrainerOptions {
   envs: VectorEnv;
@@ -93,6 +91,8 @@ export interface PpoTrainer {
   readonly params: Float32Array;
   /** Starts the environments; a restored trainer does not need it. */
   start(): Promise<void>;
+  /** Begins from these parameters instead of random ones; they become the reference as well, where there is one. */
+  warmStart(params: Float32Array): void;
   iterate(): Promise<IterationResult>;
   snapshot(): Promise<PpoSnapshot>;
   restore(snapshot: PpoSnapshot): Promise<void>;
@@ -140,18 +140,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
   const uneven = unevenMinibatches(envCount, config.stepsPerRollout, config.minibatchSize);
   if (uneven) throw new TrainError(uneven);
   const minibatches = samples / config.minibatchSize;
-  const heads = headsFor(envs.actionSpace);
-  const distribution = distributionOf(heads);
-  const model = actorCritic({
-    observationSize: envs.obsSize,
-    heads,
-    distribution,
-    hidden: config.hidden,
-    activation: config.activation,
-    logStdInitial: config.logStdInitial,
-    logStdMin: config.logStdMin,
-    logStdMax: config.logStdMax,
-  });
+  const model = networkFor(config, envs.observationSpace, envs.actionSpace);
+  const { distribution } = model;
   const runtime = { device: options.device ?? 'cpu', threads: options.threads ?? 1 } as const;
   const unchecked = { ...runtime, checkFeeds: false };
   const [programs, acting, valuing, valuingAll] = await Promise.all([
@@ -220,6 +210,20 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
 
     async start() {
       await envs.reset({ seed });
+    },
+
+    warmStart(params) {
+      if (params.length !== model.layout.size) {
+        throw new TrainError(
+          `the parameters to start from have ${params.length} values, this network ${model.layout.size}: use the same hidden layers and network`,
+        );
+      }
+      state = {
+        params: params.slice(),
+        m: new Float32Array(model.layout.size),
+        v: new Float32Array(model.layout.size),
+      };
+      if (reference) reference = params.slice();
     },
 
     async iterate() {

@@ -147,6 +147,8 @@ export async function runSession<C extends SessionConfig>(
     await session.saved?.(writer);
     savedAt = iteration;
     const message = `saved checkpoint ${envSteps}${isBest ? ', the best so far' : ''}`;
+    // Before anything was learnt it is nothing to tell people about; the run's events have it.
+    if (iteration === 0 && envSteps === 0) return;
     hooks.onEvent?.({ type: 'checkpoint', checkpoint: envSteps, best: isBest, step: envSteps, message });
   };
   const tell = (event: TrainEvent, iteration: number, step: number): void => {
@@ -233,6 +235,10 @@ function messageOf(event: TrainEvent): string {
       return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
     case 'skipped':
       return `${event.count} minibatches were not finite and changed nothing`;
+    case 'notice':
+      return String(event.text);
+    case 'ungraded':
+      return `${event.count} of ${event.of} completions could not be graded: ${event.reason}`;
     case 'restored':
       return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
     case 'rate-change':

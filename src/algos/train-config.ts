@@ -107,6 +107,11 @@ function contradictions(config: TrainConfig): string[] {
   if (config.klCoefRule !== 'fixed' && config.klCoef === 0) {
     found.push(`klCoefRule ${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
   }
+  if (config.network === 'set' && config.normaliseObservations) {
+    found.push(
+      'normaliseObservations would scale each item apart, which network set must see alike: use one of them',
+    );
+  }
   const uneven = unevenMinibatches(config.envs, config.stepsPerRollout, config.minibatchSize);
   if (uneven) found.push(uneven);
   return found;

@@ -55,9 +55,11 @@ export class ConfigError extends Error {
 }
 
 /** Each key with its default and what it does, for `keel config` and the documentation. */
-export function describeConfig(): { key: string; fallback: unknown; doc: string }[] {
-  const defaults = trainSchema.parse({}) as Record<string, unknown>;
-  return Object.entries(trainSchema.shape).map(([key, schema]) => ({
+export function describeConfig(
+  schema: z.ZodObject = trainSchema,
+): { key: string; fallback: unknown; doc: string }[] {
+  const defaults = schema.parse({}) as Record<string, unknown>;
+  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([key, schema]) => ({
     key,
     fallback: defaults[key],
     doc: schema.description ?? '',

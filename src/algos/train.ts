@@ -32,6 +32,7 @@ import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
+import { readWeights, warmStartSettings } from './warm-start.ts';
 
 export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 
@@ -48,6 +49,13 @@ export interface TrainOptions extends TrainHooks {
   preset?: TrainSettings;
   /** Directory of runs; `runs` unless told. */
   root?: string;
+  /**
+   * Begins from the weights of another run (its directory) or of a file (`.safetensors`), of the same network: one that
+   * was cloned, say. Unless `reference` is set, they are also a frozen reference to stay near at first.
+   */
+  from?: string;
+  /** Which checkpoint of that run; the best, else the last. */
+  fromCheckpoint?: 'last' | 'best' | number;
 }
 
 /** Trains from the beginning in a new run. */
@@ -58,8 +66,11 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
     );
   const { id: envId } = await resolveEnv(options.env);
   const given = settingsOf(options.config);
-  const config = resolveConfig(options.preset ?? loadPreset(envId), given);
+  const weights = options.from === undefined ? undefined : readWeights(options.from, options.fromCheckpoint);
+  const preset = { ...(weights ? warmStartSettings : {}), ...(options.preset ?? loadPreset(envId)) };
+  const config = resolveConfig(preset, given);
   const session = await openSession(envId, options.envOptions ?? {}, config, given);
+  const start = await orClose(session, () => weights?.fit(session.trainer.model.layout));
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
@@ -68,12 +79,20 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
         config: { ...config, env: options.env },
         seed: config.seed,
         versions: { keel: VERSION },
+        ...(weights?.parent ? { parent: weights.parent } : {}),
       },
       options.root === undefined ? {} : { root: options.root },
       { csv: config.csv, tensorboard: config.tensorboard },
     ),
   );
-  return runSession(session, writer, config, options, { begin: () => session.trainer.start() });
+  return runSession(session, writer, config, options, {
+    // Without it a kill before the first checkpoint would begin again without them.
+    saveFirst: start !== undefined,
+    begin: async () => {
+      if (start) session.trainer.warmStart(start);
+      await session.trainer.start();
+    },
+  });
 }
 
 export interface ResumeRunOptions extends TrainHooks {
@@ -238,7 +257,8 @@ async function restore(
   return trainer.restore({ ...scaled, counters: counters(scaled.counters) });
 }
 
-interface PpoSession extends Session {
+/** A trainer on the environments of a run. */
+export interface PpoSession extends Session {
   readonly trainer: PpoTrainer;
   readonly actionSpace: Parameters<typeof policyGraph>[2];
 }
@@ -252,7 +272,7 @@ function requireDirectory(dir: string, name: string): void {
 }
 
 /** `written` are the settings that someone wrote for this session, of which each must mean something. */
-async function openSession(
+export async function openSession(
   envId: string,
   envOptions: OptionValues,
   config: TrainConfig,
@@ -320,7 +340,8 @@ async function openSession(
   }
 }
 
-async function savePolicy({ trainer, actionSpace }: PpoSession, path: string): Promise<void> {
+/** Writes the deployable policy. */
+export async function savePolicy({ trainer, actionSpace }: PpoSession, path: string): Promise<void> {
   await saveOnnx(
     policyGraph(trainer.model, trainer.params, actionSpace, trainer.observationNormaliser),
     path,
@@ -329,7 +350,11 @@ async function savePolicy({ trainer, actionSpace }: PpoSession, path: string): P
 
 /** A run's config, which must be one of this version, and its environment as its user named it. */
 function configOf({ id, config, environment, versions }: Manifest): { saved: TrainConfig; env: string } {
-  const { env, ...settings } = config as Record<string, unknown>;
+  const { env, task, ...settings } = config as Record<string, unknown>;
+  if (task !== undefined)
+    throw new RunError(
+      `${id} is a run of a language model on ${task}: its checkpoints are model directories, keel resume goes on with it`,
+    );
   const [problem] = settingProblems(settings);
   if (problem !== undefined) {
     throw new RunError(
@@ -345,6 +370,7 @@ function refuseOtherShape(saved: TrainConfig, wanted: TrainConfig): void {
   const fixed = [
     'hidden',
     'activation',
+    'network',
     'envs',
     'seed',
     'reference',

@@ -28,6 +28,7 @@ const expected = new Set([
   'EngineError',
   'SafetensorsError',
   'TaskError',
+  'LmError',
 ]);
 
 /** What was asked for cannot be, whatever the machine: a value out of range, a name of nothing. Exit code 2, too. */

@@ -2,6 +2,7 @@
 /** The command line. Commands load what they need when they run, so that `keel --help` is instant. */
 import { Command } from 'commander';
 import { addCheckEnv } from './commands/check-env.ts';
+import { addClone } from './commands/clone.ts';
 import { addConfig } from './commands/config.ts';
 import { addDash } from './commands/dash.ts';
 import { addDoctor } from './commands/doctor.ts';
@@ -15,6 +16,7 @@ import { addRecord } from './commands/record.ts';
 import { addRender } from './commands/render.ts';
 import { addResume } from './commands/resume.ts';
 import { addRuns } from './commands/runs.ts';
+import { addSimulate } from './commands/simulate.ts';
 import { addTrain } from './commands/train.ts';
 import { addWatch } from './commands/watch.ts';
 import { reportError } from './errors.ts';
@@ -48,6 +50,7 @@ Examples:
   $ keel eval last               how good it is
   $ keel play last               see the robot in the browser
   $ keel preflight ./my-env.ts   try every part on a tiny batch
+  $ keel clone chess             a language model to start from
   $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
   $ keel dash                    all runs live in the browser
 
@@ -56,6 +59,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     );
   for (const add of [
     addTrain,
+    addClone,
     addResume,
     addFork,
     addEval,
@@ -64,6 +68,7 @@ that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`
     addRecord,
     addRender,
     addRuns,
+    addSimulate,
     addDoctor,
     addDash,
     addWatch,

@@ -1,6 +1,6 @@
 /** Options that several commands share. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { whichCheckpoint, wholeNumber } from './settings.ts';
+import { positiveNumber, whichCheckpoint, wholeNumber } from './settings.ts';
 
 /** Lets commander say which option the value belongs to. */
 function parsed<T>(parse: (text: string) => T): (text: string) => T {
@@ -15,6 +15,9 @@ function parsed<T>(parse: (text: string) => T): (text: string) => T {
 
 export const countOption = (flags: string, description: string): Option =>
   new Option(flags, description).argParser(parsed(wholeNumber));
+
+export const numberOption = (flags: string, description: string): Option =>
+  new Option(flags, description).argParser(parsed(positiveNumber));
 
 export const checkpointOption = (flags: string, description: string): Option =>
   new Option(flags, description).argParser(parsed(whichCheckpoint));

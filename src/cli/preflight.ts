@@ -226,7 +226,7 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
         add({ part, status: 'not reached', detail: '', seconds: 0, warnings: [] });
         continue;
       }
-      const report = await attempt(part, parts[part]);
+      const report = await attemptPart(part, parts[part]);
       // The trainer collects and scores in one go: a refusal to score means that collecting went well.
       if (report.part !== part) add({ ...report, part, status: 'passed', detail: 'done' });
       failed = report.status === 'failed';
@@ -243,8 +243,9 @@ export async function preflight(options: PreflightOptions): Promise<PartReport[]
 const SCALE_REMEDY =
   'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate';
 
-async function attempt(
-  part: Part,
+/** Runs one part and reports on it. */
+export async function attemptPart(
+  part: string,
   work: () => Promise<{ detail: string; seconds?: number; warnings?: string[] }>,
 ): Promise<PartReport> {
   const started = performance.now();

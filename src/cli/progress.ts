@@ -1,5 +1,5 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
-import type { TrainHooks, TrainProgress } from '../algos/run-session.ts';
+import type { TrainProgress as ProgressOf, SessionConfig, TrainHooks } from '../algos/run-session.ts';
 import { klBand } from '../metrics/index.ts';
 import { readRows } from '../runs/index.ts';
 import type { Context } from './context.ts';
@@ -7,6 +7,7 @@ import { duration, fit, grouped, number, short, toJson, toneColours, wrap } from
 
 type TrainEvent = Parameters<NonNullable<TrainHooks['onEvent']>>[0];
 type Row = Readonly<Record<string, number>>;
+type TrainProgress = ProgressOf<SessionConfig>;
 
 export interface Reporter {
   start(progress: TrainProgress): void;
@@ -210,14 +211,26 @@ export function summary(
   const tone = toneColours[word === 'resting' ? 'muted' : band.tone];
   const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
   const label = (text: string): string => paint(text, 'dim');
+  // Cloning has a loss, and neither rewards nor a step that KL would measure.
+  if (row['kl/step'] === undefined && row['loss/clone'] !== undefined) {
+    const loss = `${label('loss')} ${row['loss/clone'].toFixed(4)}`;
+    return [`${percent} ${short(step).padStart(5)}`, loss, `${short(rate).padStart(5)}/s`, left].join('  ');
+  }
   return [
     `${percent} ${short(step).padStart(5)}`,
     `${label('return')} ${number(episodeReturn).padEnd(7)}`,
     `${label('kl')} ${paint(`${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`, tone)}`,
-    `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`,
+    lastColumn(row, label),
     `${short(rate).padStart(5)}/s`,
     left,
   ].join('  ');
+}
+
+/** How well the critic does; of language models, which have none, how many completions could be read. */
+function lastColumn(row: Row, label: (text: string) => string): string {
+  const parsed = row['completion/parse_rate'];
+  if (parsed !== undefined) return `${label('parsed')} ${parsed.toFixed(2)}`;
+  return `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`;
 }
 
 function shownVariance(value: number | undefined): string {

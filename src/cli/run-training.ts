@@ -1,6 +1,7 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
 import { dirname, resolve } from 'node:path';
-import type { TrainHooks, TrainProgress, TrainResult } from '../algos/run-session.ts';
+import type { SessionConfig, TrainHooks, TrainProgress, TrainResult } from '../algos/run-session.ts';
+import type { TrainConfig } from '../algos/train-schema.ts';
 import { defaultRoot, listCheckpoints } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
@@ -13,19 +14,21 @@ const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 type Stop = keyof typeof exitCodes;
 
 /** What is shown of it. */
-export interface TrainingView {
+export interface TrainingView<C extends SessionConfig = TrainConfig> {
   readonly json: boolean;
-  readonly title: (progress: TrainProgress) => string;
+  readonly title: (progress: TrainProgress<C>) => string;
+  /** A line about what the user may not expect. */
+  readonly remark?: (progress: TrainProgress<C>) => string | undefined;
   /** The flags of the page, where the command has them. */
   readonly dash?: TrainDashFlags;
 }
 
 /** Runs `work` with hooks that show it; a signal ends it after its iteration, with a checkpoint. */
-export async function runTraining(
+export async function runTraining<C extends SessionConfig = TrainConfig>(
   context: Context,
-  { json, title, dash }: TrainingView,
-  work: (hooks: TrainHooks) => Promise<TrainResult>,
-): Promise<void> {
+  { json, title, remark, dash }: TrainingView<C>,
+  work: (hooks: TrainHooks<C>) => Promise<TrainResult>,
+): Promise<TrainResult> {
   const reporter = reporterFor(context, json);
   const controller = new AbortController();
   const startedAt = performance.now();
@@ -50,7 +53,7 @@ export async function runTraining(
       signal: controller.signal,
       async onStart(progress) {
         if (!json) context.print(title(progress));
-        const more = overshoot(progress);
+        const more = remark?.(progress);
         if (more !== undefined) (json ? context.note : context.print)(more);
         reporter.start(progress);
         if (dash === undefined || !wantsDash(context, dash, json)) return;
@@ -74,6 +77,7 @@ export async function runTraining(
     farewell(context, result, best, (performance.now() - startedAt) / 1000);
   }
   if (stoppedBy !== undefined) throw new ExitWith(exitCodes[stoppedBy]);
+  return result;
 }
 
 /** Rollouts are whole, so a run may do more steps than were asked for; said where it is more than a tenth. */

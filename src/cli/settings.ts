@@ -2,11 +2,14 @@
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
 import { settingProblems } from '../algos/explain-settings.ts';
+import { cloneProblems } from '../algos/grpo/clone-config.ts';
+import { grpoProblems } from '../algos/grpo/settings.ts';
 import { refuseInertForActions } from '../algos/inert-for-actions.ts';
 import { readSettings } from '../algos/settings-file.ts';
 import { resolveConfig } from '../algos/train-config.ts';
 import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
 import { isEnvFile, type OptionValues, type Space } from '../envs/index.ts';
+import { isTaskName } from '../tasks/index.ts';
 import { UsageError } from './errors.ts';
 
 export type Settings = Record<string, unknown>;
@@ -45,7 +48,7 @@ export function parseSets(pairs: readonly string[]): Settings {
     } catch (error) {
       throw new UsageError(`--set ${pair}: ${(error as Error).message.split('\n')[0]}`);
     }
-    const option = /^envOptions\.(.+)$/.exec(key)?.[1];
+    const option = /^(?:env|task)Options\.(.+)$/.exec(key)?.[1];
     if (option === undefined) settings[key] = value;
     else settings.envOptions = { ...(settings.envOptions as object | undefined), [option]: value };
   }
@@ -53,24 +56,30 @@ export function parseSets(pairs: readonly string[]): Settings {
 }
 
 /** File, `--set` and flags together; the argument names the environment before all of them. */
-export function gatherSettings(envArgument: string | undefined, flags: SettingFlags): Wanted {
+export function gatherSettings(
+  envArgument: string | undefined,
+  flags: SettingFlags,
+  algorithm: 'train' | 'clone' = 'train',
+): Wanted {
   const sources = new Map<string, string>();
   const settings: Settings = {};
   let envOptions: Settings = {};
-  const overruled: string[] = [];
+  const overruled: [key: string, value: unknown, source: string][] = [];
   const add = (layer: Settings, sourceOf: (key: string) => string): void => {
-    for (const [key, value] of Object.entries(layer)) {
+    for (const [name, value] of Object.entries(layer)) {
+      // What an environment is to an agent, a task is to a language model.
+      const key = name === 'task' ? 'env' : name === 'taskOptions' ? 'envOptions' : name;
       if (key === 'envOptions') {
         if (typeof value !== 'object' || value === null || Array.isArray(value))
           throw new ConfigError(
-            `${sourceOf(key)}envOptions is ${JSON.stringify(value)}: expected keys with values`,
+            `${sourceOf(key)}${name} is ${JSON.stringify(value)}: expected keys with values`,
           );
         envOptions = { ...envOptions, ...value };
         continue;
       }
       // What is wrong is wrong, also where something else wins.
       if (key !== 'env' && Object.hasOwn(settings, key))
-        overruled.push(...settingProblems({ [key]: settings[key] }).map(line => sources.get(key) + line));
+        overruled.push([key, settings[key], sources.get(key)!]);
       settings[key] = value;
       sources.set(key, sourceOf(key));
     }
@@ -81,7 +90,6 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
   for (const [key, value] of Object.entries({ steps, seed, envs, device })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
-  if (overruled.length > 0) throw new ConfigError(overruled.join('\n'));
   const { env: envSetting, ...rest } = settings;
   if (envSetting !== undefined && typeof envSetting !== 'string') {
     throw new ConfigError(
@@ -89,12 +97,28 @@ export function gatherSettings(envArgument: string | undefined, flags: SettingFl
     );
   }
   const env = envArgument ?? envSetting;
+  const wrong = overruled.flatMap(([key, value, source]) =>
+    problemsFor(env, algorithm)({ [key]: value }).map(line => source + line),
+  );
+  if (wrong.length > 0) throw new ConfigError(wrong.join('\n'));
   return {
     env: env === undefined ? undefined : absoluteEnv(env),
     envOptions: envOptions as OptionValues,
     settings: rest as TrainSettings,
     sources,
   };
+}
+
+/** What checks the settings of this environment or task; a file may be either, and is checked as the kinder one. */
+function problemsFor(
+  env: string | undefined,
+  algorithm: 'train' | 'clone',
+): (settings: Settings) => readonly string[] {
+  const textProblems = algorithm === 'clone' ? cloneProblems : grpoProblems;
+  if (env === undefined) return settingProblems;
+  if (isEnvFile(env))
+    return settings => (textProblems(settings).length === 0 ? [] : settingProblems(settings));
+  return isTaskName(env) ? textProblems : settingProblems;
 }
 
 /** Files by their absolute path, `#id` kept; ids as they are. */
@@ -144,6 +168,14 @@ export function wholeNumber(text: string): number {
       : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
   if (!Number.isSafeInteger(value))
     throw new UsageError(`${text} is not a whole number from 0: write 100000, 1e5 or 100k`);
+  return value;
+}
+
+/** A number of a flag that is not negative: `0.8`, `12`, `1e-3`. */
+export function positiveNumber(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!(value >= 0 && value < Number.POSITIVE_INFINITY))
+    throw new UsageError(`${text} is not a number from 0: write 0.8 or 12`);
   return value;
 }
 

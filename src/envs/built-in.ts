@@ -2,6 +2,7 @@ import { acrobotDefinition } from './classic/acrobot.ts';
 import { cartPoleDefinition } from './classic/cart-pole.ts';
 import { mountainCarContinuousDefinition } from './classic/mountain-car-continuous.ts';
 import { pendulumDefinition } from './classic/pendulum.ts';
+import { clusterDefinition } from './cluster/cluster-env.ts';
 import { courierDefinition } from './courier/courier.ts';
 import type { EnvDefinition } from './definition.ts';
 import { arachneDefinition, quadrupedDefinition } from './mujoco/arachne/arachne.ts';
@@ -25,5 +26,6 @@ export const builtIn: readonly EnvDefinition[] = [
   suite.reacherDefinition,
   arachneDefinition,
   quadrupedDefinition,
+  clusterDefinition,
   ...probeDefinitions,
 ] as readonly EnvDefinition[];

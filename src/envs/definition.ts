@@ -1,3 +1,4 @@
+import type { Rng } from '../random/index.ts';
 import type { Env, EnvSpec } from './env.ts';
 import { EnvError, errorCode, fail, messageOf, show } from './errors.ts';
 import {
@@ -32,6 +33,16 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   readonly slow?: boolean;
   /** Makes the environment without time limit and checks; `createEnv` adds those. */
   make(options: O): Env;
+  /** Rules that choose actions, by name: what a policy can be cloned from (`keel clone`). */
+  readonly demonstrators?: Readonly<Record<string, Demonstrator<O>>>;
+}
+
+/** A rule that chooses actions from observations; made anew for each environment that it plays. */
+export interface Demonstrator<O extends OptionValues = OptionValues> {
+  /** A few words for lists. */
+  readonly doc: string;
+  /** Writes an action for an observation. */
+  make(options: O, rng: Rng): (obs: Float32Array, action: Float32Array) => void;
 }
 
 /** What one may pass when making an environment of known options: those, and the time limit. */
@@ -59,8 +70,17 @@ export function defineEnv<O extends OptionValues = Record<never, never>>(
 export function definitionProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null)
     return `${show(value)} is not an environment definition: pass defineEnv({ id, description, maxEpisodeSteps, make })`;
-  const { id, version, make, description, options, maxEpisodeSteps, aliases, rewardThreshold } =
-    value as Partial<EnvDefinition>;
+  const {
+    id,
+    version,
+    make,
+    description,
+    options,
+    maxEpisodeSteps,
+    aliases,
+    rewardThreshold,
+    demonstrators,
+  } = value as Partial<EnvDefinition>;
   if (typeof id !== 'string' || !NAME.test(id)) return `the id ${show(id)} is not a name such as MyEnv-v0`;
   const where = `environment ${id}`;
   if (version !== undefined && (!Number.isInteger(version) || version < 0 || version > 999_999))
@@ -78,6 +98,10 @@ export function definitionProblem(value: unknown): string | undefined {
     return `${where}: rewardThreshold ${show(rewardThreshold)} is not a finite number`;
   if (aliases !== undefined && !(Array.isArray(aliases) && aliases.every(alias => typeof alias === 'string')))
     return `${where}: aliases ${show(aliases)} is not a list of names`;
+  for (const [name, rule] of Object.entries(demonstrators ?? {})) {
+    if (typeof rule?.make !== 'function' || typeof rule.doc !== 'string')
+      return `${where}: the demonstrator ${name} is ${show(rule)}: use { doc, make }`;
+  }
   if (options !== undefined) {
     if (typeof options !== 'object' || options === null)
       return `${where}: options ${show(options)} is not an object`;

@@ -30,8 +30,8 @@ import {
 export const MAX_BACKTRACKS = 40;
 
 /** The bound is held with these margins, relative and absolute, so that it also holds for someone who sums in another order. */
-const MARGIN = 1e-4;
-const ROUNDING = 5e-8;
+export const GUARD_MARGIN = 1e-4;
+export const GUARD_ROUNDING = 5e-8;
 
 export interface Guarded {
   /** What the update may keep. */
@@ -52,7 +52,7 @@ export function guard(
   bound: Tensor,
   meanKl: (params: Tensor) => Tensor,
 ): Guarded {
-  const limit = max(sub(mul(bound, 1 - MARGIN), ROUNDING), 0);
+  const limit = max(sub(mul(bound, 1 - GUARD_MARGIN), GUARD_ROUNDING), 0);
   const klRaw = meanKl(newParams);
   const one = klRaw.node.graph.constant(1);
   const held = lessEqual(klRaw, limit);

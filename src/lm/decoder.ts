@@ -5,14 +5,10 @@
  * values of the new tokens, which are written to their places here. Each sequence has its own length. When half of the
  * sequences have ended, the others move together and a program for fewer goes on.
  */
-import { compile, Graph, gather, type Program, reshape } from '../engine/index.ts';
+import { Graph, gather, type Program, reshape } from '../engine/index.ts';
 import { fail } from './errors.ts';
 import { type LanguageModel, weightFeeds, weightInputs } from './model.ts';
-
-export interface Runtime {
-  readonly device?: 'cpu' | 'webgpu' | 'cuda';
-  readonly threads?: number;
-}
+import { ProgramCache, type Runtime } from './program-cache.ts';
 
 type Network = Pick<LanguageModel, 'gpt' | 'layout' | 'options'>;
 
@@ -28,14 +24,13 @@ export const roundUp = (value: number, step: number): number => Math.ceil(value 
 /** Programs for one model, whatever its weights. */
 export class Decoder {
   readonly #network: Network;
-  readonly #runtime: Runtime;
-  readonly #programs = new Map<string, Promise<Program>>();
+  readonly #programs: ProgramCache;
   #caches: Float32Array[] = [];
   #mask = new Float32Array(0);
 
   constructor(network: Network, runtime: Runtime = {}) {
     this.#network = network;
-    this.#runtime = runtime;
+    this.#programs = new ProgramCache(runtime);
   }
 
   /**
@@ -57,7 +52,7 @@ export class Decoder {
       );
     }
     const length = Math.min(context, roundUp(longest, PROMPT_STEP));
-    const program = await this.#program(`prefill ${prompts.length} ${length}`, () =>
+    const program = await this.#programs.get(`prefill ${prompts.length} ${length}`, () =>
       prefillGraph(this.#network, prompts.length, length),
     );
     const tokens = new BigInt64Array(prompts.length * length);
@@ -89,22 +84,14 @@ export class Decoder {
 
   /** @internal The program of one more token for so many sequences. */
   stepProgram(batch: number, capacity: number): Promise<Program> {
-    return this.#program(`decode ${batch} ${capacity}`, () => decodeGraph(this.#network, batch, capacity));
+    return this.#programs.get(`decode ${batch} ${capacity}`, () =>
+      decodeGraph(this.#network, batch, capacity),
+    );
   }
 
   async dispose(): Promise<void> {
-    for (const program of await Promise.all(this.#programs.values())) program.dispose();
-    this.#programs.clear();
+    await this.#programs.dispose();
     this.#caches = [];
-  }
-
-  #program(key: string, graph: () => Graph): Promise<Program> {
-    let program = this.#programs.get(key);
-    if (!program) {
-      program = compile(graph(), { ...this.#runtime, checkFeeds: false });
-      this.#programs.set(key, program);
-    }
-    return program;
   }
 
   #reserve(batch: number, capacity: number): void {

@@ -9,6 +9,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  decodeSafetensors,
   type GptOptions,
   gpt,
   type Parameters,
@@ -55,6 +56,25 @@ export async function loadModel(directory: string): Promise<LanguageModel> {
   }
 }
 
+/** A model from the files of a directory, in memory: those that {@link modelFiles} writes. */
+export function modelFromFiles(files: ReadonlyMap<string, Uint8Array>, source: string): LanguageModel {
+  const file = (name: string): Uint8Array => files.get(name) ?? fail(`${source} has no ${name}: use another`);
+  const json = (name: string): unknown =>
+    parseJson(Buffer.from(file(name)).toString('utf8'), `${name} of ${source}`);
+  const options = optionsFrom(json(CONFIG_FILE), `${CONFIG_FILE} of ${source}`);
+  const tokenizer = tokenizerFrom(
+    json(TOKENIZER_FILE),
+    `${TOKENIZER_FILE} of ${source}`,
+    json(TOKENIZER_CONFIG_FILE) as Record<string, unknown>,
+  );
+  const weights = flatFrom(
+    parameters(gpt(options).specs),
+    [decodeSafetensors(file(WEIGHTS_FILE), WEIGHTS_FILE)],
+    source,
+  );
+  return languageModel(options, tokenizer, { weights });
+}
+
 /** The files of a model, for a directory or a checkpoint: text, or a function that writes to a path. */
 export function modelFiles(
   model: LanguageModel,
@@ -91,7 +111,10 @@ export function namedTensors(
   );
 }
 
-/** A flat vector out of files that have all tensors under a prefix, and nothing besides. */
+/**
+ * A flat vector out of files that have all tensors: of a model, and then nothing besides; or, with a prefix, all under
+ * that, whatever else there is.
+ */
 export function flatFrom(
   layout: Parameters,
   files: readonly Safetensors[],
@@ -125,6 +148,7 @@ export function flatFrom(
     fail(`${source} lacks ${list(missing)}: is it of a GPT-2 with the sizes in config.json? export it again`);
   if (wrong.length > 0)
     fail(`${source} does not fit config.json: ${list(wrong)}: use the config.json that belongs to it`);
+  if (prefix !== '') return flat;
   const head = places.get('lm_head.weight');
   if (head) {
     places.delete('lm_head.weight');
@@ -185,9 +209,13 @@ function readJson(path: string): unknown {
   const { size } = statSync(path);
   if (size > MAX_JSON_BYTES)
     fail(`${path} has ${size} bytes, at most ${MAX_JSON_BYTES}: is it the right file?`);
+  return parseJson(readFileSync(path, 'utf8'), path);
+}
+
+function parseJson(text: string, path: string): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'));
+    value = JSON.parse(text);
   } catch (error) {
     fail(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}: put a whole copy of it back`);
   }

@@ -1,9 +1,10 @@
 /** Language models: GPT-2 directories, tokenizers, sampling with a cache, and scoring. */
-export { Decoder, type Runtime } from './decoder.ts';
+export { Decoder } from './decoder.ts';
 export { LmError } from './errors.ts';
 export { type Completion, type CompletionEnd, type GenerateOptions, generate, upToStop } from './generate.ts';
-export { flatFrom, loadModel, modelFiles, namedTensors, saveModel } from './huggingface.ts';
+export { flatFrom, loadModel, modelFiles, modelFromFiles, namedTensors, saveModel } from './huggingface.ts';
 export { type LanguageModel, languageModel, weightFeeds, weightInputs } from './model.ts';
+export { ProgramCache, type Runtime } from './program-cache.ts';
 export {
   type BatchInputs,
   type BatchShape,

@@ -155,6 +155,16 @@ export const metrics: readonly Metric[] = [
     },
   },
   {
+    id: 'kl/ref_k3',
+    group: 'kl',
+    title: 'KL to the reference, k3 estimate',
+    unit: 'nats',
+    better: 'none',
+    doc: 'Sampled estimate of the KL(policy‖reference), mean over tokens, where the exact one over a large vocabulary would not fit in memory.',
+    healthy: 'As kl/ref.',
+    kl: { pair: 'ref', direction: 'new‖ref', estimator: 'k3', per: 'token', aggregation: 'minibatches' },
+  },
+  {
     id: 'kl/sampler',
     group: 'kl',
     title: 'KL between sampler and scorer',
@@ -334,7 +344,26 @@ export const metrics: readonly Metric[] = [
     doc: 'What is minimised: policy and value loss, entropy bonus and penalties with their coefficients.',
     healthy: 'Finite. Its level means nothing by itself.',
   },
+  {
+    id: 'loss/clone',
+    group: 'loss',
+    title: 'Cloning loss',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'Cross-entropy of what is cloned under the model: of a token or an action of the demonstrations, mean over those of the iteration.',
+    healthy:
+      'Falls from the log of the number of choices, fast at first, and flattens. What demonstrations leave open stays.',
+  },
   // ------------------------------------------------------------------------------------------------ policy
+  {
+    id: 'policy/clone_accuracy',
+    group: 'policy',
+    title: 'Actions as demonstrated',
+    unit: '1',
+    better: 'higher',
+    doc: "Share of the demonstrations' actions that are the policy's most likely ones.",
+    healthy: 'Near 1 with one demonstrator; lower with several, where they disagree.',
+  },
   {
     id: 'policy/entropy',
     group: 'policy',
@@ -493,8 +522,17 @@ export const metrics: readonly Metric[] = [
     title: 'Reward with penalties',
     unit: 'reward',
     better: 'none',
-    doc: 'Mean reward of a completion after the KL penalty was taken off: what is maximised, not what the task gave.',
+    doc: 'Mean reward of a completion after penalties (KL, length, truncation) were taken off: what is maximised, not what the task gave.',
     healthy: 'Follows reward/mean. Rising while reward/mean falls: the penalty is what is being optimised.',
+  },
+  {
+    id: 'reward/ungraded',
+    group: 'reward',
+    title: 'Ungraded completions',
+    unit: 'completions',
+    better: 'lower',
+    doc: 'Completions whose grading failed or gave no finite number; they took no part in the update.',
+    healthy: '0. Anything else is a fault of the task: the events say which.',
   },
   {
     id: 'reward/part/<name>',
@@ -566,6 +604,14 @@ export const metrics: readonly Metric[] = [
     unit: '1',
     better: 'none',
     doc: 'Weight of the entropy bonus in the loss.',
+  },
+  {
+    id: 'train/reward_factor',
+    group: 'train',
+    title: 'Reward warm-up',
+    unit: '1',
+    better: 'none',
+    doc: 'The factor on advantages while rewards warm up: from 0 to 1.',
   },
   {
     id: 'train/epochs_run',
@@ -668,6 +714,15 @@ export const metrics: readonly Metric[] = [
     healthy: 'Near 0. Rising: the policy rambles, or the limit is too short for the task.',
   },
   {
+    id: 'completion/kl_capped',
+    group: 'completion',
+    title: 'Completions ended by the KL cap',
+    unit: '1',
+    better: 'lower',
+    doc: 'Share of the completions that ended because their summed KL to the reference passed its cap.',
+    healthy: 'Near 0. Rising: the policy leaves the reference in some prompts.',
+  },
+  {
     id: 'completion/parse_rate',
     group: 'completion',
     title: 'Well-formed completions',
@@ -683,6 +738,15 @@ export const metrics: readonly Metric[] = [
     unit: 'tokens',
     better: 'none',
     doc: 'Tokens of a prompt: mean over the batch.',
+  },
+  {
+    id: 'completion/prompts_skipped',
+    group: 'completion',
+    title: 'Prompts too long',
+    unit: 'prompts',
+    better: 'lower',
+    doc: "Prompts that did not fit the model's context beside a completion, and were left out.",
+    healthy: '0.',
   },
   // ------------------------------------------------------------------------------------------------ sampler
   {

@@ -14,10 +14,12 @@ export const defaultRoot = 'runs';
  *   events.jsonl                   what happened
  *   checkpoints/<step>/            policy.safetensors, optimizer.safetensors, state.json, checkpoint.json (checksums)
  *   checkpoints/best, last         the step that each stands for, as text
+ *   completions.jsonl              groups of completions to look at, of language models
  *   replays/<step>.replay          episodes to look at, of environments that can be drawn
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
  *   events.out.tfevents.<n>.keel   made again on resume
+ *   cluster.json                   what a policy that routes requests did when it was last simulated
  *   lock.<n>                       while a process writes
  * ```
  */
@@ -30,8 +32,10 @@ export function runPaths(runDir: string) {
     best: join(runDir, 'checkpoints', 'best'),
     last: join(runDir, 'checkpoints', 'last'),
     replays: join(runDir, 'replays'),
+    completions: join(runDir, 'completions.jsonl'),
     onnx: join(runDir, 'policy.onnx'),
     csv: join(runDir, 'metrics.csv'),
+    cluster: join(runDir, 'cluster.json'),
   };
 }
 

@@ -120,6 +120,18 @@ const eventKinds = {
     doc: 'The loss or gradient was not finite; those minibatches changed nothing.',
     fields: z.object({ count, inARow: z.optional(count) }),
   },
+  ungraded: {
+    scope: 'training',
+    title: 'Ungraded completions',
+    doc: 'The task could not grade some completions, which took no part in the update.',
+    fields: z.object({ count, of: count, reason: text }),
+  },
+  notice: {
+    scope: 'process',
+    title: 'Notice',
+    doc: 'The task has something to say: an engine that was started again, a file that was skipped.',
+    fields: z.object({ text }),
+  },
   restored: {
     scope: 'training',
     title: 'Restored',

@@ -12,8 +12,10 @@
  * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
  * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
  * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
+ * | GET | `/api/runs/:id/completions?groups=20&before=<iteration>` | {@link CompletionsAnswer} |
  * | GET | `/api/runs/:id/replays` | {@link ReplaysAnswer} |
  * | GET | `/api/runs/:id/replays/:name[?v=<version>]` | a replay's file, see `src/runs/replay-format.ts` |
+ * | GET | `/api/runs/:id/cluster` | {@link ClusterAnswer} |
  * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
@@ -81,6 +83,8 @@ export interface RunSummary {
   readonly loaded: boolean;
   /** When its replays last changed; null where there are none. */
   readonly replaysAt: number | null;
+  /** When its completions last changed; null where it writes none. */
+  readonly completionsAt: number | null;
 }
 
 export interface RunList {
@@ -217,6 +221,40 @@ export interface ReplaysAnswer {
   readonly replays: readonly ReplaySummary[];
 }
 
+/** What a policy that routes requests did when it was last simulated (`keel simulate cluster --router <run>`). */
+export interface ClusterAnswer {
+  readonly timeline: ClusterTimeline | null;
+  /** What is wrong with the recording, as a sentence. */
+  readonly problem: string | null;
+}
+
+/** A simulation over time: as src/envs/cluster/timeline.ts writes it. Times are seconds. */
+export interface ClusterTimeline {
+  readonly version: 1;
+  readonly router: string;
+  /** Hardware of each replica. */
+  readonly replicas: readonly string[];
+  /** (moments) */
+  readonly timeS: readonly number[];
+  /** (replicas, moments) Requests, and shares of the memory. */
+  readonly waiting: readonly (readonly number[])[];
+  readonly running: readonly (readonly number[])[];
+  readonly memory: readonly (readonly number[])[];
+  /** Requests sent there since the moment before. */
+  readonly routed: readonly (readonly number[])[];
+  /** (moments) End to end, of those that arrived since the moment before. */
+  readonly latencyMeanS: readonly (number | null)[];
+  readonly latencyMaxS: readonly (number | null)[];
+  /** The last requests, one by one. */
+  readonly decisions: readonly {
+    readonly atS: number;
+    readonly promptTokens: number;
+    readonly estimatedTokens: number;
+    readonly replica: number;
+    readonly latencyS: number;
+  }[];
+}
+
 export interface EvaluationAnswer {
   readonly step: number;
   readonly episodes: number;
@@ -268,3 +306,38 @@ export type StreamMessage =
       readonly verdict: Verdict;
       readonly rootCause: RootCause | null;
     };
+
+/** Groups of completions, newest first. */
+export interface CompletionsAnswer {
+  readonly groups: readonly CompletionGroup[];
+  /** Whether there are groups of earlier iterations. */
+  readonly older: boolean;
+}
+
+/** Completions of one prompt. */
+export interface CompletionGroup {
+  readonly iteration: number;
+  readonly step: number;
+  readonly prompt: string;
+  /** How the KL of tokens is measured; null where there is no reference. */
+  readonly klEstimator: 'exact' | 'k3' | null;
+  readonly completions: readonly Completion[];
+}
+
+export interface Completion {
+  readonly text: string;
+  readonly tokens: readonly string[];
+  /** Of each token, as it was drawn. */
+  readonly logProbs: readonly (number | null)[];
+  /** KL to the reference at each token; null without one. */
+  readonly kl: readonly (number | null)[] | null;
+  /** Null where it could not be graded. */
+  readonly reward: number | null;
+  readonly advantage: number | null;
+  readonly parsed: boolean;
+  /** `end`, `stop`, `length` or `kl`. */
+  readonly ended: string;
+  readonly parts: Readonly<Record<string, number | null>>;
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly problem: string | null;
+}

@@ -2,8 +2,18 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Actions } from './actions.ts';
-import type { CheckpointsAnswer, Hello, ReplaysAnswer, RunDetail, SeriesAnswer, XAxis } from './api.ts';
+import type {
+  CheckpointsAnswer,
+  CompletionsAnswer,
+  Hello,
+  ReplaysAnswer,
+  RunDetail,
+  SeriesAnswer,
+  XAxis,
+} from './api.ts';
 import { checkpointsOf } from './checkpoints.ts';
+import { clusterOf } from './cluster.ts';
+import { completionsOf, mostGroups } from './completions.ts';
 import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
 import { csvOf } from './http/csv.ts';
@@ -136,10 +146,20 @@ export function createApp(options: AppOptions): Hono<Env> {
     return answer(c, checkpoints);
   });
 
+  app.get('/api/runs/:id/cluster', async c => answer(c, clusterOf(keelRun(c).path)));
+
   app.post('/api/runs/:id/checkpoints/:step/evaluate', async c => {
     const run = keelRun(c);
     await bodyOf(c);
     return answer(c, await actions.evaluate(run, stepOf(c.req.param('step'))));
+  });
+
+  app.get('/api/runs/:id/completions', c => {
+    const run = known(c);
+    const count = Math.max(1, Math.min(mostGroups, Math.trunc(numberOf(c, 'groups') ?? 20)));
+    const before = numberOf(c, 'before') ?? Number.POSITIVE_INFINITY;
+    const none: CompletionsAnswer = { groups: [], older: false };
+    return answer(c, run instanceof KeelRun ? completionsOf(run, index.roots, { before, count }) : none);
   });
 
   app.get('/api/runs/:id/replays', c => {

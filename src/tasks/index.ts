@@ -1,8 +1,17 @@
 /** Text tasks: prompts, graded completions and demonstrations for language models; Keel's own, and a user's. */
 export type { Json } from '../envs/plain-data.ts';
 export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
+export { type ChessOptions, chessDefinition } from './chess/chess.ts';
+export {
+  type ChessEvaluation,
+  type ChessEvaluationSettings,
+  type Complete,
+  type EvaluationRow,
+  evaluateChess,
+} from './chess/evaluate.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';
+export { type FormatOptions, formatDefinition } from './format.ts';
 export { gradeSafely } from './grade-safely.ts';
 export {
   findTask,

@@ -4,10 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { show } from '../envs/errors.ts';
 import { importDefault, isEnvFile } from '../envs/load.ts';
 import type { OptionSchemas } from '../envs/options.ts';
+import { registeringFrom } from '../envs/registry.ts';
 import { didYouMean } from '../text/nearest.ts';
 import { arithmeticDefinition } from './arithmetic.ts';
+import { chessDefinition } from './chess/chess.ts';
 import { createTask, definitionProblem } from './definition.ts';
 import { fail } from './errors.ts';
+import { formatDefinition } from './format.ts';
 import type { TaskContext, TextTask, TextTaskDefinition } from './text-task.ts';
 
 /** What lists show of a task. */
@@ -18,7 +21,9 @@ export interface TaskInfo {
 }
 
 const builtIn = new Map(
-  [arithmeticDefinition].map(definition => [definition.name, definition as unknown as TextTaskDefinition]),
+  ([chessDefinition, arithmeticDefinition, formatDefinition] as unknown as TextTaskDefinition[]).map(
+    definition => [definition.name, definition],
+  ),
 );
 
 /** Keel's own tasks. */
@@ -36,7 +41,7 @@ export const isTaskName = (name: string): boolean => named(name) !== undefined;
 /** Whether a command line means a task by this: its name, or a file whose default export is one (and no environment). */
 export async function meansTask(reference: string): Promise<boolean> {
   if (!isEnvFile(reference)) return isTaskName(reference);
-  return definitionProblem(await importDefault(pathOf(reference))) === undefined;
+  return definitionProblem(await exportedBy(pathOf(reference))) === undefined;
 }
 
 /** The task of that name. */
@@ -65,7 +70,7 @@ export async function makeTask(
 /** The definition that a user's file exports as its default: `export default defineTask({ … })`. */
 export async function loadTaskFile(reference: string): Promise<TextTaskDefinition> {
   const file = pathOf(reference);
-  const exported = await importDefault(file);
+  const exported = await exportedBy(file);
   const problem =
     exported === undefined
       ? 'add export default defineTask({ name, summary, make })'
@@ -78,6 +83,21 @@ export async function loadTaskFile(reference: string): Promise<TextTaskDefinitio
       `${file}: the name ${definition.name} is taken by a task of Keel's: choose another`,
     );
   return definition;
+}
+
+const imported = new Map<string, Promise<unknown>>();
+
+/** A file's default export, imported once. What it registers meanwhile, if it holds environments, is known as its own. */
+function exportedBy(file: string): Promise<unknown> {
+  let exported = imported.get(file);
+  if (exported === undefined) {
+    let found: unknown;
+    exported = registeringFrom(file, async () => {
+      found = await importDefault(file);
+    }).then(() => found);
+    imported.set(file, exported);
+  }
+  return exported;
 }
 
 const pathOf = (reference: string): string =>

@@ -5,7 +5,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoConfig, ppoSchema } from '../../src/algos/ppo-config.ts';
 import { TrainError } from '../../src/algos/ppo-trainer.ts';
-import { box, type Env, pendulum, simulation } from '../../src/envs/index.ts';
+import { box, cluster, type Env, pendulum, simulation } from '../../src/envs/index.ts';
 import {
   disposeTrainers,
   faultyEnv,
@@ -774,6 +774,16 @@ const cases: Record<keyof PpoConfig, Case> = {
     // CartPole: 4 in, 2 and 1 out.
     expect(await size([8])).toBe(4 * 8 + 8 + 8 * 2 + 2 + (4 * 8 + 8 + 8 + 1));
     expect(await size([5, 3])).toBe(4 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2 + (4 * 5 + 5 + 5 * 3 + 3 + 3 + 1));
+  },
+
+  async network() {
+    const env = (): Env => cluster({ replicas: 'a100,a40', requests: 64 });
+    for (const network of ['mlp', 'set'] as const) {
+      const { trainer } = await trained({ network }, { env });
+      const { specs } = trainer.model.layout;
+      expect(specs.some(({ name }) => name === 'actor.0.context')).toBe(network === 'set');
+    }
+    await expect(trained({ network: 'set' })).rejects.toThrow(/network set needs observations Dict/);
   },
 
   async activation() {

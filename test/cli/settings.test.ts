@@ -6,7 +6,8 @@ import { meantKey, otherNames } from '../../src/algos/explain-settings.ts';
 import { loadPreset, readSettings } from '../../src/algos/settings-file.ts';
 import { resolveConfig, settingsOf } from '../../src/algos/train-config.ts';
 import { ConfigError, describeConfig, type TrainSettings } from '../../src/algos/train-schema.ts';
-import { fileSchema } from '../../src/cli/commands/config.ts';
+import { resolveTextConfig, textPreset } from '../../src/algos/train-text.ts';
+import { fileSchema, textFileSchema } from '../../src/cli/commands/config.ts';
 import { summary } from '../../src/cli/progress.ts';
 import { overshoot } from '../../src/cli/run-training.ts';
 import {
@@ -29,6 +30,7 @@ import {
   wrap,
 } from '../../src/cli/terminal.ts';
 import { findEnv, listEnvs } from '../../src/envs/index.ts';
+import { isTaskName } from '../../src/tasks/index.ts';
 import { root, scratch } from './support/keel.ts';
 
 /** What colours are made of. */
@@ -214,6 +216,15 @@ describe('presets', () => {
   const files = readdirSync(join(root, 'configs')).filter(name => name.endsWith('.yaml'));
 
   test.each(files)('%s is of an environment and valid, with nothing inert', name => {
+    const task = /^(.*?)(-clone)?\.yaml$/.exec(name)!;
+    if (isTaskName(task[1])) {
+      const algorithm = task[2] ? 'clone' : 'grpo';
+      expect(resolveTextConfig(algorithm, {}, textPreset(task[1], algorithm))).toBeDefined();
+      expect(readFileSync(join(root, 'configs', name), 'utf8')).toMatch(
+        new RegExp(`^# yaml-language-server: \\$schema=\\./schema-${algorithm}\\.json`),
+      );
+      return;
+    }
     const id = listEnvs().find(env => `${env.id.toLowerCase()}.yaml` === name)?.id;
     expect(id).toBeDefined();
     expect(resolveConfig({}, loadPreset(id!))).toBeDefined();
@@ -240,6 +251,14 @@ describe('presets', () => {
     const hint =
       'write it again: npx tsx src/cli/main.ts config --schema > configs/schema.json; npx biome check --write configs';
     expect(published, hint).toEqual(JSON.parse(JSON.stringify(fileSchema())));
+    for (const algorithm of ['grpo', 'clone'] as const) {
+      const path = join(root, `configs/schema-${algorithm}.json`);
+      const flag = algorithm === 'clone' ? '--clone ' : '';
+      expect(
+        JSON.parse(readFileSync(path, 'utf8')),
+        `write it again: npx tsx src/cli/main.ts config chess ${flag}--schema > ${path}; npx biome check --write configs`,
+      ).toEqual(JSON.parse(JSON.stringify(textFileSchema(algorithm))));
+    }
     const { properties } = published;
     for (const { key, doc } of describeConfig()) {
       expect(doc, key).not.toBe('');

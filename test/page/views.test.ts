@@ -43,6 +43,7 @@ describe('accessibility and looks', () => {
     ['overview', '#/', () => '[data-run=sick]'],
     ['run', '#/runs/sick', () => '.plot-host canvas'],
     ['doctor', '#/runs/sick/doctor', () => 'article'],
+    ['completions', '#/runs/a2/completions', () => 'text=All rewards are equal'],
     ['checkpoints', '#/runs/sick/checkpoints', () => 'text=policy.onnx'],
     ['events', '#/runs/sick/events', () => 'td.message'],
     ['config', '#/runs/sb3/config', () => 'text=learningRate'],
@@ -96,6 +97,42 @@ describe('accessibility and looks', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await page.waitForSelector('dialog[open]', { state: 'detached' });
+    await closePage(page);
+  });
+});
+
+describe('completions', () => {
+  test('a run that writes some has a tab for them, others do not', async () => {
+    const page = await openPage(browser, `${server.url}#/runs/a1`);
+    await page.waitForSelector('nav.tabs a');
+    expect(await page.locator('nav.tabs a').allTextContents()).not.toContain('Completions');
+    await page.goto('about:blank');
+    await page.goto(`${server.url}#/runs/a2`);
+    await page.getByRole('link', { name: 'Completions' }).click();
+    await page.waitForSelector('text=Iteration 5');
+    expect(await page.locator('section.panel .prompt').first().textContent()).toContain('P: r.bqkbnr/');
+    expect(await page.locator('section.panel tbody tr').count()).toBe(16);
+    await closePage(page);
+  });
+
+  test('tokens are coloured by what was asked for, and earlier iterations come on request', async () => {
+    const page = await openPage(browser, `${server.url}#/runs/a2/completions`);
+    const colours = `[...document.querySelectorAll('td.text p.mono')].slice(0, 1).flatMap(p =>
+      [...p.querySelectorAll('span')].map(span => getComputedStyle(span).backgroundColor))`;
+    await page.waitForSelector('text=Iteration 5');
+    const byKl = (await page.evaluate(colours)) as string[];
+    expect(new Set(byKl).size).toBeGreaterThan(3);
+    await page.getByRole('button', { name: 'Advantage' }).click();
+    const byAdvantage = (await page.evaluate(colours)) as string[];
+    expect(new Set(byAdvantage).size).toBe(1);
+    expect(await page.locator('td.text span[title]').first().getAttribute('title')).toMatch(
+      /"M: "\nprobability 0\.\d+\nKL to the reference .* \(exact\)/,
+    );
+    expect(await page.locator('text=Iteration 1').count()).toBe(0);
+    for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Earlier iterations' }).click();
+    await page.waitForSelector('text=Iteration 1');
+    await page.getByRole('button', { name: 'Newest' }).click();
+    await page.waitForSelector('text=Iteration 1', { state: 'detached' });
     await closePage(page);
   });
 });

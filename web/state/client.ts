@@ -3,6 +3,8 @@ import type {
   Action,
   ActionAnswer,
   CheckpointsAnswer,
+  ClusterAnswer,
+  CompletionsAnswer,
   DiagnosisAnswer,
   EvaluationAnswer,
   EventsAnswer,
@@ -110,9 +112,12 @@ export const client = {
     request<EventsAnswer>(run(id, `/events${after === null ? '' : `?after=${after}`}`)),
   diagnosis: (id: string) => request<DiagnosisAnswer>(run(id, '/diagnosis')),
   checkpoints: (id: string) => request<CheckpointsAnswer>(run(id, '/checkpoints')),
+  completions: (id: string, before: number | null) =>
+    request<CompletionsAnswer>(run(id, `/completions${before === null ? '' : `?before=${before}`}`)),
   replays: (id: string) => request<ReplaysAnswer>(run(id, '/replays')),
   replay: (id: string, name: string, version: string) =>
     bytesOf(run(id, `/replays/${encodeURIComponent(name)}?v=${encodeURIComponent(version)}`)),
+  cluster: (id: string) => request<ClusterAnswer>(run(id, '/cluster')),
   evaluate: (id: string, step: number) =>
     request<EvaluationAnswer>(run(id, `/checkpoints/${step}/evaluate`), json('POST', {})),
   notes: (id: string, notes: Partial<Notes>) => request<Notes>(run(id, '/notes'), json('PATCH', notes)),

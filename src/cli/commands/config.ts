@@ -1,21 +1,31 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { z } from 'zod';
+import { cloneSchema } from '../../algos/grpo/clone-config.ts';
+import { grpoSchema } from '../../algos/grpo/config.ts';
 import { inertForActions } from '../../algos/inert-for-actions.ts';
 import { loadPreset } from '../../algos/settings-file.ts';
 import { configJsonSchema, resolveConfig } from '../../algos/train-config.ts';
-import { ConfigError, describeConfig, type TrainConfig } from '../../algos/train-schema.ts';
+import { ConfigError, describeConfig } from '../../algos/train-schema.ts';
 import type { Space } from '../../envs/index.ts';
 import { type Context, contextOf } from '../context.ts';
+import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import { checkedConfig, gatherSettings, type SettingFlags } from '../settings.ts';
+import { checkedConfig, gatherSettings, type SettingFlags, type Wanted } from '../settings.ts';
 import { toJson, wrap } from '../terminal.ts';
+import { textConfig } from '../text.ts';
 
-type ConfigFlags = SettingFlags & { readonly schema?: boolean; readonly json?: boolean };
+type ConfigFlags = SettingFlags & {
+  readonly schema?: boolean;
+  readonly json?: boolean;
+  readonly clone?: boolean;
+};
 
 export function addConfig(program: Command): void {
   settingOptions(program.command('config'))
     .description('print the whole config, with what each key does')
-    .argument('[env]', "an environment's, with its preset")
+    .argument('[env]', "an environment's or a text task's, with its preset")
+    .option('--clone', "a text task's config for keel clone")
     .option('--schema', 'print the JSON schema of config files, for editors')
     .option('--json', 'the config as JSON')
     .addHelpText(
@@ -33,8 +43,11 @@ Examples:
     )
     .action(async (argument: string | undefined, flags: ConfigFlags, command: Command) => {
       const context = contextOf(command);
-      if (flags.schema) return context.raw(toJson(fileSchema(), 2));
-      const wanted = gatherSettings(argument, flags);
+      if (flags.schema) return context.raw(toJson(await schemaFor(argument, flags.clone === true), 2));
+      const wanted = gatherSettings(argument, flags, flags.clone ? 'clone' : 'train');
+      const { meansTask } = await import('../../tasks/index.ts');
+      if (wanted.env !== undefined && (await meansTask(wanted.env))) return printText(context, wanted, flags);
+      if (flags.clone) throw new UsageError('--clone is for text tasks: keel config chess --clone');
       let id: string | undefined;
       let actionSpace: Space | undefined;
       if (wanted.env !== undefined) {
@@ -51,17 +64,35 @@ Examples:
         return context.raw(toJson({ ...(id ? { env: wanted.env, envOptions } : {}), ...config }, 2));
       if (wanted.env !== undefined) context.raw(stringify({ env: wanted.env }).trimEnd());
       if (Object.keys(envOptions).length > 0) context.raw(stringify({ envOptions }).trimEnd());
-      print(context, config, actionSpace);
+      const inert = new Set([
+        ...inertKeys(() => resolveConfig({}, config)),
+        ...(actionSpace === undefined ? [] : inertForActions(actionSpace).keys()),
+      ]);
+      print(context, config, describeConfig(), inert);
     });
 }
 
-function print({ raw, paint, columns }: Context, config: TrainConfig, actionSpace: Space | undefined): void {
-  const inert = new Set([
-    ...inertKeys(config),
-    ...(actionSpace === undefined ? [] : inertForActions(actionSpace).keys()),
-  ]);
-  for (const { key, fallback, doc } of describeConfig()) {
-    const value = config[key as keyof TrainConfig];
+async function printText(context: Context, wanted: Wanted, flags: ConfigFlags): Promise<void> {
+  const algorithm = flags.clone ? 'clone' : 'grpo';
+  const { config } = await textConfig(wanted, algorithm, flags.preset !== false);
+  const { env: task, envOptions: taskOptions } = wanted;
+  if (flags.json) return context.raw(toJson({ task, taskOptions, ...config }, 2));
+  context.raw(stringify({ task }).trimEnd());
+  if (Object.keys(taskOptions).length > 0) context.raw(stringify({ taskOptions }).trimEnd());
+  const { resolveTextConfig } = await import('../../algos/train-text.ts');
+  const schema = algorithm === 'grpo' ? grpoSchema : cloneSchema;
+  const inert = inertKeys(() => resolveTextConfig(algorithm, {}, config));
+  print(context, config, describeConfig(schema), inert);
+}
+
+function print(
+  { raw, paint, columns }: Context,
+  config: object,
+  keys: ReturnType<typeof describeConfig>,
+  inert: ReadonlySet<string>,
+): void {
+  for (const { key, fallback, doc } of keys) {
+    const value = (config as Record<string, unknown>)[key];
     const changed = JSON.stringify(value) !== JSON.stringify(fallback);
     const note = changed ? ` Default ${JSON.stringify(fallback)}.` : '';
     // Each line of a comment is one by itself: this is a file, too.
@@ -74,14 +105,37 @@ function print({ raw, paint, columns }: Context, config: TrainConfig, actionSpac
 }
 
 /** Keys that would be refused if a user wrote them. */
-function inertKeys(config: TrainConfig): Set<string> {
+function inertKeys(check: () => unknown): Set<string> {
   try {
-    resolveConfig({}, config);
+    check();
     return new Set();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return new Set([...error.message.matchAll(/^(\w+) has no effect/gm)].map(match => match[1]!));
   }
+}
+
+/** The schema of an environment's files, or of a text task's. */
+async function schemaFor(argument: string | undefined, clone: boolean): Promise<Record<string, unknown>> {
+  const { meansTask } = await import('../../tasks/index.ts');
+  const isText = argument !== undefined && (await meansTask(argument));
+  if (clone && !isText) throw new UsageError('--clone is for text tasks: keel config chess --clone --schema');
+  return isText ? textFileSchema(clone ? 'clone' : 'grpo') : fileSchema();
+}
+
+/** Files of text tasks may name the task. */
+export function textFileSchema(algorithm: 'grpo' | 'clone'): Record<string, unknown> {
+  const schema = z.toJSONSchema(algorithm === 'grpo' ? grpoSchema : cloneSchema, { io: 'input' });
+  return {
+    ...schema,
+    title: `Keel config of ${algorithm === 'grpo' ? 'GRPO' : 'cloning'}`,
+    properties: {
+      $schema: { type: 'string' },
+      task: { type: 'string', description: 'A text task by its name, or a file such as ./my-task.ts.' },
+      taskOptions: { type: 'object', description: "The task's own options." },
+      ...schema.properties,
+    },
+  };
 }
 
 /** Files may name the environment too. */

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { listEnvs, makeEnv, prepareEnv } from '../../envs/index.ts';
+import { listTasks } from '../../tasks/index.ts';
 import { contextOf } from '../context.ts';
 import { toJson } from '../terminal.ts';
 
 export function addEnvs(program: Command): void {
   program
     .command('envs')
-    .description('list the environments')
+    .description('list the environments and text tasks')
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
@@ -27,7 +28,17 @@ Examples:
         env.close?.();
         envs.push({ ...info, ...spaces });
       }
-      if (flags.json) return raw(toJson(envs, 2));
+      const tasks = listTasks();
+      if (flags.json)
+        return raw(
+          toJson(
+            [
+              ...envs,
+              ...tasks.map(({ name, summary }) => ({ id: name, kind: 'text task', description: summary })),
+            ],
+            2,
+          ),
+        );
       for (const { id, description, observations, actions, maxEpisodeSteps, rewardThreshold } of envs) {
         const limit = maxEpisodeSteps === null ? 'no step limit' : `at most ${maxEpisodeSteps} steps`;
         const solved = rewardThreshold === null ? '' : `, solved at ${rewardThreshold}`;
@@ -39,6 +50,13 @@ Examples:
         };
         for (const [name, text] of Object.entries(facts))
           print(`  ${paint(name.padEnd(13), 'dim')}${text}`, 15);
+      }
+      for (const { name, summary } of tasks) {
+        print(`${paint(name, 'bold')}  ${summary}`);
+        print(
+          `  ${paint('text task'.padEnd(13), 'dim')}keel clone ${name}, then keel train ${name} --from last`,
+          15,
+        );
       }
     });
 }

@@ -3,7 +3,8 @@ import { median } from '../../doctor/statistics/index.ts';
 import { resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { countOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
+import { countOption, policyCheckpointOption, runDirOption, setOption } from '../options.ts';
+import { gatherSettings } from '../settings.ts';
 import { number, toJson } from '../terminal.ts';
 import { checkpointHelp, chooseCheckpoint, openCheckpoint, type WhichCheckpoint } from '../trained.ts';
 
@@ -14,13 +15,19 @@ interface EvalFlags {
   readonly seed: number;
   readonly runDir: string;
   readonly json?: boolean;
+  readonly from?: string;
+  readonly engine?: string;
+  readonly set?: readonly string[];
 }
 
 export function addEval(program: Command): void {
   program
     .command('eval')
     .description('play episodes with a trained policy: mean ± std of their returns')
-    .addArgument(runArgument('<run>'))
+    .argument('<run>', 'a run (its id, directory or last), or a text task with --from')
+    .option('--from <model>', 'text tasks: a model directory or a run')
+    .option('--engine <command>', 'chess: a UCI engine that labels positions')
+    .addOption(setOption())
     .addOption(countOption('-n, --episodes <n>', 'episodes to play').default(100))
     .option('--sampled', 'draw actions as in training, instead of taking the most likely')
     .addOption(policyCheckpointOption())
@@ -34,13 +41,28 @@ ${checkpointHelp}
 
 Examples:
   $ keel eval last
+  $ keel eval chess --from last -n 500
   $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`,
     )
     .action(async (reference: string, flags: EvalFlags, command: Command) => {
       const { print, raw, paint } = contextOf(command);
       if (flags.episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
+      if (await isTask(reference, flags.runDir)) {
+        const { evalTask } = await import('../text.ts');
+        return evalTask(contextOf(command), gatherSettings(reference, { set: flags.set ?? [] }), flags);
+      }
+      for (const name of ['from', 'engine', 'set'] as const)
+        if (flags[name] !== undefined)
+          throw new UsageError(
+            `--${name} is for a text task, ${reference} is a run: keel eval chess --from …`,
+          );
       const run = resolveRun(reference, [flags.runDir]);
       const { step: chosen, why } = chooseCheckpoint(run, flags.checkpoint);
+      const { isTextRun } = await import('../../algos/train-text.ts');
+      if (isTextRun(run.manifest)) {
+        const { evalTextRun } = await import('../text.ts');
+        return evalTextRun(contextOf(command), run, chosen, flags);
+      }
       const { evaluatePolicy } = await import('../../algos/evaluate.ts');
       const trained = await openCheckpoint(run, chosen);
       try {
@@ -92,4 +114,15 @@ Examples:
         await trained.close();
       }
     });
+}
+
+/** Whether a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
+async function isTask(reference: string, root: string): Promise<boolean> {
+  const { existsSync } = await import('node:fs');
+  const { join } = await import('node:path');
+  const isRun = [reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')));
+  if (isRun) return false;
+  const { isEnvFile } = await import('../../envs/index.ts');
+  const { meansTask } = await import('../../tasks/index.ts');
+  return isEnvFile(reference) && !existsSync(reference) ? false : meansTask(reference);
 }

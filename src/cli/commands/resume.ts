@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { TrainSettings } from '../../algos/train-schema.ts';
-import { openRun, RunError, resolveRun } from '../../runs/index.ts';
+import type { TextConfig } from '../../algos/train-text.ts';
+import { openRun, type Run, RunError, resolveRun } from '../../runs/index.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
@@ -66,7 +67,16 @@ export async function resumeRun(
       `${run.id} has done its ${grouped(run.manifest.step)} steps: keel resume ${referenceTo(run)} --steps ${2 * run.manifest.step} goes on`,
     );
   }
-  const [{ resume }, { runTraining }] = await Promise.all([
+  const { isTextRun } = await import('../../algos/train-text.ts');
+  if (isTextRun(run.manifest)) {
+    if (flags.rescaleCritic)
+      throw new UsageError(
+        `--rescale-critic: ${run.id} is a language model's run and has no critic: leave it out`,
+      );
+    await resumeTextRun(context, run, flags, changes, sources);
+    return;
+  }
+  const [{ resume }, { overshoot, runTraining }] = await Promise.all([
     import('../../algos/train.ts'),
     import('../run-training.ts'),
   ]);
@@ -76,13 +86,8 @@ export async function resumeRun(
       {
         json: flags.json === true,
         dash: flags,
-        title: ({ step, totalSteps }) => {
-          const from =
-            step > 0
-              ? `from step ${grouped(step)} of ${grouped(totalSteps)}`
-              : `again from the beginning, because there is no checkpoint, ${grouped(totalSteps)} steps`;
-          return `${context.paint(run.manifest.environment.id, 'bold')} ${from}: ${shownDir(dir)}`;
-        },
+        remark: overshoot,
+        title: progress => titleOf(context, run, progress),
       },
       hooks =>
         resume(dir, {
@@ -94,11 +99,56 @@ export async function resumeRun(
         }),
     );
   } catch (error) {
-    if (error instanceof RunError && error.code === 'would-discard')
-      throw new RunError(error.message.replace('(discardLater)', '(--discard-later)'), {
-        code: error.code,
-        cause: error,
-      });
-    throw located(error, sources);
+    throw inFlags(error, sources);
   }
+}
+
+async function resumeTextRun(
+  context: Context,
+  run: Run,
+  flags: ResumeFlags,
+  changes: Settings,
+  sources: ReadonlyMap<string, string>,
+): Promise<void> {
+  const [{ resumeText }, { runTraining }] = await Promise.all([
+    import('../../algos/train-text.ts'),
+    import('../run-training.ts'),
+  ]);
+  try {
+    await runTraining<TextConfig>(
+      context,
+      { json: flags.json === true, dash: flags, title: progress => titleOf(context, run, progress) },
+      hooks =>
+        resumeText(run.dir, {
+          config: changes as object,
+          from: flags.from ?? 'last',
+          discardLater: flags.discardLater ?? false,
+          ...hooks,
+        }),
+    );
+  } catch (error) {
+    throw inFlags(error, sources);
+  }
+}
+
+function titleOf(
+  context: Context,
+  run: Run,
+  { step, totalSteps }: { step: number; totalSteps: number },
+): string {
+  const from =
+    step > 0
+      ? `from step ${grouped(step)} of ${grouped(totalSteps)}`
+      : `again from the beginning, because there is no checkpoint, ${grouped(totalSteps)} steps`;
+  return `${context.paint(run.manifest.environment.id, 'bold')} ${from}: ${shownDir(run.dir)}`;
+}
+
+/** An error with the flags that the library calls options. */
+function inFlags(error: unknown, sources: ReadonlyMap<string, string>): unknown {
+  if (error instanceof RunError && error.code === 'would-discard')
+    return new RunError(error.message.replace('(discardLater)', '(--discard-later)'), {
+      code: error.code,
+      cause: error,
+    });
+  return located(error, sources);
 }

@@ -1,25 +1,21 @@
 import type { Command } from 'commander';
 import { loadPreset } from '../../algos/settings-file.ts';
+import { warmStartSettings } from '../../algos/warm-start.ts';
+import { resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import {
-  absoluteEnv,
-  checkEach,
-  checkedConfig,
-  gatherSettings,
-  located,
-  type SettingFlags,
-} from '../settings.ts';
+import { absoluteEnv, checkEach, checkedConfig, gatherSettings, located } from '../settings.ts';
 import { grouped } from '../terminal.ts';
+import { beginText, refuseTextFlags, type TextFlags, textOptions } from '../text.ts';
 
-type TrainFlags = SettingFlags & TrainDashFlags & { readonly runDir: string; readonly json?: boolean };
+type TrainFlags = TextFlags;
 
 export function addTrain(program: Command): void {
-  trainDashOptions(settingOptions(program.command('train')))
+  textOptions(trainDashOptions(settingOptions(program.command('train'))))
     .description('train a policy in a new run; without arguments, in a terminal, it asks')
-    .argument('[env]', 'an id (cartpole, Pendulum-v1) or a file (./my-env.ts)')
+    .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
     .option('--run-dir <root>', 'directory of runs', 'runs')
     .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
     .addHelpText(
@@ -32,6 +28,8 @@ Examples:
   $ keel train cartpole
   $ keel train pendulum --steps 200k --seed 1 --set hidden=[64,64]
   $ keel train ./my-env.ts -c config.yaml
+  $ keel train chess --from last --set groupSize=16
+  $ keel train cluster --from last --set klRefCoefInitial=0.3
   $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`,
     )
     .action(async (env: string | undefined, flags: TrainFlags, command: Command) => {
@@ -60,13 +58,17 @@ Examples:
         }
         wanted = { ...wanted, env: absoluteEnv(answer.env) };
       }
+      const { meansTask } = await import('../../tasks/index.ts');
+      if (await meansTask(wanted.env!)) return beginText(context, wanted, { ...flags, ...page }, 'grpo');
+      refuseTextFlags(flags, wanted.env!);
       const { resolveEnv } = await import('../../envs/index.ts');
       const task = wanted.env!;
       const { id } = await resolveEnv(task);
       const preset = flags.preset === false ? {} : loadPreset(id);
+      const from = flags.from === undefined ? undefined : weightsAt(flags.from, flags.runDir);
       // Before anything is made: what is wrong is said with where it was set.
-      checkedConfig(preset, wanted);
-      const [{ train }, { runTraining }] = await Promise.all([
+      checkedConfig(from === undefined ? preset : { ...warmStartSettings, ...preset }, wanted);
+      const [{ train }, { overshoot, runTraining }] = await Promise.all([
         import('../../algos/train.ts'),
         import('../run-training.ts'),
       ]);
@@ -76,6 +78,7 @@ Examples:
         {
           json: flags.json === true,
           dash: page,
+          remark: overshoot,
           title: ({ dir, totalSteps, config }) =>
             `${context.paint(id, 'bold')}, ${grouped(totalSteps)} steps, seed ${config.seed}: ${shownDir(dir)}`,
         },
@@ -86,10 +89,16 @@ Examples:
             config: wanted.settings,
             preset,
             root: flags.runDir,
+            ...(from === undefined ? {} : { from }),
             ...hooks,
           }),
       ).catch(error => {
         throw located(error, wanted.sources);
       });
     });
+}
+
+/** A file as it is named, or a run's directory. */
+function weightsAt(reference: string, root: string): string {
+  return reference.endsWith('.safetensors') ? reference : resolveRun(reference, [root]).dir;
 }

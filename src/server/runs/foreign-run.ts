@@ -150,6 +150,7 @@ export class ForeignRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded,
       replaysAt: null,
+      completionsAt: null,
     };
   }
 

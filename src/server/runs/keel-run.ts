@@ -42,6 +42,7 @@ interface Seen {
   readonly manifest: string;
   readonly adjustments: string;
   readonly replays: string;
+  readonly completions: string;
 }
 
 export class KeelRun implements WatchedRun {
@@ -60,6 +61,7 @@ export class KeelRun implements WatchedRun {
   #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
   #replaysAt: number | null = null;
+  #completionsAt: number | null = null;
   #statusAt = Number.NEGATIVE_INFINITY;
   #seen: Seen | undefined;
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
@@ -101,13 +103,14 @@ export class KeelRun implements WatchedRun {
   }
 
   look(now: number): 'same' | 'changed' | 'gone' {
-    const { metrics, events, manifest, replays } = runPaths(this.path);
+    const { metrics, events, manifest, replays, completions } = runPaths(this.path);
     const seen = {
       metrics: stamp(metrics),
       events: stamp(events),
       manifest: stamp(manifest),
       adjustments: stamp(adjustmentsPath(this.path)),
       replays: stamp(replays),
+      completions: stamp(completions),
     };
     if (seen.manifest === '') return 'gone';
     let changed = !this.loaded && !this.#resting;
@@ -118,6 +121,10 @@ export class KeelRun implements WatchedRun {
     }
     if (seen.adjustments !== (this.#seen?.adjustments ?? '')) {
       this.#readAdjustments();
+      changed = true;
+    }
+    if (seen.completions !== (this.#seen?.completions ?? '')) {
+      this.#completionsAt = seen.completions === '' ? null : changedAt(completions);
       changed = true;
     }
     if (seen.replays !== (this.#seen?.replays ?? '')) {
@@ -199,6 +206,7 @@ export class KeelRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded || this.loaded,
       replaysAt: this.#replaysAt,
+      completionsAt: this.#completionsAt,
     };
   }
 
@@ -315,6 +323,12 @@ export class KeelRun implements WatchedRun {
       klBand: lastKl === null ? null : klBand(lastKl).name,
     };
   }
+}
+
+/** When a file last changed; null if it is gone. */
+function changedAt(path: string): number | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : Math.round(found.mtimeMs);
 }
 
 /** When something in a directory of replays last changed; null if there is no replay in it. */

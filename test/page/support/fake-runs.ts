@@ -6,6 +6,7 @@ import type { Diagnosis } from '../../../src/doctor/findings.ts';
 import { findMetric, klBand } from '../../../src/metrics/registry.ts';
 import type {
   CheckpointSummary,
+  CompletionGroup,
   DiagnosisAnswer,
   Envelope,
   MetricInfo,
@@ -102,6 +103,8 @@ export interface FakeRun {
   generation: number;
   /** What was set by hand. */
   adjusted: Record<string, number>;
+  /** Newest first. */
+  groups: readonly CompletionGroup[];
 }
 
 export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
@@ -138,6 +141,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
     extra: [],
     generation: 1,
     adjusted: {},
+    groups: [],
     ...options,
   };
 }
@@ -240,6 +244,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     generation: run.generation,
     loaded: true,
     replaysAt: null,
+    completionsAt: run.groups.length > 0 ? startTime : null,
   };
 }
 

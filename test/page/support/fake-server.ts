@@ -130,6 +130,12 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
       });
     }
     if (path === 'diagnosis') return answer(response, diagnosisOf(run));
+    if (path === 'completions') {
+      const groups = run.groups.filter(
+        ({ iteration }) => iteration < (number('before') ?? Number.POSITIVE_INFINITY),
+      );
+      return answer(response, { groups: groups.slice(0, 4), older: groups.length > 4 });
+    }
     if (path === 'checkpoints') return answer(response, { checkpoints: checkpointsOf(run) });
     if (/^checkpoints\/\d+\/evaluate$/.test(path))
       return answer(response, {

@@ -1,4 +1,5 @@
 /** The runs that most tests and the screenshots use. */
+import { fakeGroups } from './fake-completions.ts';
 import { type FakeRun, fakeRun } from './fake-runs.ts';
 
 export function gallery(): FakeRun[] {
@@ -52,7 +53,13 @@ export function gallery(): FakeRun[] {
       updatedAt: now - 5 * hour,
       tags: ['sweep-3'],
     }),
-    fakeRun({ id: 'a2', name: 'cartpole-lr-3e-4-seed-2', seed: 2, updatedAt: now - 6 * hour }),
+    fakeRun({
+      id: 'a2',
+      name: 'cartpole-lr-3e-4-seed-2',
+      seed: 2,
+      updatedAt: now - 6 * hour,
+      groups: fakeGroups(5),
+    }),
     fakeRun({
       id: 'b1',
       name: 'cartpole-lr-1e-3-seed-1',

@@ -48,12 +48,12 @@ const weight = (value: number, doc: string) => ({ default: value, doc, min: 0, m
 const options: OptionSchemas<LeggedOptions> = {
   targetSpeed: { default: 0.5, doc: 'forward speed asked for, in m/s', min: 0, max: 2 },
   targetYawRate: { default: 0, doc: 'turning asked for, in rad/s, to the left', min: -3, max: 3 },
-  actionScale: { default: 0.4, doc: 'radians from home that an action of 1 asks for', min: 0.05, max: 1 },
+  actionScale: { default: 0.5, doc: 'radians from home that an action of 1 asks for', min: 0.05, max: 1 },
   curriculum: {
     default: false,
     doc: 'a third of training each: stand under growing pushes, turn, walk faster and faster',
   },
-  velocityWeight: weight(2, 'of exp(-2 ‖v̄ - v*‖²)'),
+  velocityWeight: weight(10, 'of exp(-2 ‖v̄ - v*‖²)'),
   yawWeight: weight(0.5, 'of exp(-.01 ‖ω - ω*‖²)'),
   heightWeight: weight(20, 'of -(z - z0)²'),
   postureWeight: weight(0.075, 'of -‖q - home‖²'),
@@ -253,7 +253,7 @@ function definitionOf(plan: RobotPlan, id: string, description: string): EnvDefi
  *
  * | term | reward |
  * |---|---|
- * | `velocity` | 2 exp(-2 ‖v̄ - v*‖²), v̄ = .9 v̄ + .1 v |
+ * | `velocity` | 10 exp(-2 ‖v̄ - v*‖²), v̄ = .9 v̄ + .1 v |
  * | `yaw` | .5 exp(-.01 ‖ω - ω*‖²) |
  * | `height` | -20 (z - z0)² |
  * | `posture` | -.075 ‖q - home‖² |

@@ -14,7 +14,7 @@ export const arachnePlan: RobotPlan = {
   femur: { lengthM: 0.12, radiusM: 0.015, massKg: 0.0352, limitsRad: [-1.22, 0.96], homeRad: -0.2 },
   tibia: { lengthM: 0.24, radiusM: 0.011, massKg: 0.0986, limitsRad: [-1.22, 0], homeRad: -0.4 },
   footRadiusM: 0.014,
-  motor: { effortNm: 10, velocityRadS: 6, stiffnessNmRad: 50 },
+  motor: { effortNm: 10, velocityRadS: 6, stiffnessNmRad: 15 },
   footFriction: 1,
   substepSeconds: 1 / 240,
 };

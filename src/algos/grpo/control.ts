@@ -1,0 +1,140 @@
+/** KL control: everything that decides how far an update may go, in one place. */
+import { nextCoefficient } from '../../kl/controllers/coefficient.ts';
+import { slowerFactor } from '../../kl/controllers/guarded-rate.ts';
+import { TrainError, type TrainEvent } from '../ppo-trainer.ts';
+import { scheduleFactor } from '../schedule.ts';
+import type { GrpoConfig } from './config.ts';
+
+/** What the numbers in a checkpoint do not hold as tensors. */
+export interface GrpoCounters {
+  iteration: number;
+  /** Completions so far. */
+  envSteps: number;
+  gradientSteps: number;
+  /** The controller's weight on the KL to the reference, before its warm-up. */
+  klRefCoef: number;
+  guardedFactor: number;
+  recoveryFactor: number;
+  recoveries: number;
+  skippedInARow: number;
+  /** Iterations in a row in which no completion could be graded. */
+  ungradedInARow: number;
+  bestReward: number | null;
+}
+
+export interface Knobs {
+  readonly learningRate: number;
+  readonly klRefCoef: number;
+  readonly rewardFactor: number;
+}
+
+/** This update's rate, pull of the reference and reward factor; `progress` is in the middle of its share of the run. */
+export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: number): Knobs {
+  const { learningRateSchedule: schedule, learningRateEnd: end, warmupShare: warmup } = config;
+  const risen = (iterations: number): number =>
+    iterations === 0 ? 1 : Math.min(1, counters.iteration / iterations);
+  return {
+    learningRate:
+      config.learningRate *
+      counters.recoveryFactor *
+      counters.guardedFactor *
+      scheduleFactor({ schedule, end, warmup }, progress),
+    klRefCoef: counters.klRefCoef * risen(config.klRefCoefWarmup),
+    rewardFactor: config.rewardWarmup === 0 ? 1 : Math.min(1, (counters.iteration + 1) / config.rewardWarmup),
+  };
+}
+
+/** After an update that left the bound: a lower rate for another attempt. False where it cannot be lower. */
+export function slowDown(counters: GrpoCounters, knobs: Knobs, bound: number, events: TrainEvent[]): boolean {
+  const from = counters.guardedFactor;
+  counters.guardedFactor = slowerFactor(from, 0);
+  if (counters.guardedFactor === from) return false;
+  events.push({
+    type: 'rate-change',
+    what: 'learningRate',
+    from: knobs.learningRate,
+    to: (knobs.learningRate * counters.guardedFactor) / from,
+    why: `the update left the bound of ${bound}`,
+  });
+  return true;
+}
+
+/** After steps that were not finite: a lower rate, or the end. */
+export function restoreRate(
+  counters: GrpoCounters,
+  config: GrpoConfig,
+  knobs: Knobs,
+  events: TrainEvent[],
+): void {
+  counters.recoveries++;
+  if (counters.recoveries > config.recoveries) {
+    throw new TrainError(
+      `${config.skipLimit} gradient steps in a row had a loss or gradient that is not finite, after ${config.recoveries} restores with the learning rate cut to ${knobs.learningRate.toExponential(1)}: lower learningRate, look at the scale of the rewards, then at klRefCoef`,
+    );
+  }
+  counters.recoveryFactor *= config.recoveryFactor;
+  events.push({
+    type: 'restored',
+    attempt: counters.recoveries,
+    attempts: config.recoveries,
+    lrFrom: knobs.learningRate,
+    lrTo: knobs.learningRate * config.recoveryFactor,
+  });
+}
+
+/** The reference for the next update. */
+export function nextReference(
+  config: GrpoConfig,
+  counters: GrpoCounters,
+  reference: Float32Array | undefined,
+  weights: Float32Array,
+  kl: number | undefined,
+  events: TrainEvent[],
+): Float32Array | undefined {
+  if (!reference) return undefined;
+  switch (config.reference) {
+    case 'none':
+    case 'frozen':
+      return reference;
+    case 'refreshed':
+      if (counters.iteration % config.referenceEvery !== 0) return reference;
+      events.push({ type: 'reference', ...(kl === undefined ? {} : { kl }) });
+      reference.set(weights);
+      return reference;
+    case 'averaged': {
+      const keep = config.referenceDecay;
+      for (let i = 0; i < reference.length; i++) reference[i] = keep * reference[i] + (1 - keep) * weights[i];
+      return reference;
+    }
+    default:
+      return config.reference satisfies never;
+  }
+}
+
+/** What the KL to the reference changes of its weight. */
+export function controlReference(
+  config: GrpoConfig,
+  counters: GrpoCounters,
+  kl: number,
+  completions: number,
+  events: TrainEvent[],
+): void {
+  if (config.klRefCoefRule === 'fixed') return;
+  const { klRefTarget: target, klRefHorizon: horizon, klRefCoefMax: max } = config;
+  const from = counters.klRefCoef;
+  counters.klRefCoef = nextCoefficient(
+    config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon },
+    from,
+    kl,
+    completions,
+    { max },
+  );
+  if (counters.klRefCoef === from) return;
+  events.push({
+    type: 'rate-change',
+    what: 'klRefCoef',
+    from,
+    to: counters.klRefCoef,
+    why: `the KL to the reference is ${kl.toExponential(2)}`,
+  });
+}

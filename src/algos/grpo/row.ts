@@ -1,0 +1,102 @@
+/** An iteration's row, by registry name. */
+import type { TextTask } from '../../tasks/index.ts';
+import type { groupAdvantages } from './advantages.ts';
+import { type TextBatch, wasTruncated } from './collect.ts';
+import type { GrpoConfig } from './config.ts';
+import type { GrpoCounters, Knobs } from './control.ts';
+import type { SamplerGap } from './sampler-gap.ts';
+
+export function rowOf(parts: {
+  batch: TextBatch;
+  task: TextTask;
+  config: GrpoConfig;
+  counters: GrpoCounters;
+  groups: ReturnType<typeof groupAdvantages>;
+  rewards: Float64Array;
+  advantages: Float64Array;
+  sampler: SamplerGap;
+  seen: { k1: number; k3: number; entropy: number; ratio: number };
+  stats: { taken: number; skipped: number; gradNorm: number; means: Record<string, number | undefined> };
+  knobs: Knobs;
+}): Record<string, number> {
+  const { batch, task, config, counters, groups, rewards, advantages, sampler, seen, stats, knobs } = parts;
+  const { completions } = batch;
+  const graded = completions.filter(({ problem }) => problem === undefined);
+  const reward = momentsOf(graded.map(completion => completion.reward));
+  const { mean: advMean, std: advStd } = momentsOf(advantages);
+  const lengths = completions.map(({ tokens }) => tokens.length);
+  const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
+    completions.filter(holds).length / completions.length;
+  const { means } = stats;
+  const row: Record<string, number> = {
+    'train/iteration': counters.iteration,
+    'train/step': counters.envSteps,
+    'kl/step_k1': seen.k1,
+    'kl/step_k3': seen.k3,
+    'kl/sampler': sampler.kl,
+    'loss/policy': means.policyLoss ?? Number.NaN,
+    'loss/total': means.loss ?? Number.NaN,
+    'policy/entropy': seen.entropy,
+    'policy/ratio_mean': seen.ratio,
+    'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
+    'policy/clip_fraction_low': means.clippedLow ?? Number.NaN,
+    'policy/clip_fraction_high': means.clippedHigh ?? Number.NaN,
+    'adv/mean': advMean,
+    'adv/std': advStd,
+    'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
+    'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
+    'reward/ungraded': completions.length - graded.length,
+    'grad/norm': stats.gradNorm,
+    'train/lr': knobs.learningRate,
+    'train/minibatches_run': stats.taken,
+    'train/skipped': stats.skipped,
+    'completion/length': momentsOf(lengths).mean,
+    'completion/length_min': lengths.reduce((a, b) => Math.min(a, b)),
+    'completion/length_max': lengths.reduce((a, b) => Math.max(a, b)),
+    'completion/truncated': shareOf(wasTruncated),
+    'completion/prompt_length': momentsOf(batch.prompts.map(({ tokens }) => tokens.length)).mean,
+    'completion/prompts_skipped': batch.promptsSkipped,
+    'sampler/logp_diff': sampler.logProbDiff,
+    'sampler/logp_diff_max': sampler.logProbDiffMax,
+    'sampler/ratio_mean': sampler.ratioMean,
+  };
+  // Nothing counted, so nothing was computed: absent is not NaN.
+  if (stats.taken === 0 && stats.skipped === 0) {
+    for (const id of Object.keys(row)) if (/^(loss|grad|policy\/clip)/.test(id)) delete row[id];
+  }
+  if (config.klCap !== null) row['completion/kl_capped'] = shareOf(({ end }) => end === 'kl');
+  if (config.entropyCoef > 0) row['train/entropy_coef'] = config.entropyCoef;
+  if (config.rewardWarmup > 0) row['train/reward_factor'] = knobs.rewardFactor;
+  if (graded.length === 0) return row;
+  counters.bestReward = Math.max(
+    counters.bestReward ?? Number.NEGATIVE_INFINITY,
+    ...graded.map(c => c.reward),
+  );
+  row['reward/mean'] = reward.mean;
+  row['reward/std'] = reward.std;
+  row['reward/group_std'] = groups.groupStd;
+  row['reward/zero_std_groups'] = groups.zeroStdGroups;
+  if (config.lengthPenalty > 0 || config.truncated === 'penalise')
+    row['reward/penalised'] = momentsOf(rewards.filter(value => !Number.isNaN(value))).mean;
+  row['episode/return'] = reward.mean;
+  row['episode/return_best'] = counters.bestReward;
+  row['episode/count'] = graded.length;
+  row['completion/parse_rate'] = graded.filter(({ parsed }) => parsed).length / graded.length;
+  task.rewardParts.forEach((name, i) => {
+    row[`reward/part/${name}`] = momentsOf(graded.map(completion => completion.parts[i])).mean;
+  });
+  task.metricNames.forEach((name, i) => {
+    const known = graded.map(completion => completion.metrics[i]).filter(value => !Number.isNaN(value));
+    if (known.length > 0) row[`env/${name}`] = momentsOf(known).mean;
+  });
+  return row;
+}
+
+function momentsOf(values: ArrayLike<number>): { mean: number; std: number } {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  const mean = sum / values.length;
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
+  return { mean, std: Math.sqrt(squares / values.length) };
+}

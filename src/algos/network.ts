@@ -1,0 +1,33 @@
+/** The networks that a config asks for, on the spaces of a task. */
+import type { Space } from '../envs/index.ts';
+import { type ActorCritic, actorCritic } from './actor-critic.ts';
+import { distributionOf, headsFor } from './policy-heads.ts';
+import type { PpoConfig } from './ppo-config.ts';
+import { setActorCritic, setLayoutOf } from './set-network.ts';
+import { TrainError } from './train-error.ts';
+
+/** Actor and critic for these observations and actions. */
+export function networkFor(config: PpoConfig, observationSpace: Space, actionSpace: Space): ActorCritic {
+  const heads = headsFor(actionSpace);
+  const distribution = distributionOf(heads);
+  const { hidden, activation } = config;
+  if (config.network === 'set') {
+    const layout = setLayoutOf(observationSpace, actionSpace);
+    if (layout === undefined) {
+      throw new TrainError(
+        `network set needs observations Dict(items: Box(N x features), shared: Box(size)) and actions Discrete(N), not ${observationSpace.describe()} and ${actionSpace.describe()}: use network mlp`,
+      );
+    }
+    return setActorCritic({ layout, distribution, hidden, activation });
+  }
+  return actorCritic({
+    observationSize: observationSpace.flatSize,
+    heads,
+    distribution,
+    hidden,
+    activation,
+    logStdInitial: config.logStdInitial,
+    logStdMin: config.logStdMin,
+    logStdMax: config.logStdMax,
+  });
+}

@@ -1,0 +1,79 @@
+/** A trained policy as a router of the cluster simulator. */
+import { compile, Graph } from '../engine/index.ts';
+import {
+  type ClusterScale,
+  clusterObserver,
+  clusterSpaces,
+  newTraffic,
+  noteArrival,
+  type ReplicaSpec,
+  type Router,
+} from '../envs/cluster/index.ts';
+import { clusterDefinition } from '../envs/index.ts';
+import { openRun } from '../runs/index.ts';
+import type { ActorCritic } from './actor-critic.ts';
+import { networkFor } from './network.ts';
+import { TrainError } from './train-error.ts';
+import { trainSchema } from './train-schema.ts';
+import { readWeights } from './warm-start.ts';
+
+export interface PolicyRouterOptions {
+  readonly name: string;
+  /** Made for as many replicas as there are specs. */
+  readonly model: ActorCritic;
+  readonly params: Float32Array;
+  readonly specs: readonly ReplicaSpec[];
+  readonly scale: ClusterScale;
+}
+
+/** Sends each request where the policy finds it most likely, of the replicas that are up. */
+export async function policyRouter(options: PolicyRouterOptions): Promise<Router & { dispose(): void }> {
+  const { model, params, specs, scale } = options;
+  const g = new Graph();
+  const input = g.input('observation', [1, model.observationSize]);
+  g.output('logits', model.policy(model.layout.tensors(g.constant(params, [model.layout.size])), input));
+  const program = await compile(g, { checkFeeds: false });
+  const observe = clusterObserver(specs, scale);
+  const obs = new Float32Array(model.observationSize);
+  const logits = new Float32Array(specs.length);
+  let traffic = newTraffic(scale.capacityPerS);
+  let lastS = 0;
+  return {
+    name: options.name,
+    choose(cluster, id) {
+      // Time that goes back is another simulation.
+      if (cluster.nowS < lastS) traffic = newTraffic(scale.capacityPerS);
+      lastS = cluster.nowS;
+      noteArrival(traffic, cluster.nowS);
+      observe(cluster, id, traffic, obs);
+      program.run({ observation: obs }, { logits });
+      let best = -1;
+      for (let r = 0; r < specs.length; r++) {
+        if (cluster.replicas[r]!.isUp && (best === -1 || logits[r]! > logits[best]!)) best = r;
+      }
+      return best;
+    },
+    dispose: () => program.dispose(),
+  };
+}
+
+/** The policy of a run as a router, for any number of replicas that its network can score. */
+export async function routerOfRun(
+  dir: string,
+  {
+    specs,
+    scale,
+    checkpoint,
+  }: Pick<PolicyRouterOptions, 'specs' | 'scale'> & { checkpoint?: 'last' | 'best' | number },
+): Promise<Router & { dispose(): void }> {
+  const { id, manifest } = openRun(dir);
+  if (manifest.environment.id !== clusterDefinition.id)
+    throw new TrainError(
+      `${id} was trained in ${manifest.environment.id}, which routes nothing: use a run of ${clusterDefinition.id}`,
+    );
+  const { env: _, ...settings } = manifest.config as Record<string, unknown>;
+  const spaces = clusterSpaces(specs.length);
+  const model = networkFor(trainSchema.parse(settings), spaces.observationSpace, spaces.actionSpace);
+  const params = readWeights(dir, checkpoint).fit(model.layout);
+  return policyRouter({ name: id, model, params, specs, scale });
+}

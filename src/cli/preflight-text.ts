@@ -1,0 +1,279 @@
+/**
+ * One small batch of a text task through every part of a run, on the settings that the run would have: the model, the
+ * sampler against the scorer, rewards, an update, the guard, what is not finite, saving and resuming.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GroupRecord } from '../algos/grpo/completion-records.ts';
+import type { GrpoConfig } from '../algos/grpo/config.ts';
+import { resolveGrpoConfig } from '../algos/grpo/settings.ts';
+import { createGrpoTrainer, type GrpoTrainer } from '../algos/grpo.ts';
+import type { TrainResult } from '../algos/run-session.ts';
+import { newModel, resumeText, trainText } from '../algos/train-text.ts';
+import { type LanguageModel, loadModel } from '../lm/index.ts';
+import { checkpointDir, readTrajectory } from '../runs/index.ts';
+import { makeTask, type TextTask } from '../tasks/index.ts';
+import { attemptPart, type PartReport } from './preflight.ts';
+import { grouped, number } from './terminal.ts';
+
+export interface TextPreflightOptions {
+  /** As `train` takes it. */
+  readonly task: string;
+  readonly taskOptions: object;
+  readonly config: GrpoConfig;
+  /** The directory of a model to start from. */
+  readonly from?: string | undefined;
+  readonly onPart?: (report: PartReport) => void;
+}
+
+export const textParts = [
+  'task',
+  'model',
+  'collect',
+  'score',
+  'rewards',
+  'batch',
+  'update',
+  'guard',
+  'nonfinite',
+  'resume',
+] as const;
+type TextPart = (typeof textParts)[number];
+
+/** A learning rate that no weight in single precision notices, and one that leaves none finite. */
+const NO_RATE = 1e-30;
+const WILD_RATE = 1e30;
+const ITERATIONS = 2;
+
+/** Few prompts and steps; all that decides what is computed stays. */
+export function tinyTextConfig(config: GrpoConfig): GrpoConfig {
+  const promptsPerIteration = Math.min(4, config.promptsPerIteration);
+  const groupSize = Math.min(4, config.groupSize);
+  return resolveGrpoConfig({
+    ...config,
+    promptsPerIteration,
+    groupSize,
+    minibatchSize: null,
+    epochs: Math.min(2, config.epochs),
+    steps: ITERATIONS * promptsPerIteration * groupSize,
+    logGroups: promptsPerIteration,
+    checkpointEvery: 1,
+    // The wild step below needs one.
+    recoveries: Math.max(1, config.recoveries),
+    skipLimit: 1,
+  });
+}
+
+type Found = { detail: string; seconds?: number; warnings?: string[] };
+
+/** Tries each part; after a failure the rest is not reached. */
+export async function preflightText(options: TextPreflightOptions): Promise<PartReport[]> {
+  const config = tinyTextConfig(options.config);
+  const reports: PartReport[] = [];
+  const root = await mkdtemp(join(tmpdir(), 'keel-preflight-'));
+  let task: TextTask | undefined;
+  let model: LanguageModel | undefined;
+  let trainer: GrpoTrainer | undefined;
+  let first: Record<string, number> = {};
+  let records: readonly GroupRecord[] = [];
+  let updated: Record<string, number> = {};
+  const completions = () => records.flatMap(group => group.completions);
+
+  const parts: Record<TextPart, () => Promise<Found>> = {
+    async task() {
+      task = await makeTask(options.task, options.taskOptions);
+      const sources = Object.entries(task.sources?.() ?? {}).map(([name, value]) => `${name}: ${value}`);
+      return {
+        detail: [`${task.name}, parts ${task.rewardParts.join(', ')}`, ...sources].join('; '),
+        ...(task.demonstration
+          ? {}
+          : { warnings: ['it has no demonstrations: keel clone cannot make a model for it'] }),
+      };
+    },
+    async model() {
+      model = options.from === undefined ? newModel(task!, config) : await loadModel(options.from);
+      model.tokenizer.encode(task!.characters);
+      trainer = createGrpoTrainer({ model, task: task!, config });
+      const { layers, width, heads, context, vocabulary } = model.options;
+      return {
+        detail: `${grouped(model.layout.size)} parameters (${layers} layers, width ${width}, ${heads} heads), vocabulary ${vocabulary}, context ${context}, on ${config.device}, ${config.threads} threads`,
+        ...(options.from === undefined
+          ? { warnings: ['its weights are random: keel clone makes a model to start from'] }
+          : {}),
+      };
+    },
+    // An iteration whose step is too small to change a weight: what it measures is whether the programs agree.
+    async collect() {
+      trainer!.adjust({ learningRate: NO_RATE });
+      ({ row: first } = await trainer!.iterate());
+      ({ records } = trainer!);
+      const tokens = completions().reduce((sum, completion) => sum + completion.tokens.length, 0);
+      return {
+        detail: `${completions().length} completions, ${number(first['completion/length'])} tokens each, ${number(tokens / first['time/collect_s'])} tokens/s, temperature ${config.temperature}`,
+        seconds: first['time/collect_s'],
+      };
+    },
+    async score() {
+      const [sampler, kl, ratio] = [first['kl/sampler'], first['kl/step'], first['policy/ratio_mean']];
+      if (!(kl < 1e-6))
+        throw new Error(
+          `with equal weights the KL is ${number(kl)}, which must be 0: another temperature, precision, dropout or re-tokenised text in sampler or scorer could be why`,
+        );
+      return {
+        detail: `sampler and scorer differ by a KL of ${number(sampler)}, a log-probability of at most ${number(first['sampler/logp_diff_max'])}; ratio off 1 by ${number(Math.abs(ratio - 1))}`,
+        warnings: retokenised(model!, completions()),
+      };
+    },
+    async rewards() {
+      const rewards = completions().map(({ reward }) => reward ?? Number.NaN);
+      const ungraded = completions().find(({ problem }) => problem !== undefined);
+      if (ungraded)
+        throw new Error(`${first['reward/ungraded']} completions could not be graded: ${ungraded.problem}`);
+      const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
+      const warnings: string[] = [];
+      if (first['completion/parse_rate'] === 0 && low === high)
+        warnings.push(
+          `no completion could be read and every reward is ${number(low)}: the weights look random; start from a cloned model (keel clone, --from)`,
+        );
+      else if (low === high)
+        warnings.push(`every reward is ${number(low)}: without differences within a group nothing is learnt`);
+      else if (first['completion/parse_rate'] === 0)
+        warnings.push('no completion could be read: the weights look random, or are of another task');
+      return {
+        detail: `${number(low)} to ${number(high)}, mean ${number(first['reward/mean'])}; ${Math.round(100 * first['completion/parse_rate'])} % could be read; ${Math.round(100 * first['reward/zero_std_groups'])} % of groups without spread`,
+        warnings,
+      };
+    },
+    async batch() {
+      const { promptsPerIteration, groupSize } = config;
+      const odd = records.find(group => group.completions.length !== groupSize);
+      if (records.length !== promptsPerIteration || odd)
+        throw new Error(
+          `the batch has ${records.length} groups, ${promptsPerIteration} of ${groupSize} were asked for: this is a fault in Keel`,
+        );
+      for (const { completions: group } of records) {
+        const sum = group.reduce((total, { advantage }) => total + advantage, 0);
+        if (Math.abs(sum) > 1e-3 * groupSize)
+          throw new Error(`advantages of a group sum to ${number(sum)}, not to 0: this is a fault in Keel`);
+      }
+      const truncated = first['completion/truncated'];
+      const full = options.config.promptsPerIteration * options.config.groupSize;
+      return {
+        detail: `${promptsPerIteration} groups of ${groupSize} here, ${full} completions a batch in the run, ${Math.min(options.config.microbatchSize, options.config.minibatchSize ?? full)} at once; advantages sum to 0 in each group`,
+        warnings:
+          truncated > 0.5
+            ? [
+                `${Math.round(100 * truncated)} % of completions were cut off: maxNewTokens is too small, or the model never ends`,
+              ]
+            : [],
+      };
+    },
+    async update() {
+      trainer!.adjust({ learningRate: config.learningRate });
+      ({ row: updated } = await trainer!.iterate());
+      for (const name of ['loss/policy', 'grad/norm', 'kl/step'])
+        if (!Number.isFinite(updated[name]))
+          throw new Error(
+            `${name} is ${updated[name]} after one update: lower learningRate, or look at the rewards`,
+          );
+      return {
+        detail: `${updated['train/minibatches_run']} gradient steps; loss ${number(updated['loss/policy'])}, gradient norm ${number(updated['grad/norm'])}, entropy ${number(updated['policy/entropy'])} nats a token`,
+        seconds: updated['time/update_s'],
+      };
+    },
+    async guard() {
+      const { guard } = config;
+      if (guard !== null && updated['kl/step'] > guard)
+        throw new Error(
+          `kl/step ${number(updated['kl/step'])} is above the bound ${guard}: this is a fault in Keel`,
+        );
+      return {
+        detail: `kl/step ${number(updated['kl/step'])}, ${guard === null ? 'no bound (guard null)' : `bound ${guard}`}`,
+        seconds: updated['time/guard_s'],
+      };
+    },
+    async nonfinite() {
+      const before = trainer!.model.weights.slice();
+      trainer!.adjust({ learningRate: WILD_RATE, gradientClip: null });
+      const { events } = await trainer!.iterate();
+      const same = trainer!.model.weights.every((value, i) => Object.is(value, before[i]));
+      const acted = events.some(({ type }) => type === 'restored' || type === 'guard');
+      if (!same && !acted) throw new Error('a step that overflows was kept: this is a fault in Keel');
+      if (trainer!.model.weights.some(value => !Number.isFinite(value)))
+        throw new Error('weights are not finite after a wild step: this is a fault in Keel');
+      return {
+        detail: `a step that overflows was ${same ? 'undone, weights to the bit' : 'taken back by the guard'}`,
+      };
+    },
+    async resume() {
+      const settings = {
+        task: options.task,
+        taskOptions: options.taskOptions,
+        preset: config,
+        root,
+        ...(options.from === undefined ? {} : { from: options.from }),
+      };
+      const whole = await trainText(settings);
+      const controller = new AbortController();
+      const stopped = await trainText({
+        ...settings,
+        signal: controller.signal,
+        onRow: () => controller.abort(),
+      });
+      const resumed = await resumeText(stopped.dir);
+      const problem = differenceOf(whole, resumed);
+      if (problem)
+        throw new Error(
+          `a run that was stopped and resumed has ${problem}: do prompts and grades of the task depend on its options and the generator alone?`,
+        );
+      return { detail: 'stopped after 1 update and resumed: the same rows and weights, to the bit' };
+    },
+  };
+  try {
+    let failed = false;
+    for (const part of textParts) {
+      const report: PartReport = failed
+        ? { part, status: 'not reached', detail: '', seconds: 0, warnings: [] }
+        : await attemptPart(part, parts[part]);
+      failed ||= report.status === 'failed';
+      reports.push(report);
+      options.onPart?.(report);
+    }
+    return reports;
+  } finally {
+    await trainer?.dispose();
+    await task?.close?.();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+/** Whoever encodes the texts again gets other tokens in so many of them: why tokens are kept. */
+function retokenised(
+  model: LanguageModel,
+  completions: readonly { text: string; tokens: readonly string[] }[],
+): string[] {
+  const other = completions.filter(({ text, tokens }) => {
+    const pieces = tokens.filter(piece => piece !== model.tokenizer.piece(model.tokenizer.end));
+    if (pieces.join('') !== text) return false;
+    const again = model.tokenizer.encode(text).map(token => model.tokenizer.piece(token));
+    return again.join('\u0000') !== pieces.join('\u0000');
+  }).length;
+  return other === 0
+    ? []
+    : [
+        `${other} of ${completions.length} completions have other tokens when encoded again: tools that do so will see a KL that is not there`,
+      ];
+}
+
+/** What differs between two runs that should be one. */
+function differenceOf(a: TrainResult, b: TrainResult): string | undefined {
+  const [rowsA, rowsB] = [a, b].map(({ dir }) => readTrajectory(dir).rows) as [string[], string[]];
+  const at = rowsA.findIndex((row, i) => row !== rowsB[i]);
+  if (at >= 0 || rowsA.length !== rowsB.length) return `another row ${at + 1}`;
+  const [bytesA, bytesB] = [a, b].map(({ dir, step }) =>
+    readFileSync(join(checkpointDir(dir, step), 'model.safetensors')),
+  ) as [Buffer, Buffer];
+  return bytesA.equals(bytesB) ? undefined : 'other weights';
+}

@@ -1,0 +1,35 @@
+/** What is usual for a workload on a cluster: the units of observations and costs. */
+import { Rng } from '../../random/index.ts';
+import { replicaCapacity } from './capacity.ts';
+import type { ObservationScale } from './observation.ts';
+import { type ReplicaSpec, replicaModel } from './replica-model.ts';
+import { drawWorkload, type WorkloadSpec } from './workloads.ts';
+
+export interface ClusterScale extends ObservationScale {
+  /** Seconds that a request of these lengths takes on idle replicas, averaged as they would share all requests. */
+  idleS(promptTokens: number, decodeTokens: number): number;
+}
+
+export function clusterScale(specs: readonly ReplicaSpec[], workload: WorkloadSpec): ClusterScale {
+  const models = specs.map(replicaModel);
+  const capacities = specs.map(spec => replicaCapacity(spec, workload));
+  const capacityPerS = capacities.reduce((a, b) => a + b, 0);
+  const idleS = (promptTokens: number, decodeTokens: number): number => {
+    let mean = 0;
+    for (let r = 0; r < models.length; r++) {
+      const { seconds, secondsPerContextToken } = models[r]!;
+      const prefillS = seconds(promptTokens) + promptTokens * secondsPerContextToken;
+      const tokenS = seconds(1) + (promptTokens + 0.5 * decodeTokens) * secondsPerContextToken;
+      mean += (capacities[r]! / capacityPerS) * (prefillS + (decodeTokens - 1) * tokenS);
+    }
+    return mean;
+  };
+  return { capacityPerS, idleS, referenceS: idleS(...meanLengths(workload)) };
+}
+
+/** Mean lengths of a workload's requests, as whole numbers. */
+function meanLengths(workload: WorkloadSpec): [number, number] {
+  const drawn = drawWorkload(workload, { count: 2000, ratePerS: 1 }, new Rng(0));
+  const mean = (tokens: Int32Array): number => Math.round(tokens.reduce((a, b) => a + b, 0) / tokens.length);
+  return [mean(drawn.promptTokens), mean(drawn.decodeTokens)];
+}

@@ -1,0 +1,39 @@
+import { compile, type Graph, type Program } from '../engine/index.ts';
+
+/** Where and how programs run. */
+export interface Runtime {
+  readonly device?: 'cpu' | 'webgpu' | 'cuda';
+  readonly threads?: number;
+}
+
+/** Programs for the shapes that come up, compiled on first use; of too many the one that was not used for longest goes. */
+export class ProgramCache {
+  readonly #runtime: Runtime;
+  /** Each takes memory of its own. */
+  readonly #most: number;
+  readonly #programs = new Map<string, Promise<Program>>();
+
+  constructor(runtime: Runtime, most = 12) {
+    this.#runtime = runtime;
+    this.#most = most;
+  }
+
+  async get(name: string, graph: () => Graph): Promise<Program> {
+    const known = this.#programs.get(name);
+    // Last in the map is used last.
+    this.#programs.delete(name);
+    const program = known ?? compile(graph(), { ...this.#runtime, checkFeeds: false });
+    this.#programs.set(name, program);
+    if (this.#programs.size > this.#most) {
+      const [[oldest, old]] = this.#programs;
+      this.#programs.delete(oldest);
+      (await old).dispose();
+    }
+    return program;
+  }
+
+  async dispose(): Promise<void> {
+    for (const program of await Promise.all(this.#programs.values())) program.dispose();
+    this.#programs.clear();
+  }
+}

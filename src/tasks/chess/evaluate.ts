@@ -1,0 +1,219 @@
+/**
+ * How well a model plays and predicts: rates over prompts that training did not see. It takes a function that completes
+ * prompts and knows nothing of models.
+ */
+import { show } from '../../envs/errors.ts';
+import { MAX_SEED, Rng } from '../../random/index.ts';
+import { createTask, taskOptions } from '../definition.ts';
+import { fail } from '../errors.ts';
+import { gradeSafely } from '../grade-safely.ts';
+import {
+  newGrade,
+  type TaskContext,
+  type TaskPrompt,
+  type TextTask,
+  type TextTaskDefinition,
+} from '../text-task.ts';
+import { type ChessOptions, chessDefinition, formatOf } from './chess.ts';
+import { parseFen } from './fen.ts';
+import { mateInOnePositions } from './mates.ts';
+import { legalMoveNamed } from './moves.ts';
+import { METRICS } from './rewards.ts';
+import { policyPrompt, readPolicy } from './text.ts';
+
+export interface ChessEvaluationSettings {
+  /** Prompts of both tasks together, mixed as `environmentShare` says. */
+  readonly prompts?: number;
+  /** Positions with a mate in one; 0 leaves them out, as does a task without `P:` prompts. */
+  readonly mates?: number;
+  readonly seed?: number;
+  /** Prompts that are completed at once. */
+  readonly batchSize?: number;
+}
+
+/** A row of the report. */
+export interface EvaluationRow {
+  readonly name: string;
+  readonly doc: string;
+  /** A share in 0..1, except for the mean reward. */
+  readonly value: number;
+  /** Completions it is the mean of. */
+  readonly count: number;
+}
+
+export interface ChessEvaluation {
+  readonly rows: readonly EvaluationRow[];
+  /** Where labels and positions come from. */
+  readonly sources: Readonly<Record<string, unknown>>;
+}
+
+/** Completes prompts, one text each, in order. */
+export type Complete = (prompts: string[]) => Promise<readonly string[]>;
+
+const docs: Readonly<Record<(typeof METRICS)[number] | 'reward' | 'parsed', string>> = {
+  reward: 'mean reward',
+  parsed: 'completions of which every part can be read',
+  structure: 'completions with all sections or fields',
+  legal: 'best moves that are legal',
+  candidates_legal: 'candidates that are different, legal moves',
+  overlap: 'labelled moves among the candidates',
+  evaluations: 'labelled moves with an evaluation within tolerance',
+  best: 'best moves that are the label’s first',
+  top5: 'best moves that are among the label’s five',
+  fen_exact: 'new positions that are exact',
+  fen_similarity: 'equal squares and fields of new positions',
+  env_reward: 'rewards of the environment that are right',
+  flags: 'flags that are right',
+};
+
+/** Generated games of an evaluation are of other seeds than any that training can name. */
+const HELD_OUT = 2 ** 24 + 1;
+
+/** Evaluates on prompts of the task with these options; generated positions are from games that training cannot see. */
+export async function evaluateChess(
+  options: object,
+  complete: Complete,
+  settings: ChessEvaluationSettings = {},
+  context?: TaskContext,
+): Promise<ChessEvaluation> {
+  const { prompts: count = 256, mates = 100, seed = 0, batchSize = 64 } = settings;
+  checkCount('prompts', count, 1, 1_000_000);
+  checkCount('mates', mates, 0, 100_000);
+  checkCount('batchSize', batchSize, 1, 100_000);
+  checkCount('seed', seed, 0, MAX_SEED);
+  const definition = chessDefinition as unknown as TextTaskDefinition;
+  const given = taskOptions(definition, options) as unknown as ChessOptions;
+  const heldOut = given.positions === '' ? { ...given, gameSeed: HELD_OUT + given.gameSeed } : given;
+  const task = await createTask({ ...definition, options: unlimitedSeed(definition) }, heldOut, context);
+  try {
+    const rng = new Rng(seed);
+    const prompts: TaskPrompt[] = [];
+    while (prompts.length < count) prompts.push(await task.prompt(rng));
+    const completions = await inBatches(
+      prompts.map(({ text }) => text),
+      complete,
+      batchSize,
+    );
+    const rows = [...gradedRows(task, prompts, completions), ...varietyRows(prompts, completions)];
+    if (mates > 0 && given.environmentShare < 1)
+      rows.push(...(await mateRows(given, complete, seed, mates, batchSize)));
+    return { rows, sources: task.sources?.() ?? {} };
+  } finally {
+    await task.close?.();
+  }
+}
+
+/** The chess options with room for the seeds of held-out games. */
+function unlimitedSeed(definition: TextTaskDefinition): NonNullable<TextTaskDefinition['options']> {
+  const { gameSeed, ...others } = definition.options!;
+  return { ...others, gameSeed: { ...gameSeed!, max: HELD_OUT + gameSeed!.max! } };
+}
+
+function checkCount(name: string, value: number, least: number, most: number): void {
+  if (!Number.isInteger(value) || value < least || value > most)
+    fail('option-invalid', `evaluation: ${name} is ${show(value)}, not a whole number in ${least}..${most}`);
+}
+
+async function inBatches(prompts: string[], complete: Complete, batchSize: number): Promise<string[]> {
+  const completions: string[] = [];
+  for (let i = 0; i < prompts.length; i += batchSize) {
+    const batch = prompts.slice(i, i + batchSize);
+    const texts = await complete(batch);
+    if (texts.length !== batch.length)
+      fail(
+        'task-threw',
+        `complete gave ${texts.length} texts for ${batch.length} prompts: give one for each`,
+      );
+    completions.push(...texts);
+  }
+  return completions;
+}
+
+function gradedRows(
+  task: TextTask,
+  prompts: readonly TaskPrompt[],
+  completions: readonly string[],
+): EvaluationRow[] {
+  const grade = newGrade(task);
+  const sums = new Map<string, { sum: number; count: number }>();
+  const add = (name: string, value: number): void => {
+    const total = sums.get(name) ?? { sum: 0, count: 0 };
+    if (Number.isNaN(value)) return;
+    total.sum += value;
+    total.count++;
+    sums.set(name, total);
+  };
+  for (const [i, prompt] of prompts.entries()) {
+    const problem = gradeSafely(task, prompt, completions[i]!, grade);
+    if (problem !== undefined) fail('task-threw', problem);
+    add('reward', grade.reward);
+    add('parsed', grade.parsed ? 1 : 0);
+    for (const [k, name] of METRICS.entries()) add(name, grade.metrics[k]!);
+  }
+  return (['reward', 'parsed', ...METRICS] as const).flatMap(name => {
+    const total = sums.get(name);
+    return total ? [{ name, doc: docs[name], value: total.sum / total.count, count: total.count }] : [];
+  });
+}
+
+/** Whether the model says the same over and over: within a completion, and in all of them. */
+function varietyRows(prompts: readonly TaskPrompt[], completions: readonly string[]): EvaluationRow[] {
+  let repeated = 0;
+  let lists = 0;
+  const best: string[] = [];
+  for (const [i, { data }] of prompts.entries()) {
+    if ((data as { task?: unknown }).task !== 'policy') continue;
+    const read = readPolicy(completions[i]!);
+    if (read.best !== undefined) best.push(read.best);
+    if (read.moves.length === 0) continue;
+    lists++;
+    repeated += 1 - new Set(read.moves).size / read.moves.length;
+  }
+  const rows: EvaluationRow[] = [];
+  if (lists > 0)
+    rows.push({
+      name: 'repetition',
+      doc: 'candidates that repeat another of their list',
+      value: repeated / lists,
+      count: lists,
+    });
+  if (best.length > 0)
+    rows.push({
+      name: 'unique_moves',
+      doc: 'different moves among all best moves',
+      value: new Set(best).size / best.length,
+      count: best.length,
+    });
+  return rows;
+}
+
+async function mateRows(
+  given: ChessOptions,
+  complete: Complete,
+  seed: number,
+  count: number,
+  batchSize: number,
+): Promise<EvaluationRow[]> {
+  const positions = mateInOnePositions(2 * HELD_OUT + (seed % HELD_OUT), count);
+  const format = formatOf(given);
+  const prompts = positions.map(({ fen }) => policyPrompt(fen, format));
+  const completions = await inBatches(prompts, complete, batchSize);
+  let solved = 0;
+  let legal = 0;
+  for (const [i, { fen, mates }] of positions.entries()) {
+    const { best } = readPolicy(completions[i]!);
+    if (best === undefined) continue;
+    if (mates.includes(best)) solved++;
+    if (legalMoveNamed(parseFen(fen), best) !== 0) legal++;
+  }
+  const rates = [
+    { name: 'mate_in_one', doc: 'mates in one that are found', hits: solved },
+    { name: 'mate_legal', doc: 'legal moves where there is a mate in one', hits: legal },
+  ];
+  return rates.map(({ name, doc, hits }) => ({
+    name,
+    doc,
+    value: hits / positions.length,
+    count: positions.length,
+  }));
+}

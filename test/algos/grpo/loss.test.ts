@@ -1,0 +1,207 @@
+/** The loss and its gradient against float64 loops written for this test alone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { LossOptions } from '../../../src/algos/grpo/loss.ts';
+import { TextPrograms } from '../../../src/algos/grpo/programs.ts';
+import { compile, Graph } from '../../../src/engine/index.ts';
+import { shapeFor } from '../../../src/lm/index.ts';
+import { adam, adamCorrections, adamW, type Parameters, parameters } from '../../../src/nn/index.ts';
+import { Rng } from '../../../src/random/index.ts';
+import { plainLogProbs, smallModel } from '../../lm/support.ts';
+
+const model = smallModel(1, { layers: 1, width: 8 });
+const other = smallModel(2, { layers: 1, width: 8 });
+const sequences = [
+  { prompt: [0, 3], tokens: [4, 5, 0] },
+  { prompt: [0, 6, 7], tokens: [8] },
+  { prompt: [0], tokens: [9, 10, 11, 12] },
+];
+const temperature = 0.8;
+// Three sequences by two rows: two microbatches, the second of them filled up.
+const shape = { ...shapeFor(sequences, 2, 24, 4) };
+const programs = new TextPrograms(model, {});
+const [clipLow, clipHigh, klRefCoef, entropyCoef] = [0.1, 0.3, 0.05, 0.02];
+const advantages = [1.5, -2, 0.7];
+const V = model.options.vocabulary;
+const N = shape.newTokens;
+const mask = new Float32Array(3 * N);
+const weights = new Float32Array(3 * N);
+const tokenAdvantages = new Float32Array(3 * N);
+const oldLogProbs = new Float32Array(3 * N);
+const reference = new Float32Array(3 * N * V);
+const rng = new Rng(4);
+sequences.forEach(({ prompt, tokens }, row) => {
+  const mine = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
+  const theirs = plainLogProbs(other, other.weights, [...prompt, ...tokens], temperature);
+  tokens.forEach((token, i) => {
+    const at = row * N + i;
+    mask[at] = 1;
+    weights[at] = 1 / 8 + row * 0.01;
+    tokenAdvantages[at] = advantages[row];
+    // Ratios on both sides of both clips.
+    oldLogProbs[at] = mine[prompt.length - 1 + i][token] + 0.4 * rng.normal();
+    reference.set(theirs[prompt.length - 1 + i], at * V);
+  });
+});
+const referenceTaken = Float32Array.from({ length: 3 * N }, (_, at) => {
+  const token = sequences[Math.floor(at / N)].tokens[at % N];
+  return token === undefined ? 0 : reference[at * V + token];
+});
+
+/** The loss at some weights, in float64. */
+function plainLoss(values: ArrayLike<number>, { refKl, entropy }: LossOptions): number {
+  let loss = 0;
+  sequences.forEach(({ prompt, tokens }, row) => {
+    const all = plainLogProbs(model, values, [...prompt, ...tokens], temperature);
+    tokens.forEach((token, i) => {
+      const at = row * N + i;
+      const logProbs = all[prompt.length - 1 + i];
+      const ratio = Math.exp(logProbs[token] - oldLogProbs[at]);
+      const clipped = Math.min(1 + clipHigh, Math.max(1 - clipLow, ratio));
+      let value = -Math.min(ratio * advantages[row], clipped * advantages[row]);
+      if (refKl === 'exact')
+        value +=
+          klRefCoef * logProbs.reduce((sum, p, id) => sum + Math.exp(p) * (p - reference[at * V + id]), 0);
+      if (refKl === 'k3') {
+        const r = referenceTaken[at] - logProbs[token];
+        value += klRefCoef * (Math.exp(r) - 1 - r);
+      }
+      if (entropy) value += entropyCoef * logProbs.reduce((sum, p) => sum + Math.exp(p) * p, 0);
+      loss += weights[at] * value;
+    });
+  });
+  return loss;
+}
+
+const run = (options: LossOptions, into: Float32Array) =>
+  programs.gradient(
+    model.weights,
+    sequences,
+    [0, 1, 2],
+    shape,
+    temperature,
+    options,
+    {
+      columns: {
+        weights,
+        mask,
+        advantages: tokenAdvantages,
+        oldLogProbs,
+        ...(options.refKl === 'none'
+          ? {}
+          : { reference: options.refKl === 'exact' ? reference : referenceTaken }),
+      },
+      referenceWidth: options.refKl === 'exact' ? V : 1,
+      scalars: {
+        clipLow,
+        clipHigh,
+        ...(options.refKl === 'none' ? {} : { klRefCoef }),
+        ...(options.entropy ? { entropyCoef } : {}),
+      },
+    },
+    into,
+  );
+
+let directions: Float64Array[] = [];
+beforeAll(() => {
+  const draw = new Rng(9);
+  directions = Array.from({ length: 4 }, () =>
+    Float64Array.from({ length: model.layout.size }, () => draw.normal()),
+  );
+});
+afterAll(() => programs.dispose());
+
+test.each([
+  { refKl: 'none', entropy: false },
+  { refKl: 'exact', entropy: true },
+  { refKl: 'k3', entropy: false },
+] as const)('loss and gradient are those of float64 loops: $refKl, entropy $entropy', async options => {
+  const gradient = new Float32Array(model.layout.size);
+  const { loss, clippedLow, clippedHigh, klRef } = await run(options, gradient);
+  expect(loss).toBeCloseTo(plainLoss(model.weights, options), 4);
+  expect(clippedLow).toBeGreaterThan(0);
+  expect(clippedHigh).toBeGreaterThan(0);
+  expect(klRef === undefined).toBe(options.refKl === 'none');
+  for (const direction of directions) {
+    const step = 1e-5;
+    const at = (sign: number) => Float64Array.from(model.weights, (w, i) => w + sign * step * direction[i]);
+    const slope = (plainLoss(at(1), options) - plainLoss(at(-1), options)) / (2 * step);
+    const dot = gradient.reduce((sum, g, i) => sum + g * direction[i], 0);
+    expect(Math.abs(dot - slope)).toBeLessThan(1e-3 * Math.max(1, Math.abs(slope)));
+  }
+});
+
+test('scoring and measuring: log-probabilities, and the exact KL from kept ones and from old weights', async () => {
+  const old = await programs.score(other.weights, sequences, shape, temperature, true);
+  const kept = await programs.measure(model.weights, { all: old.all! }, sequences, shape, temperature);
+  const again = await programs.measure(
+    model.weights,
+    { weights: other.weights },
+    sequences,
+    shape,
+    temperature,
+  );
+  sequences.forEach(({ prompt, tokens }, row) => {
+    const now = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
+    tokens.forEach((token, i) => {
+      const at = row * N + i;
+      const place = prompt.length - 1 + i;
+      const before = reference.subarray(at * V, (at + 1) * V);
+      const kl = before.reduce((sum, p, id) => sum + Math.exp(p) * (p - now[place][id]), 0);
+      expect(kept.kl[at]).toBeCloseTo(kl, 4);
+      expect(again.kl[at]).toBeCloseTo(kl, 4);
+      expect(kept.logProbs[at]).toBeCloseTo(now[place][token], 4);
+      expect(old.logProbs[at]).toBeCloseTo(before[token], 4);
+    });
+  });
+  const same = await programs.measure(other.weights, { all: old.all! }, sequences, shape, temperature);
+  expect(Math.max(...same.kl)).toBeLessThan(1e-7);
+});
+
+test("AdamW in place is the graph's", async () => {
+  const layout: Parameters = parameters([
+    { name: 'w', shape: [3, 2], init: () => {}, group: 'g' },
+    { name: 'b', shape: [4], init: () => {}, group: 'g' },
+  ]);
+  const draw = new Rng(1);
+  const random = () => Float32Array.from({ length: 10 }, () => draw.normal());
+  const state = { weights: random(), m: new Float32Array(10), v: new Float32Array(10) };
+  const g = new Graph();
+  const [params, m, v, gradient] = ['params', 'm', 'v', 'gradient'].map(name => g.input(name, [6]));
+  const corrections = adamCorrections(g.input('step', []), { beta1: 0.8, beta2: 0.9 });
+  const next = adam(
+    { params, m, v },
+    { gradient, gradientScale: 0.5, learningRate: 0.1, corrections, weightDecay: 0.2 },
+  );
+  for (const [name, tensor] of Object.entries(next)) g.output(`new.${name}`, tensor);
+  const program = await compile(g);
+  let graph: Record<'params' | 'm' | 'v', Float32Array> = {
+    params: state.weights.slice(0, 6),
+    m: new Float32Array(6),
+    v: new Float32Array(6),
+  };
+  for (let step = 1; step <= 3; step++) {
+    const gradients = random();
+    const bias = state.weights.slice(6);
+    adamW(layout, state, {
+      gradient: gradients,
+      gradientScale: 0.5,
+      learningRate: 0.1,
+      step,
+      beta1: 0.8,
+      beta2: 0.9,
+      weightDecay: 0.2,
+    });
+    const out = program.run<Record<string, Float32Array>>({
+      ...graph,
+      gradient: gradients.slice(0, 6),
+      step: Float32Array.of(step),
+    });
+    graph = { params: out['new.params'], m: out['new.m'], v: out['new.v'] };
+    graph.params.forEach((value, i) => {
+      expect(state.weights[i]).toBeCloseTo(value, 5);
+    });
+    // Biases do not decay: with equal gradients they would go the same way.
+    expect(Array.from(state.weights.slice(6))).not.toEqual(Array.from(bias));
+  }
+  program.dispose();
+});

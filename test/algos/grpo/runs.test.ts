@@ -1,0 +1,195 @@
+/** Whole runs: to the same bits after a stop and after a kill, models that others can load, and what goes wrong. */
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { evaluateText } from '../../../src/algos/evaluate-text.ts';
+import { CompletionLog, type GroupRecord } from '../../../src/algos/grpo/completion-records.ts';
+import { cloneText, openTextRun, resumeText, trainText } from '../../../src/algos/train-text.ts';
+import { loadModel } from '../../../src/lm/index.ts';
+import { checkpointDir, openRun, readEvents, readTrajectory } from '../../../src/runs/index.ts';
+import { echoFile, tiny } from './support.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'keel-grpo-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const task = join(root, 'echo.ts');
+writeFileSync(task, echoFile(fileURLToPath(new URL('../../../src/tasks/index.ts', import.meta.url))));
+
+const settings = {
+  ...tiny,
+  steps: 32 * 5,
+  checkpointEvery: 2,
+  learningRate: 3e-3,
+  reference: 'averaged',
+  klRefCoefRule: 'adaptive',
+  minibatchSize: 16,
+  tensorboard: false,
+  csv: false,
+} as const;
+
+const bytes = (dir: string, step: number, file: string) => readFileSync(join(checkpointDir(dir, step), file));
+
+function sameEnd(a: string, b: string, step: number): void {
+  expect(readTrajectory(a).rows).toEqual(readTrajectory(b).rows);
+  for (const file of ['model.safetensors', 'optimizer.safetensors', 'reference.safetensors', 'state.json']) {
+    if (!existsSync(join(checkpointDir(a, step), file))) continue;
+    expect(bytes(a, step, file).equals(bytes(b, step, file)), file).toBe(true);
+  }
+}
+
+test('a run that was stopped, and one that was killed, go on to the same bits; completions too', async () => {
+  const whole = await trainText({ task, config: settings, root });
+  expect(whole.status).toBe('finished');
+  expect(openRun(whole.dir).manifest).toMatchObject({ algorithm: 'grpo', environment: { id: 'echo' } });
+
+  const controller = new AbortController();
+  let rows = 0;
+  const stopped = await trainText({
+    task,
+    config: settings,
+    root,
+    signal: controller.signal,
+    onRow: () => {
+      if (++rows === 3) controller.abort();
+    },
+  });
+  expect(stopped).toMatchObject({ status: 'stopped', step: 96 });
+  // What a kill leaves: the row and the completions of an iteration that no checkpoint has.
+  const killed = join(root, 'killed');
+  cpSync(stopped.dir, killed, { recursive: true });
+  rmSync(checkpointDir(killed, 96), { recursive: true });
+  for (const dir of [stopped.dir, killed]) {
+    expect((await resumeText(dir)).status).toBe('finished');
+    sameEnd(whole.dir, dir, 160);
+    const [a, b] = [whole.dir, dir].map(d => readFileSync(join(d, 'completions.jsonl'), 'utf8'));
+    expect(a).toBe(b);
+  }
+  const groups = readFileSync(join(whole.dir, 'completions.jsonl'), 'utf8').trim().split('\n');
+  expect(groups).toHaveLength(10);
+  const group = JSON.parse(groups[9]) as GroupRecord;
+  expect(group).toMatchObject({ iteration: 5, step: 160, klRefEstimator: 'exact' });
+  expect(group.completions).toHaveLength(8);
+  for (const { tokens, logProbs, klRef, parts, reward } of group.completions) {
+    expect(logProbs).toHaveLength(tokens.length);
+    expect(klRef).toHaveLength(tokens.length);
+    expect(reward).toBe(parts.right);
+  }
+});
+
+test('a checkpoint is a model that loads; training starts from it, and refuses what does not fit', async () => {
+  const cloned = await cloneText({
+    task,
+    config: {
+      layers: 1,
+      width: 16,
+      heads: 2,
+      threads: 1,
+      steps: 2560,
+      batchSize: 64,
+      learningRate: 1e-2,
+      tensorboard: false,
+      csv: false,
+    },
+    root,
+  });
+  const rows = readTrajectory(cloned.dir).rows.map(row => JSON.parse(row) as Record<string, number>);
+  expect(rows[0]['loss/clone']).toBeLessThan(Math.log(7));
+  expect(rows.at(-1)!['loss/clone']).toBeLessThan(0.2);
+  const from = checkpointDir(cloned.dir, cloned.step);
+  const model = await loadModel(from);
+  expect(model.options).toMatchObject({ layers: 1, width: 16, context: 16 });
+  const { task: echo } = await openTextRun(cloned.dir);
+  const result = await evaluateText(model, echo, { prompts: 40, promptSeed: 9, batchSize: 16 });
+  expect(result.metrics.exact).toBe(1);
+  expect(result).toMatchObject({ completions: 40, ungraded: 0, parseRate: 1, truncated: 0, meanTokens: 2 });
+  expect(result.distinct).toBe(4 / 40);
+
+  const trained = await trainText({
+    task,
+    from,
+    parent: { id: cloned.id, step: cloned.step },
+    config: { ...tiny, steps: 32, layers: undefined, width: undefined, heads: undefined } as object,
+    preset: {},
+    root,
+  }).catch(error => error as Error);
+  expect((trained as Error).message).toMatch(/^layers has no effect with a model to start from/);
+  const { layers: _, width: __, heads: ___, ...rest } = settings;
+  const good = await trainText({
+    task,
+    from,
+    parent: { id: cloned.id, step: cloned.step },
+    config: { ...rest, steps: 32 },
+    root,
+  });
+  const { manifest } = openRun(good.dir);
+  expect(manifest.parent).toMatchObject({ id: cloned.id, step: cloned.step });
+  expect(good.lastRow!['env/exact']).toBeGreaterThan(0.5);
+  // It needs nothing of what it came from.
+  expect(readdirSync(checkpointDir(good.dir, 0))).toContain('model.safetensors');
+  await expect(trainText({ task: 'arithmetic', from, config: rest, root })).rejects.toThrow(
+    /has no token for "0/,
+  );
+  await expect(trainText({ task, from: root, config: rest, root })).rejects.toThrow(/is no model/);
+});
+
+test('cloning goes on to the same bits', async () => {
+  const config = {
+    ...{ layers: 1, width: 16, heads: 2, threads: 1 },
+    steps: 96,
+    batchSize: 8,
+    batchesPerIteration: 3,
+    checkpointEvery: 1,
+    tensorboard: false,
+    csv: false,
+  };
+  const whole = await cloneText({ task, config, root });
+  const controller = new AbortController();
+  const stopped = await cloneText({
+    task,
+    config,
+    root,
+    signal: controller.signal,
+    onRow: () => controller.abort(),
+  });
+  expect(stopped.step).toBe(24);
+  await resumeText(stopped.dir);
+  sameEnd(whole.dir, stopped.dir, 96);
+});
+
+test('resuming refuses other sizes, other algorithms and damaged models, and takes more steps', async () => {
+  const run = await trainText({ task, config: { ...settings, steps: 32 }, root });
+  await expect(resumeText(run.dir, { config: { width: 32 } })).rejects.toThrow(
+    /width is 16 in this run and cannot become 32/,
+  );
+  await expect(resumeText(run.dir, { config: { steps: 8 } })).rejects.toThrow(
+    /has done 32 steps, steps 8 is less/,
+  );
+  await expect(resumeText(run.dir, { config: { grupSize: 8 } as object })).rejects.toThrow(
+    /did you mean groupSize/,
+  );
+  const more = await resumeText(run.dir, { config: { steps: 64 } });
+  expect(more.step).toBe(64);
+  expect(readEvents(run.dir).items.map(({ type }) => type)).toContain('resumed');
+});
+
+test('completions.jsonl is bounded, and drops what a kill cut off', () => {
+  const dir = mkdtempSync(join(root, 'log-'));
+  const log = new CompletionLog(dir, 0);
+  const record = (iteration: number): GroupRecord => ({
+    iteration,
+    step: iteration,
+    prompt: 'p',
+    completions: [],
+  });
+  for (let i = 1; i <= 1100; i++) log.add([record(i)]);
+  const path = join(dir, 'completions.jsonl');
+  const lines = () => readFileSync(path, 'utf8').trim().split('\n');
+  expect(lines().length).toBeLessThan(1000);
+  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1100);
+  writeFileSync(path, `${lines().join('\n')}\n{"iteration": 11`);
+  const again = new CompletionLog(dir, 1098);
+  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1098);
+  again.add([record(1099)]);
+  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1099);
+});

@@ -1,0 +1,272 @@
+import { expect, test } from 'vitest';
+import { resolveGrpoConfig } from '../../../src/algos/grpo/settings.ts';
+import { requireMetric } from '../../../src/metrics/index.ts';
+import { clearGrade, sumParts } from '../../../src/tasks/index.ts';
+import { echoTask, trainerFor } from './support.ts';
+
+type Row = Record<string, number>;
+
+async function iterations(trainer: ReturnType<typeof trainerFor>, count: number) {
+  const rows: Row[] = [];
+  const types: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const { row, events } = await trainer.iterate();
+    rows.push(row);
+    types.push(...events.map(({ type }) => type));
+  }
+  return { rows, types };
+}
+
+test('before the first step the ratio is 1 and every KL is 0; each metric is declared', async () => {
+  const trainer = trainerFor({
+    learningRate: 1e-30,
+    temperature: 0.7,
+    topK: 4,
+    topP: 0.9,
+    entropyCoef: 0.01,
+    klCap: 50,
+  });
+  const { rows } = await iterations(trainer, 2);
+  for (const row of rows) {
+    for (const id of Object.keys(row)) expect(requireMetric(id)).toBeDefined();
+    expect(row['kl/sampler']).toBeLessThan(1e-9);
+    expect(row['sampler/logp_diff_max']).toBeLessThan(1e-5);
+    expect(row['kl/step']).toBeLessThan(1e-7);
+    expect(row['kl/ref']).toBeLessThan(1e-7);
+    expect(row['policy/ratio_mean']).toBeCloseTo(1, 6);
+    expect(row['policy/clip_fraction']).toBe(0);
+  }
+  expect(rows[0]['train/step']).toBe(32);
+  expect(rows[1]['reward/mean']).toBeCloseTo(
+    rows[1]['reward/part/right'] + rows[1]['reward/part/length'],
+    12,
+  );
+  await trainer.dispose();
+});
+
+test('it learns: reward rises, KL stays in the bound, sampler and scorer agree throughout', async () => {
+  const trainer = trainerFor({ learningRate: 5e-3, klRefCoef: 0.001, epochs: 2, minibatchSize: 16, seed: 3 });
+  const { rows } = await iterations(trainer, 40);
+  const mean = (part: Row[]): number => part.reduce((sum, row) => sum + row['reward/mean'], 0) / part.length;
+  expect(mean(rows.slice(-5))).toBeGreaterThan(mean(rows.slice(0, 5)) + 0.4);
+  for (const row of rows) {
+    expect(row['kl/step']).toBeLessThanOrEqual(0.05);
+    expect(row['kl/sampler']).toBeLessThan(1e-9);
+  }
+  expect(rows.at(-1)!['kl/ref']).toBeGreaterThan(0.01);
+  await trainer.dispose();
+});
+
+test('the guard holds its bound at a wild rate, by doing it again and by stepping back', async () => {
+  const trainer = trainerFor({ learningRate: 0.3, guard: 0.01, guardRetries: 1, epochs: 3 });
+  const { rows, types } = await iterations(trainer, 4);
+  for (const row of rows) expect(row['kl/step']).toBeLessThanOrEqual(0.01);
+  expect(Math.max(...rows.map(row => row['kl/step_raw']))).toBeGreaterThan(0.01);
+  expect(types).toContain('guard');
+  expect(types).toContain('rate-change');
+  expect(Math.max(...rows.map(row => row['guard/retries']))).toBe(1);
+  await trainer.dispose();
+});
+
+test('large vocabularies: k3 to the reference and the exact bound from both weights', async () => {
+  const trainer = trainerFor({ learningRate: 0.05, guard: 0.02, klRefEstimator: 'k3', guardRetries: 0 });
+  const { rows } = await iterations(trainer, 3);
+  for (const row of rows) expect(row['kl/step']).toBeLessThanOrEqual(0.02);
+  expect(rows[2]['kl/ref_k3']).toBeGreaterThan(0);
+  expect(rows[2]['kl/ref']).toBeUndefined();
+  await trainer.dispose();
+});
+
+test('a step that is not finite restores the weights to the bit, cuts the rate, and at last ends with a diagnosis', async () => {
+  const trainer = trainerFor({
+    learningRate: 1e30,
+    learningRateSchedule: 'constant',
+    gradientClip: null,
+    epochs: 8,
+    recoveries: 2,
+    skipLimit: 3,
+  });
+  const before = trainer.model.weights.slice();
+  const first = await trainer.iterate();
+  expect(first.events.map(({ type }) => type)).toEqual(['restored']);
+  expect(first.events[0]).toMatchObject({ attempt: 1, attempts: 2 });
+  expect(trainer.model.weights).toEqual(before);
+  expect(first.row['kl/step']).toBeLessThan(1e-7);
+  const second = await trainer.iterate();
+  expect(second.row['train/lr']).toBe(first.row['train/lr'] * 0.1);
+  await expect(trainer.iterate()).rejects.toThrow(
+    /after 2 restores with the learning rate cut to .*: lower learningRate/,
+  );
+  await trainer.dispose();
+});
+
+test('grades that throw or are NaN are counted and left out; a task that never grades ends the run', async () => {
+  let calls = 0;
+  const faulty = echoTask({}, (prompt, completion, out) => {
+    clearGrade(out);
+    if (++calls % 5 === 0) throw new Error('the judge is ill');
+    out.parts[0] = calls % 7 === 0 ? Number.NaN : completion.startsWith(String(prompt.data)) ? 1 : 0;
+    sumParts(out);
+  });
+  const trainer = trainerFor({ learningRate: 1e-3 }, faulty);
+  const { row, events } = await trainer.iterate();
+  expect(row['reward/ungraded']).toBe(10); // 6 that throw, 4 of 32 that are NaN, none both
+  expect(row['episode/count']).toBe(22);
+  expect(Number.isFinite(row['reward/mean'])).toBe(true);
+  expect(Number.isFinite(row['loss/policy'])).toBe(true);
+  expect(events[0]).toMatchObject({ type: 'ungraded', count: 10, of: 32 });
+  expect(String(events[0].reason)).toContain('the judge is ill');
+  await trainer.dispose();
+
+  const hopeless = trainerFor(
+    {},
+    echoTask({}, () => {
+      throw new Error('no');
+    }),
+  );
+  const weights = hopeless.model.weights.slice();
+  for (let i = 0; i < 4; i++) expect((await hopeless.iterate()).row['reward/mean']).toBeUndefined();
+  expect(hopeless.model.weights).toEqual(weights);
+  await expect(hopeless.iterate()).rejects.toThrow(
+    /no completion could be graded in 5 iterations in a row: .*no/,
+  );
+  await hopeless.dispose();
+});
+
+test('prompts that do not fit are counted and replaced; if none fits, the run says what to do', async () => {
+  const long = (share: number) =>
+    echoTask({
+      prompt: rng =>
+        rng.uniform() < share ? { text: 'abcd'.repeat(20), data: 'a' } : { text: 'a', data: 'a' },
+    });
+  const trainer = trainerFor({}, long(0.5));
+  const { row } = await trainer.iterate();
+  expect(row['completion/prompts_skipped']).toBeGreaterThan(0);
+  expect(row['completion/prompt_length']).toBe(2);
+  await trainer.dispose();
+  const never = trainerFor({}, long(1));
+  await expect(never.iterate()).rejects.toThrow(
+    /prompts of echo in a row are too long, the last with 81 tokens/,
+  );
+  await never.dispose();
+  expect(() => trainerFor({ maxNewTokens: 16, context: 16 })).toThrow(/leaves no room for a prompt/);
+});
+
+test('a minibatch in several parts is the same minibatch', async () => {
+  const [whole, parts] = await Promise.all(
+    [32, 5].map(async microbatchSize => {
+      const trainer = trainerFor({ learningRate: 1e-3, microbatchSize, entropyCoef: 0.01 });
+      const { row } = await trainer.iterate();
+      await trainer.dispose();
+      return { row, weights: trainer.model.weights };
+    }),
+  );
+  expect(parts.row['grad/norm']).toBeCloseTo(whole.row['grad/norm'], 5);
+  expect(parts.row['loss/total']).toBeCloseTo(whole.row['loss/total'], 5);
+  const worst = parts.weights.reduce((most, w, i) => Math.max(most, Math.abs(w - whole.weights[i])), 0);
+  expect(worst).toBeLessThan(2e-3 * 1.01);
+});
+
+test('length, truncation, warm-up and the cap do what they say', async () => {
+  const penal = trainerFor({
+    lengthPenalty: 1,
+    lengthFree: 1,
+    truncated: 'penalise',
+    truncatedPenalty: 0.25,
+  });
+  const { row } = await penal.iterate();
+  const expected = penal.records.flatMap(({ completions }) => completions);
+  expect(row['reward/penalised']).toBeLessThan(row['reward/mean']);
+  expect(expected.length).toBe(16);
+  await penal.dispose();
+
+  // Everything is cut off: masked, there is nothing to learn from, and nothing moves.
+  const masked = trainerFor(
+    { truncated: 'mask', maxNewTokens: 1, learningRate: 0.1, topK: 3 },
+    echoTask({ stop: [] }),
+  );
+  const before = masked.model.weights.slice();
+  let truncated = 0;
+  for (let i = 0; i < 3 && truncated < 1; i++) {
+    before.set(masked.model.weights);
+    truncated = (await masked.iterate()).row['completion/truncated'];
+    if (truncated === 1) expect(masked.model.weights).toEqual(before);
+  }
+  await masked.dispose();
+
+  const warm = trainerFor({ rewardWarmup: 4, klRefCoef: 0.1, klRefCoefWarmup: 2, learningRate: 1e-3 });
+  const { rows } = await iterations(warm, 4);
+  expect(rows.map(r => r['train/reward_factor'])).toEqual([0.25, 0.5, 0.75, 1]);
+  expect(rows.map(r => r['kl/ref_coef'])).toEqual([0, 0.05, 0.1, 0.1]);
+  await warm.dispose();
+
+  const capped = trainerFor({ klCap: 1e-9, learningRate: 1e-2 });
+  const after = await iterations(capped, 2);
+  expect(after.rows[1]['completion/kl_capped']).toBeGreaterThan(0.5);
+  expect(after.rows[1]['completion/truncated']).toBeGreaterThanOrEqual(after.rows[1]['completion/kl_capped']);
+  await capped.dispose();
+});
+
+test('the reference stays, is refreshed or follows; its weight follows its target', async () => {
+  const kls: Record<string, number> = {};
+  for (const [name, settings] of Object.entries({
+    frozen: {},
+    refreshed: { reference: 'refreshed', referenceEvery: 1 },
+    averaged: { reference: 'averaged', referenceDecay: 0.5 },
+  } as const)) {
+    const trainer = trainerFor({ learningRate: 5e-3, ...settings });
+    const { rows, types } = await iterations(trainer, 5);
+    kls[name] = rows[4]['kl/ref'];
+    expect(types.filter(type => type === 'reference')).toHaveLength(name === 'refreshed' ? 5 : 0);
+    await trainer.dispose();
+  }
+  expect(kls.refreshed).toBeLessThan(1e-6);
+  expect(kls.averaged).toBeLessThan(kls.frozen);
+  expect(kls.averaged).toBeGreaterThan(kls.refreshed);
+
+  const adaptive = trainerFor({
+    learningRate: 5e-3,
+    klRefCoefRule: 'adaptive',
+    klRefTarget: 1e-6,
+    klRefCoefMax: 0.03,
+  });
+  const { rows } = await iterations(adaptive, 5);
+  expect(rows.at(-1)!['kl/ref_coef']).toBe(0.03);
+  await adaptive.dispose();
+  const none = trainerFor({ reference: 'none' });
+  expect(Object.keys((await none.iterate()).row).filter(id => id.startsWith('kl/ref'))).toEqual([]);
+  await none.dispose();
+});
+
+test('settings that cannot be, or do nothing, are refused with what to do', () => {
+  const refused = (settings: object): string => {
+    try {
+      resolveGrpoConfig({}, settings as Record<string, unknown>);
+      return '';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  expect(refused({ minibatchSize: 20 })).toBe(
+    'minibatchSize 20 does not divide 64 (promptsPerIteration 8 x groupSize 8): try 16',
+  );
+  expect(refused({ num_generations: 4 })).toBe(
+    'num_generations is not a config key: did you mean groupSize?',
+  );
+  expect(refused({ groupSize: 1 })).toMatch(/groupSize is 1, below its least value 2/);
+  expect(refused({ referenceEvery: 3 })).toBe(
+    'referenceEvery has no effect without reference refreshed: add that, or remove referenceEvery',
+  );
+  expect(refused({ reference: 'none', klRefCoef: 0.1 })).toMatch(
+    /klRefCoef has no effect without a reference/,
+  );
+  expect(refused({ reference: 'none', klCap: 1 })).toMatch(/klCap has no effect without a reference/);
+  expect(refused({ width: 100, heads: 8 })).toBe('width 100 is no multiple of heads 8: try 104');
+  expect(refused({ temperature: 0 })).toMatch(/temperature is 0, not above 0/);
+  expect(refused({ klRefCoefRule: 'adaptive', klRefCoef: 0 })).toMatch(/has nothing to adapt at klRefCoef 0/);
+  const trainer = trainerFor();
+  expect(() => trainer.adjust({ groupSize: 4 })).toThrow(
+    /groupSize cannot change in a run that is under way/,
+  );
+  expect(() => trainer.adjust({ learningRate: -1 })).toThrow(/learningRate is -1, not above 0/);
+});

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { factsOf, heatOf, namesIn, visible } from '../../../web/lib/token-heat.ts';
+import { fakeGroups } from '../support/fake-completions.ts';
+
+const [group, flat] = fakeGroups(2);
+const [first] = group!.completions;
+
+describe('heat of tokens', () => {
+  test('KL by its root, full from 1 nat on, nothing where it is not known', () => {
+    const kl = [0, 0.01, 0.25, 1, 7, null, -1];
+    const heat = heatOf('kl', { ...first!, tokens: kl.map(String), kl }, group!);
+    expect(heat).toEqual([0, 0.1, 0.5, 1, 1, 0, 0].map(value => expect.closeTo(value, 12)));
+    expect(heatOf('kl', { ...first!, kl: null }, group!).every(value => value === 0)).toBe(true);
+  });
+
+  test('surprise is what the probability lacks to 1', () => {
+    const logProbs = [0, Math.log(0.25), -100, null];
+    expect(heatOf('surprise', { ...first!, logProbs }, group!)).toEqual(
+      [0, 0.75, 1, 0].map(value => expect.closeTo(value, 12)),
+    );
+  });
+
+  test('advantage is a share of the largest of the group, with its sign', () => {
+    const shares = group!.completions.map(one => heatOf('advantage', one, group!)[0]!);
+    expect(Math.max(...shares.map(Math.abs))).toBe(1);
+    for (const [i, one] of group!.completions.entries())
+      expect(Math.sign(shares[i]!)).toBe(Math.sign(one.advantage!));
+    expect(heatOf('advantage', flat!.completions[0]!, flat!)[0]).toBe(0);
+  });
+});
+
+test('what is told of a group', () => {
+  expect(factsOf(group!)).toMatchObject({ flat: false, parsed: 3 });
+  expect(factsOf(flat!)).toEqual({ flat: true, parsed: 3, mean: expect.closeTo(-0.3, 12) });
+  expect(factsOf({ ...group!, completions: [{ ...first!, reward: null }] })).toEqual({
+    flat: false,
+    parsed: 1,
+    mean: null,
+  });
+  expect(namesIn(group!, 'metrics')).toEqual(['legal', 'overlap']);
+  expect(namesIn({ ...group!, completions: [first!] }, 'parts')).not.toContain('malformed');
+  expect(visible('a\n\tb')).toBe('a⏎\n⇥\tb');
+});

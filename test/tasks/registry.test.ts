@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  createTask,
+  defineTask,
+  findTask,
+  gradeSafely,
+  isTaskName,
+  listTasks,
+  loadTaskFile,
+  makeTask,
+  meansTask,
+  newGrade,
+  type TextTask,
+} from '../../src/tasks/index.ts';
+import { testTask } from './support/contract.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'keel-tasks-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(dir, name), text);
+  return join(dir, name);
+};
+
+testTask('examples/own-task.ts', {});
+
+describe('tasks by name', () => {
+  it('finds them whatever the case, and lists them with every option explained', () => {
+    expect(listTasks().map(({ name }) => name)).toEqual(['chess', 'arithmetic', 'format']);
+    expect(findTask('Chess').name).toBe('chess');
+    expect(isTaskName('cartpole')).toBe(false);
+    for (const { summary, options } of listTasks()) {
+      expect(summary.length).toBeGreaterThan(10);
+      for (const option of Object.values(options)) expect(option.doc.length).toBeGreaterThan(5);
+    }
+  });
+
+  it.each([
+    ['ches', /task "ches" is unknown: did you mean chess\?/],
+    ['zzzzz', /unknown: there are chess, arithmetic, format \(a file is written/],
+  ])('%s is not one', (name, problem) => {
+    expect(() => findTask(name)).toThrow(problem);
+  });
+
+  it.each([
+    [{ digit: 2 }, /arithmetic has no option "digit": did you mean digits\?/],
+    [{ digits: 0 }, /digits is 0, below its least value 1/],
+    [{ digits: 1.5 }, /not a whole number/],
+    [{ exact: Number.NaN }, /not a finite number/],
+    [{ operations: 3 }, /not a string/],
+  ])('refuses the options %j', async (options, problem) => {
+    await expect(makeTask('arithmetic', options)).rejects.toThrow(problem);
+  });
+});
+
+describe('tasks from files', () => {
+  it('the example, and not an environment', async () => {
+    expect(await meansTask('examples/own-task.ts')).toBe(true);
+    const env = "{ id: 'Room-v0', description: 'a room', maxEpisodeSteps: 10, make() {} }";
+    expect(await meansTask(file('room.mjs', `export default ${env};`))).toBe(false);
+    expect(await meansTask('chess')).toBe(true);
+    expect(await meansTask('cartpole')).toBe(false);
+  });
+
+  it.each([
+    ['none.mjs', 'export const a = 1;', /the default export is no task: add export default defineTask/],
+    ['number.mjs', 'export default 3;', /3 is not a task definition/],
+    ['name.mjs', 'export default { name: "My Task" };', /the name "My Task" is not of small letters/],
+    ['summary.mjs', 'export default { name: "x", make() {} };', /task x needs a summary/],
+    ['taken.mjs', 'export default { name: "chess", summary: "s", make() {} };', /the name chess is taken/],
+    ['throws.mjs', 'throw new Error("no luck");', /failed to load: no luck/],
+  ])('refuses %s', async (name, text, problem) => {
+    await expect(loadTaskFile(file(name, text))).rejects.toThrow(problem);
+  });
+});
+
+const whole: TextTask = {
+  name: 'x',
+  characters: 'ab',
+  pieces: [],
+  rewardParts: ['one', 'two'],
+  metricNames: [],
+  stop: [],
+  maxPromptTokens: 4,
+  maxNewTokens: 4,
+  prompt: () => ({ text: 'a', data: null }),
+  grade: () => {},
+};
+const make = (task: unknown): Promise<TextTask> =>
+  createTask(defineTask({ name: 'x', summary: 'a task', make: () => task as TextTask }));
+
+describe('what a definition makes', () => {
+  it.each([
+    [undefined, /make returned undefined/],
+    [{ ...whole, grade: 1 }, /without grade\(\)/],
+    [{ ...whole, characters: '' }, /list all that its texts use/],
+    [{ ...whole, stop: undefined }, /stop is undefined, not a list/],
+    [{ ...whole, rewardParts: [] }, /rewardParts is empty/],
+    [{ ...whole, rewardParts: ['a', 'a'] }, /names something twice/],
+    [{ ...whole, maxNewTokens: 0 }, /maxNewTokens is 0/],
+    [{ ...whole, demonstration: 'text' }, /demonstration is "text"/],
+  ])('is checked: %#', async (task, problem) => {
+    await expect(make(task)).rejects.toThrow(problem);
+  });
+
+  it('a make that throws is told by its message', async () => {
+    const broken = defineTask({
+      name: 'x',
+      summary: 'a task',
+      make: () => {
+        throw new Error('no disk');
+      },
+    });
+    await expect(createTask(broken)).rejects.toThrow('x could not be made: no disk');
+  });
+});
+
+describe('gradeSafely', () => {
+  const gives =
+    (reward: number, ...parts: number[]): TextTask['grade'] =>
+    (_, __, out) => {
+      out.reward = reward;
+      out.parts.set(parts);
+    };
+  const throws =
+    (what: unknown): TextTask['grade'] =>
+    () => {
+      throw what;
+    };
+
+  it.each<[string, TextTask['grade'], RegExp | undefined]>([
+    ['right', gives(1, 1, 0), undefined],
+    ['right to rounding', gives(0.3, 0.1, 0.2), undefined],
+    ['throws', throws(new Error('oh')), /grade of x threw: oh/],
+    ['throws what is no error', throws(null), /threw: null/],
+    ['NaN', gives(Number.NaN), /gave the reward NaN/],
+    ['a part is infinite', gives(0, 0, Number.POSITIVE_INFINITY), /Infinity for the part two/],
+    ['the sum is another', gives(1, 0.5, 0), /but its parts sum to 0.5: end with sumParts/],
+  ])('%s', async (_, grade, problem) => {
+    const task = await make({ ...whole, grade });
+    const out = newGrade(task);
+    const found = gradeSafely(task, { text: 'a', data: null }, 'b', out);
+    if (problem === undefined) expect(found).toBeUndefined();
+    else {
+      expect(found).toMatch(problem);
+      expect([out.reward, ...out.parts, out.parsed]).toEqual([0, 0, 0, false]);
+    }
+  });
+});
