@@ -1,6 +1,7 @@
 /**
  * Robots: `npm run bench -- robots` times training and says where the time goes; `robots learning` trains the MuJoCo suite,
- * `robots walking` teaches Arachne to walk. The last two take up finished or stopped runs in `--runs` where they are.
+ * and takes up finished or stopped runs in `--runs` where they are; `robots walking` teaches Arachne (or `--only quadruped`)
+ * to walk.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { train } from '../src/algos/index.ts';
 import { machine, median, report, round } from './measure.ts';
 import { learnSuite } from './robots/learning.ts';
+import { learnToWalk } from './robots/walking.ts';
 
 /** What must be reached on two cores, in environment steps a second. */
 const speeds = [
@@ -37,8 +39,11 @@ export async function run(): Promise<void> {
       return;
     case 'learning':
       return learnSuite({ root: values.runs, seeds, only: values.only, curves: values.curves });
+    case 'walking':
+      for (const seed of seeds) await learnToWalk(values.only || 'arachne', seed);
+      return;
     default:
-      throw new Error(`robots '${part}' is unknown: use speed or learning`);
+      throw new Error(`robots '${part}' is unknown: use speed, learning or walking`);
   }
 }
 

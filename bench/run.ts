@@ -7,6 +7,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   learning: () => import('./learning.ts'),
   ppo: () => import('./ppo.ts'),
   robots: () => import('./robots.ts'),
+  router: () => import('./router.ts'),
 };
 
 const name = process.argv[2] ?? '';

@@ -1,9 +1,15 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { policyGraph } from '../src/algos/export.ts';
+import { networkFor } from '../src/algos/network.ts';
+import { ppoSchema } from '../src/algos/ppo-config.ts';
+import { saveOnnx } from '../src/engine/index.ts';
+import { clusterSpaces } from '../src/envs/cluster/index.ts';
+import { Rng } from '../src/random/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -42,5 +48,30 @@ test.each(['train-cartpole.ts', 'train-own-environment.ts'])('%s trains and says
     expect(readdirSync(join(runs, run))).toContain('metrics.jsonl');
   } finally {
     rmSync(runs, { recursive: true });
+  }
+});
+
+test('route-requests answers with a replica, and hears what replicas report', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'keel-example-'));
+  const { observationSpace, actionSpace } = clusterSpaces(4);
+  const model = networkFor(ppoSchema.parse({ network: 'set', hidden: [8] }), observationSpace, actionSpace);
+  const params = model.layout.initialise(new Rng(1));
+  await saveOnnx(policyGraph(model, params, actionSpace, undefined), join(dir, 'policy.onnx'));
+  const service = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'examples/route-requests.ts', join(dir, 'policy.onnx'), '0'],
+    { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  try {
+    const line = await new Promise<string>(told => service.stdout.once('data', data => told(String(data))));
+    const { port } = JSON.parse(line) as { port: number };
+    const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
+    expect((await ask('/report?replica=0&running=12&contextTokens=9000&usedBlocks=570')).status).toBe(200);
+    const { replica } = (await (await ask('/route?prompt=800&answer=150')).json()) as { replica: number };
+    expect([0, 1, 2, 3]).toContain(replica);
+    expect((await ask('/elsewhere')).status).toBe(404);
+  } finally {
+    service.kill();
+    rmSync(dir, { recursive: true });
   }
 });

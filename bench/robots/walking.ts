@@ -1,20 +1,20 @@
 /**
  * From nothing to walking: trains a legged robot with its preset and judges 100 episodes of the policy, the start from rest
- * included. `npx tsx bench/robots/walking.ts arachne 3` trains three seeds and prints a JSON object for each.
+ * included. `npm run bench -- robots walking --seeds 1,2,3` prints a JSON object each time it has judged.
  */
 import { readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 import { type ActorCritic, createPpoTrainer, resolveConfig } from '../../src/algos/index.ts';
 import { compile, Graph } from '../../src/engine/index.ts';
 import { findEnv, makeVectorEnv, type OptionValues } from '../../src/envs/index.ts';
 import { judgeWalk, type WalkJudgement } from '../../src/envs/mujoco/arachne/walking.ts';
 import type { ObservationNormaliser } from '../../src/rollout/normalise.ts';
-import { machine, report, round } from '../measure.ts';
+import { report, round } from '../measure.ts';
 
 const ACTIONS_PER_SECOND = 24;
 const TOLERANCE_MS = 0.1;
 const EVALUATION_SEED = 10_000;
+const JUDGE_EVERY = 50_000;
 
 export interface WalkOptions {
   readonly env: string;
@@ -91,33 +91,24 @@ export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]>
   );
 }
 
-/** Trains one seed, and says how many of 100 episodes walked. `changes` are settings over the preset's. */
-export async function learnToWalk(
-  name: string,
-  seed: number,
-  changes: Record<string, unknown> = {},
-  envOptions: OptionValues = {},
-  /** Judge each time that so many steps have been taken, to see when it could walk. */
-  judgeEvery = Number.POSITIVE_INFINITY,
-): Promise<void> {
+/** Trains one seed with the robot's preset, and says now and then how many of 100 episodes walk. */
+export async function learnToWalk(name: string, seed: number): Promise<void> {
   const { id } = findEnv(name);
   const path = new URL(`../../configs/${id.toLowerCase()}.yaml`, import.meta.url);
-  const config = resolveConfig(parse(readFileSync(path, 'utf8')) as Record<string, unknown>, changes);
+  const config = resolveConfig(parse(readFileSync(path, 'utf8')) as Record<string, unknown>);
   const { envs: envCount, workers, steps } = config;
-  const envs = await makeVectorEnv(id, { envCount, workers, options: envOptions });
+  const envs = await makeVectorEnv(id, { envCount, workers });
   const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: steps });
   let [trainSeconds, collectSeconds, largestKl, judged] = [0, 0, 0, 0];
   let row: Record<string, number> = {};
   const judge = async (): Promise<void> => {
     const { model, params, observationNormaliser: normaliser, counters } = trainer;
-    const walks = await judgeWalks({ env: id, envOptions, model, params, normaliser, episodes: 100 });
+    const walks = await judgeWalks({ env: id, model, params, normaliser, episodes: 100 });
     const count = (key: 'whole' | 'walked' | 'steady'): number => walks.filter(walk => walk[key]).length;
     const speeds = walks.map(walk => walk.meanSpeedMs);
     report({
       env: id,
       seed,
-      ...changes,
-      ...envOptions,
       steps: counters.envSteps,
       minutes: round(trainSeconds / 60, 2),
       walked: count('walked'),
@@ -142,8 +133,8 @@ export async function learnToWalk(
       trainSeconds += (performance.now() - start) / 1000;
       collectSeconds += row['time/collect_s'];
       largestKl = Math.max(largestKl, row['kl/step']);
-      if (Math.floor(trainer.counters.envSteps / judgeEvery) > judged) {
-        judged = Math.floor(trainer.counters.envSteps / judgeEvery);
+      if (Math.floor(trainer.counters.envSteps / JUDGE_EVERY) > judged) {
+        judged = Math.floor(trainer.counters.envSteps / JUDGE_EVERY);
         if (trainer.counters.envSteps < steps) await judge();
       }
     }
@@ -151,20 +142,5 @@ export async function learnToWalk(
   } finally {
     trainer.dispose();
     await envs.close();
-  }
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const [name = 'arachne', seeds = '1', changes = '{}', envOptions = '{}', judgeEvery = 'Infinity'] =
-    process.argv.slice(2);
-  report({ bench: 'walking', ...machine(), tolerance: TOLERANCE_MS });
-  for (let seed = 0; seed < Number(seeds); seed++) {
-    await learnToWalk(
-      name,
-      seed,
-      parse(changes) as Record<string, unknown>,
-      parse(envOptions) as OptionValues,
-      Number(judgeEvery),
-    );
   }
 }

@@ -107,6 +107,7 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
       config,
       step,
       totalSteps: config.steps,
+      recorded: false,
     });
     await options.onStart?.(progress(0));
     const startedAt = performance.now();

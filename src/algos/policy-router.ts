@@ -3,12 +3,19 @@ import { compile, Graph } from '../engine/index.ts';
 import {
   type ClusterScale,
   clusterObserver,
+  clusterSpaces,
   newTraffic,
   noteArrival,
   type ReplicaSpec,
   type Router,
 } from '../envs/cluster/index.ts';
+import { clusterDefinition } from '../envs/index.ts';
+import { openRun } from '../runs/index.ts';
 import type { ActorCritic } from './actor-critic.ts';
+import { networkFor } from './network.ts';
+import { TrainError } from './train-error.ts';
+import { trainSchema } from './train-schema.ts';
+import { readWeights } from './warm-start.ts';
 
 export interface PolicyRouterOptions {
   readonly name: string;
@@ -48,4 +55,25 @@ export async function policyRouter(options: PolicyRouterOptions): Promise<Router
     },
     dispose: () => program.dispose(),
   };
+}
+
+/** The policy of a run as a router, for any number of replicas that its network can score. */
+export async function routerOfRun(
+  dir: string,
+  {
+    specs,
+    scale,
+    checkpoint,
+  }: Pick<PolicyRouterOptions, 'specs' | 'scale'> & { checkpoint?: 'last' | 'best' | number },
+): Promise<Router & { dispose(): void }> {
+  const { id, manifest } = openRun(dir);
+  if (manifest.environment.id !== clusterDefinition.id)
+    throw new TrainError(
+      `${id} was trained in ${manifest.environment.id}, which routes nothing: use a run of ${clusterDefinition.id}`,
+    );
+  const { env: _, ...settings } = manifest.config as Record<string, unknown>;
+  const spaces = clusterSpaces(specs.length);
+  const model = networkFor(trainSchema.parse(settings), spaces.observationSpace, spaces.actionSpace);
+  const params = readWeights(dir, checkpoint).fit(model.layout);
+  return policyRouter({ name: id, model, params, specs, scale });
 }

@@ -147,6 +147,8 @@ const seedOf = (seed: number): number => 10_000 + seed;
 
 /** Records into a run while it is trained. */
 export interface LiveRecorder {
+  /** Whether there is something to see. */
+  readonly active: boolean;
   /** After an update: records if it is time for it. */
   tick(): void;
   /** At the end: records once more, if the newest replay is not of this policy already. */
@@ -196,6 +198,9 @@ export async function recordLive({
     dueAt = endedAt + Math.max(LEAST_PAUSE_MS, (endedAt - startedAt) / LARGEST_SHARE);
   };
   return {
+    get active() {
+      return recorder !== undefined;
+    },
     tick() {
       if (performance.now() >= dueAt) record(policy());
     },

@@ -34,6 +34,8 @@ export interface TrainProgress<C extends SessionConfig = TrainConfig> {
   readonly config: C;
   readonly step: number;
   readonly totalSteps: number;
+  /** Whether episodes are recorded to be looked at. */
+  readonly recorded: boolean;
 }
 
 export interface TrainHooks<C extends SessionConfig = TrainConfig> {
@@ -179,6 +181,7 @@ export async function runSession<C extends SessionConfig>(
       config,
       step,
       totalSteps: config.steps,
+      recorded: recording?.active ?? false,
     });
     await hooks.onStart?.(progress(trainer.counters.envSteps));
     let logged = performance.now();

@@ -2,7 +2,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
   atRate,
-  clusterCapacity,
+  type ClusterScale,
+  clusterScale,
   defaultReplica,
   drawOutages,
   drawWorkload,
@@ -44,8 +45,8 @@ export interface ClusterTask {
   readonly title: string;
   /** Mean requests a second. */
   readonly ratePerS: number;
-  /** Requests a second that the cluster bears; unknown for a trace. */
-  readonly capacityPerS: number | undefined;
+  /** Requests a second that the cluster bears, and what else is usual there. */
+  readonly scale: ClusterScale;
   readonly outages: Outages | undefined;
 }
 
@@ -88,11 +89,11 @@ function drawnTask(
     ...(flags.prompt === undefined ? {} : { prompt: parseLengths(flags.prompt) }),
     ...(flags.decode === undefined ? {} : { decode: parseLengths(flags.decode) }),
   };
-  const capacityPerS = clusterCapacity(replicas, spec);
-  const ratePerS = flags.rate ?? (flags.load ?? DEFAULT_LOAD) * capacityPerS;
+  const scale = clusterScale(replicas, spec);
+  const ratePerS = flags.rate ?? (flags.load ?? DEFAULT_LOAD) * scale.capacityPerS;
   const count = flags.requests ?? DEFAULT_REQUESTS;
   const workload = drawWorkload(spec, { count, ratePerS, lengthError: flags.lengthError }, rng);
-  return { workload, ratePerS, capacityPerS, title: named.name };
+  return { workload, ratePerS, scale, title: named.name };
 }
 
 function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: Rng): Drawn {
@@ -116,16 +117,16 @@ function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: R
   let workload = parseTrace(text, flags.workload);
   if (flags.requests !== undefined) workload = firstOf(workload, flags.requests);
   estimate(workload, flags.lengthError, rng);
-  const capacityPerS = traceCapacity(workload, replicas);
-  const wanted = flags.rate ?? (flags.load === undefined ? undefined : flags.load * capacityPerS);
+  const scale = clusterScale(replicas, quantileSpec(workload));
+  const wanted = flags.rate ?? (flags.load === undefined ? undefined : flags.load * scale.capacityPerS);
   if (wanted !== undefined) workload = atRate(workload, wanted);
   const spanS = workload.arrivalS.at(-1)! - workload.arrivalS[0]!;
   const ratePerS = spanS > 0 ? (workload.count - 1) / spanS : Number.POSITIVE_INFINITY;
-  return { workload, ratePerS, capacityPerS, title: flags.workload };
+  return { workload, ratePerS, scale, title: flags.workload };
 }
 
-/** What replicas bear of requests as long as the trace's: its quantiles stand for it. */
-function traceCapacity(workload: Workload, replicas: readonly ReplicaSpec[]): number {
+/** Requests as long as the trace's: its quantiles stand for it. */
+function quantileSpec(workload: Workload): WorkloadSpec {
   const shares = Array.from({ length: 101 }, (_, i) => i / 100);
   const quantiles = (tokens: Int32Array) => {
     const sorted = tokens.slice().sort();
@@ -135,12 +136,12 @@ function traceCapacity(workload: Workload, replicas: readonly ReplicaSpec[]): nu
       tokens: shares.map(share => sorted[Math.round(share * (sorted.length - 1))]!),
     };
   };
-  return clusterCapacity(replicas, {
+  return {
     name: 'trace',
     arrivals: { kind: 'poisson' },
     prompt: quantiles(workload.promptTokens),
     decode: quantiles(workload.decodeTokens),
-  });
+  };
 }
 
 function firstOf(workload: Workload, requests: number): Workload {

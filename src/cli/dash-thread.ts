@@ -25,8 +25,13 @@ export function wantsDash(context: Context, { dash, open }: TrainDashFlags, json
   return dash ?? (open === true || (context.isTerminal && !json));
 }
 
-/** Starts it for the directory of a run; says where it is, or why it is not there. */
-export async function startDash(context: Context, runDir: string, flags: TrainDashFlags): Promise<void> {
+/** Starts it for the directory of a run, at one of its tabs; says where it is, or why it is not there. */
+export async function startDash(
+  context: Context,
+  runDir: string,
+  flags: TrainDashFlags,
+  tab?: string,
+): Promise<void> {
   try {
     const [{ startPageThread }, { idOf, runAddress }] = await Promise.all([
       import('../server/page-thread.ts'),
@@ -38,7 +43,7 @@ export async function startDash(context: Context, runDir: string, flags: TrainDa
       foreign: false,
       onProblem: sentence => context.note(`keel: ${sentence}`),
     });
-    const url = runAddress(page, idOf(runDir));
+    const url = runAddress(page, idOf(runDir), tab);
     const address = `page: ${url}${note === undefined ? '' : ` (${note})`}`;
     context.note(context.isTerminal ? `\r\u001b[K${address}` : address);
     if (flags.open) {

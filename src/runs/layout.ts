@@ -19,6 +19,7 @@ export const defaultRoot = 'runs';
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
  *   events.out.tfevents.<n>.keel   made again on resume
+ *   cluster.json                   what a policy that routes requests did when it was last simulated
  *   lock.<n>                       while a process writes
  * ```
  */
@@ -34,6 +35,7 @@ export function runPaths(runDir: string) {
     completions: join(runDir, 'completions.jsonl'),
     onnx: join(runDir, 'policy.onnx'),
     csv: join(runDir, 'metrics.csv'),
+    cluster: join(runDir, 'cluster.json'),
   };
 }
 

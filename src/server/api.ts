@@ -15,6 +15,7 @@
  * | GET | `/api/runs/:id/completions?groups=20&before=<iteration>` | {@link CompletionsAnswer} |
  * | GET | `/api/runs/:id/replays` | {@link ReplaysAnswer} |
  * | GET | `/api/runs/:id/replays/:name[?v=<version>]` | a replay's file, see `src/runs/replay-format.ts` |
+ * | GET | `/api/runs/:id/cluster` | {@link ClusterAnswer} |
  * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
@@ -218,6 +219,40 @@ export interface ReplaySummary {
 export interface ReplaysAnswer {
   /** Oldest policy first. */
   readonly replays: readonly ReplaySummary[];
+}
+
+/** What a policy that routes requests did when it was last simulated (`keel simulate cluster --router <run>`). */
+export interface ClusterAnswer {
+  readonly timeline: ClusterTimeline | null;
+  /** What is wrong with the recording, as a sentence. */
+  readonly problem: string | null;
+}
+
+/** A simulation over time: as src/envs/cluster/timeline.ts writes it. Times are seconds. */
+export interface ClusterTimeline {
+  readonly version: 1;
+  readonly router: string;
+  /** Hardware of each replica. */
+  readonly replicas: readonly string[];
+  /** (moments) */
+  readonly timeS: readonly number[];
+  /** (replicas, moments) Requests, and shares of the memory. */
+  readonly waiting: readonly (readonly number[])[];
+  readonly running: readonly (readonly number[])[];
+  readonly memory: readonly (readonly number[])[];
+  /** Requests sent there since the moment before. */
+  readonly routed: readonly (readonly number[])[];
+  /** (moments) End to end, of those that arrived since the moment before. */
+  readonly latencyMeanS: readonly (number | null)[];
+  readonly latencyMaxS: readonly (number | null)[];
+  /** The last requests, one by one. */
+  readonly decisions: readonly {
+    readonly atS: number;
+    readonly promptTokens: number;
+    readonly estimatedTokens: number;
+    readonly replica: number;
+    readonly latencyS: number;
+  }[];
 }
 
 export interface EvaluationAnswer {

@@ -12,6 +12,7 @@ import type {
   XAxis,
 } from './api.ts';
 import { checkpointsOf } from './checkpoints.ts';
+import { clusterOf } from './cluster.ts';
 import { completionsOf, mostGroups } from './completions.ts';
 import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
@@ -144,6 +145,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     const checkpoints: CheckpointsAnswer = { checkpoints: run instanceof KeelRun ? checkpointsOf(run) : [] };
     return answer(c, checkpoints);
   });
+
+  app.get('/api/runs/:id/cluster', async c => answer(c, clusterOf(keelRun(c).path)));
 
   app.post('/api/runs/:id/checkpoints/:step/evaluate', async c => {
     const run = keelRun(c);

@@ -25,6 +25,7 @@ function logOf(
     config: resolveConfig({}),
     step,
     totalSteps: 6400,
+    recorded: false,
   });
   reporter.start(progress(0));
   report({

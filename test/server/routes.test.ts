@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type {
   CheckpointsAnswer,
+  ClusterAnswer,
   DiagnosisAnswer,
   EventsAnswer,
   Hello,
@@ -124,6 +125,10 @@ describe('a run of Keel', () => {
     expect(diagnosis).toMatchObject({ path: 'run-a', trainer: 'keel', steps: 3100 });
     expect(['healthy', 'watch', 'sick']).toContain(diagnosis!.verdict);
     expect(JSON.stringify(diagnosis)).not.toContain(root);
+  });
+
+  test('what a routing policy did: nothing was recorded', async () => {
+    expect((await get(at('/cluster'))).json<ClusterAnswer>()).toEqual({ timeline: null, problem: null });
   });
 
   test('checkpoints', async () => {

@@ -4,7 +4,16 @@
  */
 import type { RunState, XAxis } from '../../src/server/api.ts';
 
-export const tabs = ['plots', 'robot', 'completions', 'doctor', 'checkpoints', 'events', 'config'] as const;
+export const tabs = [
+  'plots',
+  'robot',
+  'completions',
+  'cluster',
+  'doctor',
+  'checkpoints',
+  'events',
+  'config',
+] as const;
 export type Tab = (typeof tabs)[number];
 
 export const sortKeys = [

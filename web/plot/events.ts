@@ -25,6 +25,8 @@ const looks: Readonly<Record<EventType, Look>> = {
   reference: { shape: 'ring', tone: 'muted', weight: 2 },
   rescaled: { shape: 'square', tone: 'muted', weight: 6 },
   note: { shape: 'dot', tone: 'muted', weight: 2 },
+  notice: { shape: 'dot', tone: 'warn', weight: 3 },
+  ungraded: { shape: 'cross', tone: 'warn', weight: 4 },
   'early-stop': { shape: 'down', tone: 'muted', weight: 3 },
   'rate-change': { shape: 'up', tone: 'muted', weight: 3 },
   guard: { shape: 'diamond', tone: 'warn', weight: 4 },

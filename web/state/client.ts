@@ -3,6 +3,7 @@ import type {
   Action,
   ActionAnswer,
   CheckpointsAnswer,
+  ClusterAnswer,
   CompletionsAnswer,
   DiagnosisAnswer,
   EvaluationAnswer,
@@ -116,6 +117,7 @@ export const client = {
   replays: (id: string) => request<ReplaysAnswer>(run(id, '/replays')),
   replay: (id: string, name: string, version: string) =>
     bytesOf(run(id, `/replays/${encodeURIComponent(name)}?v=${encodeURIComponent(version)}`)),
+  cluster: (id: string) => request<ClusterAnswer>(run(id, '/cluster')),
   evaluate: (id: string, step: number) =>
     request<EvaluationAnswer>(run(id, `/checkpoints/${step}/evaluate`), json('POST', {})),
   notes: (id: string, notes: Partial<Notes>) => request<Notes>(run(id, '/notes'), json('PATCH', notes)),

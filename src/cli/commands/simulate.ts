@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ClusterReport, Timeline } from '../../envs/cluster/index.ts';
+import type { ClusterReport, Router, Timeline } from '../../envs/cluster/index.ts';
 import { Rng } from '../../random/index.ts';
-import type { ClusterFlags } from '../cluster-workload.ts';
+import { writeFileAtomic } from '../../runs/atomic.ts';
+import { runPaths } from '../../runs/layout.ts';
+import type { ClusterFlags, ClusterTask } from '../cluster-workload.ts';
 import { type Context, contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { countOption, numberOption } from '../options.ts';
+import { countOption, numberOption, runDirOption } from '../options.ts';
 import { bar, sparkline } from '../plots.ts';
 import { number, table, toJson } from '../terminal.ts';
 
 interface SimulateFlags extends ClusterFlags {
   readonly router: string;
+  readonly runDir: string;
   readonly json?: boolean;
 }
 
@@ -19,7 +22,11 @@ export function addSimulate(program: Command): void {
     .command('simulate')
     .description('simulate a cluster that serves a language model, with any router on any workload')
     .argument('<system>', 'what to simulate: cluster')
-    .option('--router <names>', 'routers to compare, with commas between them; all for every rule', 'all')
+    .option(
+      '--router <names>',
+      'rules and runs to compare, with commas between them; all for every rule',
+      'all',
+    )
     .option('--replicas <list>', 'hardware of each replica', 'h100,2*a100,a40')
     .addOption(
       new Option('--scheduler <name>', "the replicas' own scheduler")
@@ -43,11 +50,13 @@ export function addSimulate(program: Command): void {
     )
     .option('--failures <up/down>', 'replicas fail: mean seconds up and down, such as 600/30')
     .addOption(countOption('--seed <n>', 'where all randomness comes from').default(0))
+    .addOption(runDirOption())
     .option('--json', 'the reports as JSON')
     .addHelpText(
       'after',
       `
-All routers see the same requests at the same times.
+All routers see the same requests at the same times. A run's policy leaves a
+recording beside the run, which the page shows (keel dash).
 
 Examples:
   $ keel simulate cluster
@@ -58,7 +67,7 @@ Examples:
       if (system !== 'cluster')
         throw new UsageError(`there is nothing to simulate called ${system}: use cluster`);
       const context = contextOf(command);
-      const [{ makeRouter, routerKinds, simulate, TimelineRecorder }, { clusterTask }] = await Promise.all([
+      const [{ routerKinds, simulate, TimelineRecorder }, { clusterTask }] = await Promise.all([
         import('../../envs/cluster/index.ts'),
         import('../cluster-workload.ts'),
       ]);
@@ -66,29 +75,32 @@ Examples:
         flags.router === 'all'
           ? routerKinds.map(({ name }) => name)
           : flags.router.split(',').map(name => name.trim());
-      const routers = names.map((name, i) => makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!));
       const task = clusterTask(flags);
-      const results = routers.map(router => {
-        const timeline = new TimelineRecorder(router.name, task.workload.count);
+      const routers = await routersOf(names, task, flags);
+      const results = routers.map(({ router, run }) => {
+        const recorder = new TimelineRecorder(router.name, task.workload.count);
         const report = simulate({
           replicas: task.replicas,
           workload: task.workload,
           router,
-          timeline,
+          timeline: recorder,
           ...(task.outages ? { outages: task.outages } : {}),
         });
-        return { router: router.name, report, timeline: timeline.timeline() };
+        return { router: router.name, report, timeline: recorder.timeline(), run };
       });
+      // The page shows what a run's policy did last.
+      for (const { run, timeline } of results)
+        if (run) writeFileAtomic(runPaths(run).cluster, JSON.stringify(timeline));
       if (flags.json) {
-        const { ratePerS, capacityPerS } = task;
+        const { ratePerS, scale } = task;
         context.raw(
           toJson(
             {
               workload: task.title,
               replicas: task.replicas.map(({ hardware }) => hardware.name),
               ratePerS,
-              capacityPerS,
-              load: capacityPerS === undefined ? null : ratePerS / capacityPerS,
+              capacityPerS: scale.capacityPerS,
+              load: ratePerS / scale.capacityPerS,
               seed: flags.seed,
               routers: results.map(({ router, report }) => ({ router, ...report })),
             },
@@ -97,8 +109,8 @@ Examples:
         );
         return;
       }
-      const { ratePerS, capacityPerS, workload, title } = task;
-      const load = capacityPerS === undefined ? '' : ` (${number(ratePerS / capacityPerS)} of what it bears)`;
+      const { ratePerS, scale, workload, title } = task;
+      const load = ` (${number(ratePerS / scale.capacityPerS)} of what it bears)`;
       context.print(
         `${context.paint(title, 'bold')}: ${workload.count} requests at ${number(ratePerS)}/s${load} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
       );
@@ -118,34 +130,51 @@ Examples:
     });
 }
 
+/** Rules by their names; what is none is a run, whose policy routes. */
+async function routersOf(
+  names: readonly string[],
+  task: ClusterTask,
+  flags: SimulateFlags,
+): Promise<{ router: Router; run: string | undefined }[]> {
+  const { makeRouter, routerKinds } = await import('../../envs/cluster/index.ts');
+  const routers: { router: Router; run: string | undefined }[] = [];
+  for (const [i, name] of names.entries()) {
+    const isRule = routerKinds.some(kind => kind.name === name);
+    if (isRule || !looksLikeRun(name)) {
+      routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!), run: undefined });
+      continue;
+    }
+    const [{ routerOfRun }, { resolveRun }] = await Promise.all([
+      import('../../algos/policy-router.ts'),
+      import('../../runs/index.ts'),
+    ]);
+    const { dir } = resolveRun(name, [flags.runDir]);
+    const router = await routerOfRun(dir, { specs: task.replicas, scale: task.scale });
+    routers.push({ router, run: dir });
+  }
+  return routers;
+}
+
+/** A path, an id with its date, the last one, or the four characters that ids end with; rules have longer names. */
+const looksLikeRun = (name: string): boolean => /[/\\\d]|^last$|^\w{4}$/.test(name);
+
+/** A run's id would push the numbers off the screen: its last part tells it apart. */
+const shortName = (name: string): string => (name.length > 16 ? `…${name.slice(-15)}` : name);
+
 function routerTable(results: readonly { router: string; report: ClusterReport }[]): string[] {
-  const head = [
-    'router',
-    'mean s',
-    'p50',
-    'p90',
-    'p99',
-    'first token',
-    'p99',
-    'per token ms',
-    'wait p99',
-    'evicted',
-    '$/1k',
-  ];
+  const head = ['router', 'mean s', 'p50', 'p99', 'first', 'p99', 'ms/token', 'evicted', '$/1k'];
   const rows = results.map(({ router, report }) => [
-    router,
+    shortName(router),
     number(report.endToEnd.mean),
     number(report.endToEnd.p50),
-    number(report.endToEnd.p90),
     number(report.endToEnd.p99),
     number(report.timeToFirstToken.mean),
     number(report.timeToFirstToken.p99),
     number(1000 * report.timeBetweenTokens.mean),
-    number(report.schedulingDelay.p99),
     String(report.preemptions),
     number(report.dollarsPerThousandRequests),
   ]);
-  return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 /** One router over time: what each replica did, and latency. */
@@ -155,7 +184,7 @@ function printDetail(
   report: ClusterReport,
   timeline: Timeline,
 ): void {
-  print(`${paint(router, 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
+  print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
   const width = Math.max(20, columns - 44);
   const rows = report.replicas.map((replica, r) => [
     replica.hardware,

@@ -3,11 +3,10 @@ import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../definit
 import { fail } from '../errors.ts';
 import { checkAlike } from '../plain-data.ts';
 import { simulation } from '../simulation.ts';
-import { box, dict, discrete } from '../spaces.ts';
 import { CreditMeter } from './credit.ts';
 import { clusterDemonstrators } from './demonstrators.ts';
 import { hardwareList } from './hardware.ts';
-import { FEATURES, LIMIT, newTraffic, noteArrival, SHARED, type Traffic } from './observation.ts';
+import { clusterSpaces, newTraffic, noteArrival, type Traffic } from './observation.ts';
 import { clusterObserver } from './observer.ts';
 import type { ClusterOptions } from './options.ts';
 import { defaultReplica } from './replica-model.ts';
@@ -78,7 +77,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
       min: 0,
       max: 3,
     },
-    tail: { default: 0.1, doc: 'weight of the square of a latency in its cost', min: 0, max: 100 },
+    tail: { default: 0.3, doc: 'weight of the square of a latency in its cost', min: 0, max: 100 },
     sloS: { default: 0, doc: 'a deadline in seconds: its misses are the cost; 0 for none', min: 0, max: 1e6 },
     credit: { default: 'marginal', doc: 'whether the delay of others counts', oneOf: ['marginal', 'own'] },
   },
@@ -147,11 +146,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
       };
     };
     return simulation<Episode>({
-      observationSpace: dict({
-        items: box({ shape: [specs.length, FEATURES], low: -LIMIT, high: LIMIT }),
-        shared: box({ shape: [SHARED], low: -LIMIT, high: LIMIT }),
-      }),
-      actionSpace: discrete(specs.length),
+      ...clusterSpaces(specs.length),
       rewardTerms: ['own', 'others'],
       start,
       observe({ cluster, request, traffic }, obs) {

@@ -5,6 +5,7 @@ export { type Hardware, hardwareList, hardwareNamed, hardwareNames, iterationMs 
 export type { Lengths } from './lengths.ts';
 export type { ClusterReport, ReplicaReport, Spread } from './metrics.ts';
 export {
+  clusterSpaces,
   newTraffic,
   noteArrival,
   type ObservationScale,

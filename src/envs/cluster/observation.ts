@@ -3,6 +3,7 @@
  * all of them. Rows mean the same whatever the number of replicas and their order, so one policy serves clusters of any
  * size. Sizes are logarithms around what is usual, so that nothing needs to be normalised; all stay within ±10.
  */
+import { box, type DictSpace, type DiscreteSpace, dict, discrete } from '../spaces.ts';
 import { type Outlook, outlookFor, type ReplicaCounts } from './outlook.ts';
 import type { ReplicaModel } from './replica-model.ts';
 
@@ -44,6 +45,17 @@ export const sharedFeatures = [
 export const FEATURES = replicaFeatures.length;
 export const SHARED = sharedFeatures.length;
 export const LIMIT = 10;
+
+/** What policies for so many replicas see and choose from. */
+export function clusterSpaces(replicas: number): { observationSpace: DictSpace; actionSpace: DiscreteSpace } {
+  return {
+    observationSpace: dict({
+      items: box({ shape: [replicas, FEATURES], low: -LIMIT, high: LIMIT }),
+      shared: box({ shape: [SHARED], low: -LIMIT, high: LIMIT }),
+    }),
+    actionSpace: discrete(replicas),
+  };
+}
 
 /** Arrivals of late: running means of the gaps between them. */
 export interface Traffic {

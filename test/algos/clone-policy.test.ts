@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CloneResult, clone } from '../../src/algos/clone-policy.ts';
+import { routerOfRun } from '../../src/algos/policy-router.ts';
+import { openTrained, train } from '../../src/algos/train.ts';
+import { readWeights } from '../../src/algos/warm-start.ts';
+import { clusterDemonstrators } from '../../src/envs/cluster/demonstrators.ts';
+import {
+  Cluster,
+  clusterObserver,
+  clusterScale,
+  clusterSpaces,
+  defaultReplica,
+  drawWorkload,
+  hardwareList,
+  makeRouter,
+  newTraffic,
+  simulate,
+  workloads,
+} from '../../src/envs/cluster/index.ts';
+import { Rng } from '../../src/random/index.ts';
+import { loadCheckpoint, openRun } from '../../src/runs/index.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'keel-clone-'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const envOptions = { replicas: 'h100,a40', requests: 128 };
+const config = {
+  envs: 4,
+  stepsPerRollout: 32,
+  minibatchSize: 32,
+  hidden: [16],
+  csv: false,
+  tensorboard: false,
+};
+const specs = hardwareList(envOptions.replicas).map(hardware => ({ ...defaultReplica, hardware }));
+let cloned: CloneResult;
+
+beforeAll(async () => {
+  cloned = await clone({
+    env: 'cluster',
+    envOptions,
+    config: { ...config, steps: 2048, seed: 1 },
+    demonstrators: ['least-finish'],
+    epochs: 30,
+    root,
+  });
+});
+
+describe('clone', () => {
+  it('acts as its demonstrator almost always, and is a run that can be opened', async () => {
+    expect(cloned.accuracy).toBeGreaterThan(0.9);
+    expect(cloned.demonstrators.map(({ name }) => name)).toEqual(['least-finish']);
+    const { manifest } = openRun(cloned.dir);
+    expect([manifest.algorithm, manifest.status]).toEqual(['clone', 'finished']);
+    const trained = await openTrained(cloned.dir);
+    expect(trained.trainer.params.length).toBe(trained.trainer.model.layout.size);
+    await trained.close();
+  });
+
+  it.each([
+    [{ env: 'cluster', demonstrators: ['least-finsh'] }, /no demonstrator "least-finsh": .*least-finish/],
+    [{ env: 'cluster', demonstrators: [] }, /no demonstrator is named/],
+    [{ env: 'cartpole' }, /CartPole-v1 has no demonstrators to clone/],
+    [{ env: 'cluster', epochs: 0 }, /epochs 0 is not a whole number of at least 1/],
+  ])('refuses %j', async (options, message) => {
+    await expect(clone({ ...options, root })).rejects.toThrow(message);
+  });
+});
+
+describe('train from a clone', () => {
+  it('begins with its weights, and holds them as a frozen reference', async () => {
+    const { dir } = await train({
+      env: 'cluster',
+      envOptions,
+      config: { ...config, steps: 256, klRefCoefInitial: 0.5, keepEvery: 1 },
+      from: cloned.dir,
+      root,
+    });
+    const { manifest } = openRun(dir);
+    expect(manifest.parent).toEqual({ id: cloned.id, step: cloned.step });
+    expect(manifest.config.reference).toBe('frozen');
+    const trained = await openTrained(dir, 'last');
+    const start = readWeights(cloned.dir).fit(trained.trainer.model.layout);
+    const first = readWeights(dir, 0).fit(trained.trainer.model.layout);
+    expect(first).toEqual(start);
+    const { reference } = (await trained.trainer.snapshot()).tensors;
+    expect(reference).toEqual(start);
+    expect(trained.trainer.params).not.toEqual(start);
+    await trained.close();
+    expect(loadCheckpoint(dir, 'last')!.index.step).toBe(256);
+  });
+
+  it('without a reference where the user says so', async () => {
+    const { dir } = await train({
+      env: 'cluster',
+      envOptions,
+      config: { ...config, steps: 128, reference: 'none' },
+      from: cloned.dir,
+      root,
+    });
+    expect(openRun(dir).manifest.config.reference).toBe('none');
+  });
+
+  it('refuses another network, and what is not there', async () => {
+    const begin = (from: string, hidden: number[]) =>
+      train({ env: 'cluster', envOptions, config: { ...config, hidden, steps: 128 }, from, root });
+    await expect(begin(cloned.dir, [8])).rejects.toThrow(
+      /is \(\d+, 16\), this network's \(\d+, 8\): use the same network/,
+    );
+    await expect(begin(cloned.dir, [16, 16])).rejects.toThrow(/its network is another one|this network's/);
+    await expect(begin(join(root, 'nothing.safetensors'), [16])).rejects.toThrow(
+      /is not there: check the path/,
+    );
+    await expect(begin(join(root, 'nothing'), [16])).rejects.toThrow(/does not exist/);
+  });
+});
+
+describe('a policy as a router', () => {
+  it('routes more replicas than it was trained on, as the rule that it was cloned from mostly would', async () => {
+    const scale = clusterScale(specs, workloads.conversation);
+    const requests = drawWorkload(
+      workloads.conversation,
+      { count: 400, ratePerS: 0.6 * scale.capacityPerS },
+      new Rng(4),
+    );
+    const router = await routerOfRun(cloned.dir, { specs, scale });
+    const rule = makeRouter('least-finish', new Rng(0));
+    let [same, all] = [0, 0];
+    simulate({
+      replicas: specs,
+      workload: requests,
+      router: {
+        name: 'both',
+        choose(cluster, id) {
+          const chosen = router.choose(cluster, id);
+          all++;
+          if (chosen === rule.choose(cluster, id)) same++;
+          return chosen;
+        },
+      },
+    });
+    router.dispose();
+    expect(same / all).toBeGreaterThan(0.8);
+
+    const more = hardwareList('2*h100,3*a40').map(hardware => ({ ...defaultReplica, hardware }));
+    const wider = await routerOfRun(cloned.dir, {
+      specs: more,
+      scale: clusterScale(more, workloads.conversation),
+    });
+    const report = simulate({ replicas: more, workload: requests, router: wider });
+    wider.dispose();
+    expect(report.replicas.reduce((sum, replica) => sum + replica.requests, 0)).toBe(400);
+  });
+
+  it('refuses a run of another environment', async () => {
+    const { dir } = await train({ env: 'cartpole', config: { ...config, steps: 128 }, preset: {}, root });
+    const scale = clusterScale(specs, workloads.conversation);
+    await expect(routerOfRun(dir, { specs, scale })).rejects.toThrow(
+      /trained in CartPole-v1, which routes nothing/,
+    );
+  });
+});
+
+describe('demonstrators', () => {
+  it('choose from the observation what the rules choose from the cluster', () => {
+    const four = hardwareList('h100,2*a100,a40').map(hardware => ({ ...defaultReplica, hardware }));
+    const scale = clusterScale(four, workloads.conversation);
+    const observe = clusterObserver(four, scale);
+    const workload = drawWorkload(
+      workloads.conversation,
+      { count: 300, ratePerS: scale.capacityPerS },
+      new Rng(9),
+    );
+    const obs = new Float32Array(clusterSpaces(4).observationSpace.flatSize);
+    for (const name of ['least-finish', 'least-requests', 'round-robin']) {
+      const cluster = new Cluster(four, workload);
+      const rule = makeRouter(name, new Rng(0));
+      const act = clusterDemonstrators[name]!.make({} as never, new Rng(0));
+      const action = new Float32Array(1);
+      let same = 0;
+      for (let id = cluster.nextDecision(); id !== -1; id = cluster.nextDecision()) {
+        observe(cluster, id, newTraffic(1), obs);
+        act(obs, action);
+        const chosen = rule.choose(cluster, id);
+        if (chosen === action[0]) same++;
+        cluster.route(chosen);
+      }
+      // Two that are alike to single precision may change places.
+      expect(same / 300, name).toBeGreaterThan(0.99);
+    }
+  });
+});
