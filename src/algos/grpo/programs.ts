@@ -1,4 +1,8 @@
-/** The programs of one model, compiled for the shapes that come up, and run over batches of any size. */
+/**
+ * The programs of one model, compiled for the shapes that come up, and run over batches of any size.
+ *
+ * Sequences go through in microbatches of about the same length, each in a program that is no longer than it must be.
+ */
 import {
   type BatchShape,
   type PackedBatch,
@@ -6,6 +10,7 @@ import {
   pack,
   type Runtime,
   type ScoredSequence,
+  shapeFor,
   weightFeeds,
 } from '../../lm/index.ts';
 import {
@@ -52,25 +57,22 @@ export class TextPrograms {
     temperature: number,
     keepAll: boolean,
   ): Promise<TokenValues> {
-    const program = await this.#programs.get(`score ${key(shape)} ${keepAll}`, () =>
-      scoreGraph(this.#network, shape, keepAll),
-    );
-    const { newTokens } = shape;
-    const { vocabulary } = this.#network.options;
+    const { layout, options } = this.#network;
+    const size = sequences.length * shape.newTokens;
     const values = {
-      logProbs: new Float32Array(sequences.length * newTokens),
-      entropy: new Float32Array(sequences.length * newTokens),
-      ...(keepAll ? { all: new Float32Array(sequences.length * newTokens * vocabulary) } : {}),
+      logProbs: new Float32Array(size),
+      entropy: new Float32Array(size),
+      ...(keepAll ? { all: new Float32Array(size * options.vocabulary) } : {}),
     };
-    this.#over(sequences, shape, (packed, start, rows) => {
-      const out = program.run<Arrays>({
-        ...feedsOf(packed, temperature),
-        ...weightFeeds(this.#network.layout, weights),
-      });
-      copyRows(out.logProbs, values.logProbs, start, rows, newTokens);
-      copyRows(out.entropy, values.entropy, start, rows, newTokens);
-      if (values.all) copyRows(out.all, values.all, start, rows, newTokens * vocabulary);
-    });
+    for (const part of partsOf(sequences, sequences.keys(), shape)) {
+      const program = await this.#programs.get(`score ${key(part.shape)} ${keepAll}`, () =>
+        scoreGraph(this.#network, part.shape, keepAll),
+      );
+      const out = program.run<Arrays>({ ...feedsOf(part, temperature), ...weightFeeds(layout, weights) });
+      scatter(part, out.logProbs, values.logProbs, shape);
+      scatter(part, out.entropy, values.entropy, shape);
+      if (values.all) scatter(part, out.all, values.all, shape, options.vocabulary);
+    }
     return values;
   }
 
@@ -83,29 +85,27 @@ export class TextPrograms {
     temperature: number,
   ): Promise<TokenValues & { readonly kl: Float32Array }> {
     const how = 'all' in old ? 'kept' : 'weights';
-    const program = await this.#programs.get(`measure ${key(shape)} ${how}`, () =>
-      measureGraph(this.#network, shape, how),
-    );
     const { layout, options } = this.#network;
-    const { newTokens } = shape;
-    const width = newTokens * options.vocabulary;
-    const size = sequences.length * newTokens;
+    const size = sequences.length * shape.newTokens;
     const values = {
       kl: new Float32Array(size),
       logProbs: new Float32Array(size),
       entropy: new Float32Array(size),
     };
-    this.#over(sequences, shape, (packed, start, rows) => {
+    for (const part of partsOf(sequences, sequences.keys(), shape)) {
+      const program = await this.#programs.get(`measure ${key(part.shape)} ${how}`, () =>
+        measureGraph(this.#network, part.shape, how),
+      );
       const out = program.run<Arrays>({
-        ...feedsOf(packed, temperature),
+        ...feedsOf(part, temperature),
         ...weightFeeds(layout, weights),
         ...('all' in old
-          ? { before: rowsFrom(old.all, start, rows, shape.rows, width) }
+          ? { before: gathered(part, old.all, shape, options.vocabulary) }
           : weightFeeds(layout, old.weights, 'b.')),
       });
       for (const name of ['kl', 'logProbs', 'entropy'] as const)
-        copyRows(out[name], values[name], start, rows, newTokens);
-    });
+        scatter(part, out[name], values[name], shape);
+    }
     return values;
   }
 
@@ -116,7 +116,7 @@ export class TextPrograms {
   async gradient(
     weights: Float32Array,
     sequences: readonly ScoredSequence[],
-    chosen: ArrayLike<number>,
+    chosen: Iterable<number>,
     shape: BatchShape,
     temperature: number,
     loss: LossOptions | 'clone',
@@ -124,36 +124,24 @@ export class TextPrograms {
     into: Float32Array,
   ): Promise<Record<string, number>> {
     const name = loss === 'clone' ? 'clone' : `${loss.refKl} ${loss.entropy}`;
-    const program = await this.#programs.get(`gradient ${key(shape)} ${name}`, () =>
-      loss === 'clone' ? cloneGraph(this.#network, shape) : gradientGraph(this.#network, shape, loss),
-    );
     const { layout } = this.#network;
-    const { newTokens } = shape;
     const sums: Record<string, number> = {};
     const scalars = Object.fromEntries(
       Object.entries(feeds.scalars).map(([scalar, value]) => [scalar, Float32Array.of(value)]),
     );
     const views = layout.views(into);
-    for (let start = 0; start < chosen.length; start += shape.rows) {
-      const rows: number[] = [];
-      for (let i = start; i < Math.min(chosen.length, start + shape.rows); i++) rows.push(chosen[i]);
-      const packed = feedsOf(
-        pack(
-          rows.map(row => sequences[row]),
-          shape,
-        ),
-        temperature,
+    for (const [i, part] of partsOf(sequences, chosen, shape).entries()) {
+      const program = await this.#programs.get(`gradient ${key(part.shape)} ${name}`, () =>
+        loss === 'clone'
+          ? cloneGraph(this.#network, part.shape)
+          : gradientGraph(this.#network, part.shape, loss),
       );
       const columns = Object.entries(feeds.columns).map(([column, values]) => {
-        const width = newTokens * (column === 'reference' ? feeds.referenceWidth : 1);
-        const out = new Float32Array(shape.rows * width);
-        rows.forEach((row, i) => {
-          out.set(values.subarray(row * width, (row + 1) * width), i * width);
-        });
-        return [column, out] as const;
+        const width = column === 'reference' ? feeds.referenceWidth : 1;
+        return [column, gathered(part, values, shape, width)] as const;
       });
       const out = program.run<Arrays>({
-        ...packed,
+        ...feedsOf(part, temperature),
         ...Object.fromEntries(columns),
         ...scalars,
         ...weightFeeds(layout, weights),
@@ -161,8 +149,8 @@ export class TextPrograms {
       for (const { name: parameter } of layout.specs) {
         const gradient = out[`g.${parameter}`];
         const sum = views[parameter];
-        if (start === 0) sum.set(gradient);
-        else for (let i = 0; i < sum.length; i++) sum[i] += gradient[i];
+        if (i === 0) sum.set(gradient);
+        else for (let k = 0; k < sum.length; k++) sum[k] += gradient[k];
       }
       for (const [output, values] of Object.entries(out)) {
         if (!output.startsWith('g.')) sums[output] = (sums[output] ?? 0) + values[0];
@@ -174,43 +162,67 @@ export class TextPrograms {
   dispose(): Promise<void> {
     return this.#programs.dispose();
   }
+}
 
-  #over(
-    sequences: readonly ScoredSequence[],
-    shape: BatchShape,
-    run: (packed: PackedBatch, start: number, rows: number) => void,
-  ): void {
-    for (let start = 0; start < sequences.length; start += shape.rows) {
-      const part = sequences.slice(start, start + shape.rows);
-      run(pack(part, shape), start, part.length);
-    }
+/** Lengths of a part's program are multiples of this: few programs, each with memory of its own. */
+const LENGTH_STEP = 64;
+
+/** Sequences that go through a program together. */
+interface Part {
+  /** Which of the batch's sequences they are. */
+  readonly rows: readonly number[];
+  readonly shape: BatchShape;
+  readonly packed: PackedBatch;
+}
+
+/** The chosen sequences in parts of at most `rows`, short ones first. */
+function partsOf(
+  sequences: readonly ScoredSequence[],
+  chosen: Iterable<number>,
+  { rows, length, newTokens }: BatchShape,
+): Part[] {
+  const total = (row: number): number => sequences[row].prompt.length + sequences[row].tokens.length;
+  const sorted = [...chosen].sort((a, b) => total(a) - total(b) || a - b);
+  const parts: Part[] = [];
+  for (let start = 0; start < sorted.length; start += rows) {
+    const some = sorted.slice(start, start + rows);
+    const members = some.map(row => sequences[row]);
+    const needed = shapeFor(members, rows, length, LENGTH_STEP);
+    const shape = { ...needed, newTokens: Math.min(newTokens, needed.newTokens) };
+    parts.push({ rows: some, shape, packed: pack(members, shape) });
   }
+  return parts;
 }
 
 const key = ({ rows, length, newTokens }: BatchShape): string => `${rows}x${length}x${newTokens}`;
 
 function feedsOf(
-  { tokens, places, targets }: PackedBatch,
+  { packed: { tokens, places, targets } }: Part,
   temperature: number,
 ): Record<string, Float32Array | BigInt64Array> {
   return { tokens, places, targets, inverseTemperature: Float32Array.of(1 / temperature) };
 }
 
-function copyRows(from: Float32Array, to: Float32Array, start: number, rows: number, width: number): void {
-  to.set(from.subarray(0, rows * width), start * width);
+/** A part's values, `width` a token, to their places in those of the whole batch. */
+function scatter(
+  { rows, shape }: Part,
+  from: Float32Array,
+  to: Float32Array,
+  batch: BatchShape,
+  width = 1,
+): void {
+  const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
+  rows.forEach((row, i) => {
+    to.set(from.subarray(i * own, (i + 1) * own), row * stride);
+  });
 }
 
-/** Rows of a table for a program that takes `size` of them: as they lie where they are as many, else with 0 after them. */
-function rowsFrom(
-  from: Float32Array,
-  start: number,
-  rows: number,
-  size: number,
-  width: number,
-): Float32Array {
-  const part = from.subarray(start * width, (start + rows) * width);
-  if (rows === size) return part;
-  const out = new Float32Array(size * width);
-  out.set(part);
+/** The values of a part out of those of the whole batch, filled up with 0. */
+function gathered({ rows, shape }: Part, from: Float32Array, batch: BatchShape, width = 1): Float32Array {
+  const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
+  const out = new Float32Array(shape.rows * own);
+  rows.forEach((row, i) => {
+    out.set(from.subarray(row * stride, row * stride + own), i * own);
+  });
   return out;
 }

@@ -157,6 +157,48 @@ test('scoring and measuring: log-probabilities, and the exact KL from kept ones 
   expect(Math.max(...same.kl)).toBeLessThan(1e-7);
 });
 
+test('short and long sequences go through programs of their own lengths, and give what one program gives', async () => {
+  const wide = smallModel(3, { layers: 1, width: 8, context: 160 });
+  const draw = new Rng(6);
+  const some = [3, 100, 5, 70].map(length => ({
+    prompt: Array.from({ length: 4 + draw.integer(40) }, () => draw.integer(18)),
+    tokens: Array.from({ length }, () => draw.integer(18)),
+  }));
+  const results = await Promise.all(
+    [4, 1].map(async rows => {
+      const own = new TextPrograms(wide, {});
+      const size = shapeFor(some, rows, 160, 4);
+      const scored = await own.score(wide.weights, some, size, 1, true);
+      const columns = { weights: new Float32Array(4 * size.newTokens) };
+      some.forEach(({ tokens }, row) => {
+        columns.weights.fill(1 / 178, row * size.newTokens, row * size.newTokens + tokens.length);
+      });
+      const into = new Float32Array(wide.layout.size);
+      const feeds = { columns, referenceWidth: 1, scalars: {} };
+      const { loss } = await own.gradient(wide.weights, some, [0, 1, 2, 3], size, 1, 'clone', feeds, into);
+      const same = await own.measure(wide.weights, { all: scored.all! }, some, size, 1);
+      await own.dispose();
+      return { size, scored, loss, into, same };
+    }),
+  );
+  const [together, apart] = results;
+  expect(apart.loss).toBeCloseTo(together.loss, 5);
+  apart.into.forEach((value, i) => {
+    expect(Math.abs(value - together.into[i])).toBeLessThan(1e-5);
+  });
+  some.forEach(({ prompt, tokens }, row) => {
+    const plain = plainLogProbs(wide, wide.weights, [...prompt, ...tokens]);
+    tokens.forEach((token, i) => {
+      for (const { size, scored, same } of results) {
+        const at = row * size.newTokens + i;
+        expect(scored.logProbs[at]).toBeCloseTo(plain[prompt.length - 1 + i][token], 4);
+        expect(scored.all![at * 18 + token]).toBe(scored.logProbs[at]);
+        expect(same.kl[at]).toBeLessThan(1e-6);
+      }
+    });
+  });
+});
+
 test("AdamW in place is the graph's", async () => {
   const layout: Parameters = parameters([
     { name: 'w', shape: [3, 2], init: () => {}, group: 'g' },
