@@ -9,7 +9,7 @@ export function addClone(program: Command): void {
   settingOptions(program.command('clone'))
     .description('make a policy that acts as demonstrators do: what train starts from')
     .argument('[env]', 'an environment with demonstrators (cluster), or a file')
-    .option('--demonstrators <names>', 'which of them, with commas between (default: all)')
+    .option('--demonstrators <names>', 'which of them, with commas between (default: its usual ones)')
     .addOption(countOption('--epochs <n>', 'passes over the demonstrations (default: 8)'))
     .option('--run-dir <root>', 'directory of runs', 'runs')
     .option('--json', 'rows as JSON lines on stdout, nothing else there')
