@@ -45,7 +45,7 @@ export interface CloneOptions extends TrainHooks {
   config?: TrainSettings;
   preset?: TrainSettings;
   root?: string;
-  /** Which of the environment's demonstrators; all unless given. */
+  /** Which of the environment's demonstrators; unless given, all but those that must be named. */
   demonstrators?: readonly string[];
   /** Passes over the demonstrations. */
   epochs?: number;
@@ -166,10 +166,11 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
 
 /** The demonstrators asked for, which the environment must have. */
 function demonstratorsOf(envId: string, wanted: readonly string[] | undefined): string[] {
-  const known = Object.keys(findEnv(envId).definition.demonstrators ?? {});
+  const rules = findEnv(envId).definition.demonstrators ?? {};
+  const known = Object.keys(rules);
   if (known.length === 0)
     throw new ConfigError(`${envId} has no demonstrators to clone: give its definition some (demonstrators)`);
-  const names = wanted ?? known;
+  const names = wanted ?? known.filter(name => !rules[name]!.onlyIfNamed);
   if (names.length === 0) throw new ConfigError(`no demonstrator is named: use ${known.join(', ')}`);
   for (const name of names) {
     if (!known.includes(name))

@@ -182,7 +182,7 @@ export const ppoSchema = z.strictObject({
     .enum(['mlp', 'set'])
     .default('mlp')
     .describe(
-      'mlp: layers over the whole observation. set: the same weights for each of its items, one action each, for any number of them.',
+      'Layers over the whole observation (mlp), or the same weights for each of its items, one action each, whatever their number (set).',
     ),
 
   normaliseObservations: z

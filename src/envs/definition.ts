@@ -41,6 +41,8 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
 export interface Demonstrator<O extends OptionValues = OptionValues> {
   /** A few words for lists. */
   readonly doc: string;
+  /** Cloned only where it is named: a rule that others are compared with, say. */
+  readonly onlyIfNamed?: boolean;
   /** Writes an action for an observation. */
   make(options: O, rng: Rng): (obs: Float32Array, action: Float32Array) => void;
 }

@@ -175,7 +175,7 @@ describe('demonstrators', () => {
       new Rng(9),
     );
     const obs = new Float32Array(clusterSpaces(4).observationSpace.flatSize);
-    for (const name of ['least-finish', 'least-requests', 'round-robin']) {
+    for (const name of ['least-finish', 'least-requests', 'least-added', 'round-robin']) {
       const cluster = new Cluster(four, workload);
       const rule = makeRouter(name, new Rng(0));
       const act = clusterDemonstrators[name]!.make({} as never, new Rng(0));

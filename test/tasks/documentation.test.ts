@@ -17,13 +17,9 @@ it('the task in the documentation is the example', () => {
 it('the weights of chess are those of its tables', () => {
   const rows = [...read('docs/chess.md').matchAll(/^\| (`[^|]*) \| ([-\d., ]+) \|/gm)];
   expect(rows).toHaveLength(14);
+  const options = chessDefinition.options as unknown as Record<string, { readonly default: unknown }>;
   for (const [, names, values] of rows) {
-    const options = names!
-      .split(', ')
-      .map(name => name.replaceAll('`', '')) as (keyof typeof chessDefinition.options)[];
-    const defaults = options.map(
-      name => (chessDefinition.options as Record<string, { default: unknown }>)[name]!.default,
-    );
+    const defaults = names!.split(', ').map(name => options[name.replaceAll('`', '')]!.default);
     expect(defaults, names).toEqual(values!.split(',').map(Number));
   }
 });

@@ -11,7 +11,10 @@ export function addClone(program: Command): void {
   textOptions(trainDashOptions(settingOptions(program.command('clone'))))
     .description('make a policy or a language model that does as demonstrations do: what train starts from')
     .argument('[task]', 'a text task (chess), an environment with demonstrators (cluster), or a file')
-    .option('--demonstrators <names>', 'environments: which of them, with commas between (default: all)')
+    .option(
+      '--demonstrators <names>',
+      'environments: which of them, with commas between (default: its usual ones)',
+    )
     .addOption(countOption('--epochs <n>', 'environments: passes over the demonstrations (default: 8)'))
     .option('--run-dir <root>', 'directory of runs', 'runs')
     .option('--json', 'rows and events as JSON lines on stdout, nothing else there')

@@ -36,6 +36,11 @@ const demonstrator = (doc: string, make: (rng: Rng) => Choose): Demonstrator<Clu
   },
 });
 
+const onlyIfNamed = (rule: Demonstrator<ClusterOptions>): Demonstrator<ClusterOptions> => ({
+  ...rule,
+  onlyIfNamed: true,
+});
+
 /** Logarithms of the observation, undone. */
 const waiting = (feature: (name: Feature) => number): number => Math.round(Math.expm1(feature('waiting')));
 
@@ -54,19 +59,29 @@ export const clusterDemonstrators: Readonly<Record<string, Demonstrator<ClusterO
     () => obs =>
       least(obs, feature => Math.expm1(feature('tokensLeft')) + Math.expm1(feature('queuedTokens'))),
   ),
-  'round-robin': demonstrator('one after the other', () => {
-    let last = -1;
-    return obs => {
-      const count = replicasIn(obs);
-      do last = (last + 1) % count;
-      while (read(obs, last, 'up') === 0);
-      return last;
-    };
-  }),
-  random: demonstrator('any replica', rng => obs => {
-    for (;;) {
-      const replica = rng.integer(replicasIn(obs));
-      if (read(obs, replica, 'up') === 1) return replica;
-    }
-  }),
+  'least-added': onlyIfNamed(
+    demonstrator(
+      'where this request and all that it delays lose the least time',
+      () => obs => least(obs, feature => feature('totalRegret')),
+    ),
+  ),
+  'round-robin': onlyIfNamed(
+    demonstrator('one after the other', () => {
+      let last = -1;
+      return obs => {
+        const count = replicasIn(obs);
+        do last = (last + 1) % count;
+        while (read(obs, last, 'up') === 0);
+        return last;
+      };
+    }),
+  ),
+  random: onlyIfNamed(
+    demonstrator('any replica', rng => obs => {
+      for (;;) {
+        const replica = rng.integer(replicasIn(obs));
+        if (read(obs, replica, 'up') === 1) return replica;
+      }
+    }),
+  ),
 };

@@ -24,7 +24,7 @@ function completion(salt: number, broken: boolean): Completion {
     logProbs: tokens.map((_, i) => Math.log(0.05 + 0.95 * noise(i, salt + 1))),
     kl: tokens.map((_, i) => 0.6 * noise(i, salt + 2) ** 4),
     reward: Object.values(parts).reduce((sum, part) => sum + part, 0),
-    advantage: 2 * noise(1, salt) - 1,
+    advantage: 0,
     parsed: !broken,
     ended: broken ? 'length' : 'end',
     parts,
@@ -37,7 +37,9 @@ function completion(salt: number, broken: boolean): Completion {
 export function fakeGroups(iterations: number): CompletionGroup[] {
   return Array.from({ length: 2 * iterations }, (_, i) => {
     const iteration = iterations - Math.floor(i / 2);
-    const completions = Array.from({ length: 4 }, (_, k) => completion(100 * i + k, k === 3));
+    const written = Array.from({ length: 4 }, (_, k) => completion(100 * i + k, k === 3));
+    const mean = written.reduce((sum, { reward }) => sum + reward! / written.length, 0);
+    const completions = written.map(one => ({ ...one, advantage: one.reward! - mean }));
     return {
       iteration,
       step: 64 * iteration,

@@ -94,7 +94,7 @@ export type ReacherOptions = {
  * | 8, 9 | x and y of the fingertip less those of the target | m |
  *
  * **Reward** `distance`, minus the distance between fingertip and target in m, plus `control`, -‖action‖². The weight of
- * the latter is 1, as in Gymnasium's code of v5; it was the same in v2 and v4, although 0.1 has been written of it.
+ * the latter is 1, as in Gymnasium's code of v4 and v5; the documentation of v5 says 0.1.
  *
  * **Start** the arm stretched along x with uniform noise of ±0.1 rad and ±0.005 rad/s, the target uniform in a disc of 0.2 m
  * and at rest.
