@@ -43,7 +43,9 @@ export const grpoSchema = z.strictObject({
     .default(null)
     .describe('A completion whose summed KL to the reference passes this ends there; null never ends one.'),
 
-  learningRate: positive.default(1e-5).describe("Adam's step size."),
+  learningRate: positive
+    .default(1e-4)
+    .describe("Adam's step size. For some million parameters; GPT-2 small wants 1e-6 to 1e-5."),
   learningRateSchedule: schedule
     .default('cosine')
     .describe('How the learning rate goes to learningRateEnd times its start.'),
