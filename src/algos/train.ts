@@ -111,6 +111,7 @@ export interface ResumeRunOptions extends TrainHooks {
 export async function resume(dir: string, options: ResumeRunOptions = {}): Promise<TrainResult> {
   requireDirectory(dir, 'resume');
   const { manifest } = openRun(dir);
+  refuseClone(manifest);
   const { saved, env: reference } = configOf(manifest);
   const given = settingsOf(options.config);
   const config = resolveConfig(saved, given);
@@ -178,6 +179,7 @@ export interface ForkOptions extends TrainHooks {
 export async function fork(dir: string, options: ForkOptions = {}): Promise<TrainResult> {
   requireDirectory(dir, 'fork');
   const parent = openRun(dir);
+  refuseClone(parent.manifest);
   const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
   const { step, iteration } = checkpoint.index;
@@ -363,6 +365,14 @@ function configOf({ id, config, environment, versions }: Manifest): { saved: Tra
     );
   }
   return { saved: trainSchema.parse(settings), env: typeof env === 'string' ? env : environment.id };
+}
+
+/** A cloned policy has no training to go on with. */
+function refuseClone({ id, algorithm }: Manifest): void {
+  if (algorithm === 'clone')
+    throw new ConfigError(
+      `${id} was cloned, not trained, so there is nothing to go on with: use keel train --from ${id}`,
+    );
 }
 
 /** Sizes cannot change in mid-run. */

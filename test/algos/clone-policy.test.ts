@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloneResult, clone } from '../../src/algos/clone-policy.ts';
 import { routerOfRun } from '../../src/algos/policy-router.ts';
-import { openTrained, train } from '../../src/algos/train.ts';
+import { fork, openTrained, resume, train } from '../../src/algos/train.ts';
 import { readWeights } from '../../src/algos/warm-start.ts';
 import { clusterDemonstrators } from '../../src/envs/cluster/demonstrators.ts';
 import {
@@ -58,6 +58,11 @@ describe('clone', () => {
     const trained = await openTrained(cloned.dir);
     expect(trained.trainer.params.length).toBe(trained.trainer.model.layout.size);
     await trained.close();
+  });
+
+  it('cannot be resumed or forked, only trained from', async () => {
+    await expect(resume(cloned.dir)).rejects.toThrow(/was cloned, not trained.*keel train --from/);
+    await expect(fork(cloned.dir)).rejects.toThrow(/was cloned, not trained/);
   });
 
   it.each([
