@@ -265,7 +265,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         const failed = stats.stopped === 'non-finite';
         const after = failed ? before : learnt;
         // Before the KL is measured: the guard's bound holds for what this changes as well.
-        if (!failed) lowerLogStd(model, after.params, config, progress);
+        if (!failed) lowerLogStd(model, before.params, after.params, config, progress);
         const { params, stats: seen } = measure(programs, batch, before.params, after.params, knobs.guard);
         guardSeconds += (performance.now() - learntAt) / 1000;
         return { knobs, stats, failed, after, params, seen };
@@ -621,18 +621,24 @@ function holdLogStd(model: ActorCritic, params: Float32Array, { logStdMin, logSt
   });
 }
 
-/** Brings log-stds down to the bound that falls from `logStdInitial` to `logStdEnd`. */
+/**
+ * Brings log-stds down to the bound that falls from `logStdInitial` to `logStdEnd`. A fall of δ in each of n costs a KL of
+ * about n δ²: at most half of the guard's bound goes to it, or a short run's updates would have nothing left to learn with.
+ */
 function lowerLogStd(
   model: ActorCritic,
+  before: Float32Array,
   params: Float32Array,
-  { logStdInitial, logStdEnd }: PpoConfig,
+  { logStdInitial, logStdEnd, guard }: PpoConfig,
   progress: number,
 ): void {
-  if (logStdEnd === null) return;
-  const bound = logStdInitial + (logStdEnd - logStdInitial) * progress;
   const logStd = model.layout.views(params)['actor.logStd'];
-  logStd?.forEach((value, i) => {
-    logStd[i] = Math.min(bound, value);
+  if (logStdEnd === null || !logStd) return;
+  const bound = logStdInitial + (logStdEnd - logStdInitial) * progress;
+  const mostFall = guard === null ? Number.POSITIVE_INFINITY : Math.sqrt(guard / (2 * logStd.length));
+  const old = model.layout.views(before)['actor.logStd']!;
+  logStd.forEach((value, i) => {
+    logStd[i] = Math.min(value, Math.max(bound, old[i] - mostFall));
   });
 }
 

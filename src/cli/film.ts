@@ -1,6 +1,7 @@
 /** A replay as pictures on disk: one, a directory of them, a GIF, or a video where ffmpeg is installed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectories } from '../runs/atomic.ts';
 import { writeFileAtomic } from '../runs/index.ts';
@@ -27,11 +28,13 @@ export type FilmKind = 'picture' | 'pictures' | 'gif' | 'video';
 
 /** What a file's name asks for. */
 export function filmKindOf(out: string): FilmKind {
-  if (/[\\/]$/.test(out)) return 'pictures';
+  if (/[\\/]$/.test(out) || statSync(out, { throwIfNoEntry: false })?.isDirectory()) return 'pictures';
   if (/\.png$/i.test(out)) return 'picture';
   if (/\.gif$/i.test(out)) return 'gif';
   if (/\.(mp4|webm|mkv|mov)$/i.test(out)) return 'video';
-  throw new UsageError(`--out ${out}: end it with .gif, .png, .mp4, .webm, or / for a directory of pictures`);
+  throw new UsageError(
+    `--out ${out}: end it with .gif, .png, .mp4, .webm, .mkv, .mov, or / for a directory of pictures`,
+  );
 }
 
 /** Pictures for a palette: enough to have seen every colour. */

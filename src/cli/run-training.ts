@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import type { SessionConfig, TrainHooks, TrainProgress, TrainResult } from '../algos/run-session.ts';
 import type { TrainConfig } from '../algos/train-schema.ts';
-import { defaultRoot, listCheckpoints } from '../runs/index.ts';
+import { defaultRoot, listCheckpoints, listReplays } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
 import { ExitWith } from './errors.ts';
@@ -117,6 +117,7 @@ function farewell(
   print(`  ${label('run')}${shownDir(result.dir)}`);
   if (result.status === 'stopped') advise('resume', 'resume');
   if (result.step > 0) advise('evaluate', 'eval');
+  if (listReplays(result.dir).length > 0) advise('see it', 'play');
   if (result.status === 'finished') advise('go on', 'resume', ` --steps ${2 * result.step}`);
   const root = dirname(result.dir);
   raw(`  ${label('look')}keel dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);

@@ -741,6 +741,17 @@ const cases: Record<keyof PpoConfig, Case> = {
       const d = i === 0 ? 0.05 : 0.1;
       expect(row['kl/step']).toBeGreaterThan(0.99 * ((Math.exp(2 * d) - 1) / 2 - d));
     }
+    // A fall that is too far for so few updates takes half of the guard's bound at most, and cuts no rate.
+    const short = await trained(
+      { logStdEnd: -4, guard: 0.02, learningRate: 1e-4 },
+      { iterations: 4, totalSteps: 512, ...toPendulum },
+    );
+    short.rows.forEach((row, i) => {
+      expect(row['policy/std']).toBeGreaterThan(Math.exp(-(i + 1) * 0.1) * 0.99);
+      expect(row['kl/step_raw']).toBeLessThan(0.02);
+      expect(row['train/lr']).toBe(short.rows[0]['train/lr']);
+    });
+    expect(short.rows[3]['policy/std']).toBeLessThan(0.8);
   },
 
   async noiseCorrelation() {

@@ -40,12 +40,12 @@ function placeOf(text: string): string {
 /** How long the first search is waited for before something is said of what it found. */
 const searchMs = 3000;
 
-/** Serves until a signal. With `single`, the address is that of the only run, if there is no more than one, at `tab`. */
+/** Serves until a signal. With `single`, the address is that of the only run, if there is no more than one; with `id`, of that one, at `tab`. */
 export async function servePage(
   context: Context,
   roots: readonly string[],
   flags: DashFlags,
-  { single = false, tab }: { single?: boolean; tab?: string } = {},
+  { single = false, id, tab }: { single?: boolean; id?: string; tab?: string } = {},
 ): Promise<void> {
   checkDashFlags(flags);
   const [{ serve }, { runAddress }] = await Promise.all([
@@ -65,14 +65,13 @@ export async function servePage(
   });
   if (server.note !== undefined) context.note(`keel: ${server.note}`);
   const say = (address: string): void => context.raw(`${context.paint('Keel', 'bold')} is at ${address}`);
-  if (!single) say(server.url);
+  if (id !== undefined) say(runAddress(server.url, id, tab));
+  else if (!single) say(server.url);
   const searched = await server.index.searched(searchMs);
   const { runs } = server.index.list();
   const [only] = runs;
-  const url =
-    single && searched && only !== undefined && runs.length === 1
-      ? runAddress(server.url, only.id, tab)
-      : server.url;
+  const shown = id ?? (single && searched && runs.length === 1 ? only?.id : undefined);
+  const url = shown === undefined ? server.url : runAddress(server.url, shown, tab);
   if (single) say(url);
   const count = runs.length === 1 ? '1 run' : `${runs.length} runs`;
   const found = runs.length > 0 ? count : 'no run yet';

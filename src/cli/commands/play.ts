@@ -17,6 +17,7 @@ export function addPlay(program: Command): void {
   dashOptions(program.command('play'))
     .description('see a trained robot in the browser: live, or any recorded episode')
     .addArgument(runArgument('<run>'))
+    .option('--no-open', 'only print the address')
     .addOption(policyCheckpointOption())
     .addOption(runDirOption())
     .addHelpText(
@@ -41,7 +42,10 @@ Examples:
       } else if (listReplays(run.dir).length === 0 && run.status !== 'running')
         throw new UsageError(`${run.id} has neither a replay nor a checkpoint: train it first`);
       const open = flags.open ?? hasScreen();
-      const { servePage } = await import('./dash.ts');
-      await servePage(context, [run.dir], { ...flags, open }, { single: true, tab: 'robot' });
+      const [{ servePage }, { idOf }] = await Promise.all([
+        import('./dash.ts'),
+        import('../../server/runs/places.ts'),
+      ]);
+      await servePage(context, [run.dir], { ...flags, open }, { id: idOf(run.dir), tab: 'robot' });
     });
 }

@@ -1,6 +1,8 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { chooseReplay, listReplays, loadReplay, replayPath, resolveRun } from '../../runs/index.ts';
+import { secondsOf } from '../../view/motion.ts';
 import { contextOf, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { policyCheckpointOption, runDirOption } from '../options.ts';
@@ -77,7 +79,11 @@ Examples:
       const kind = filmKindOf(out);
       if (flags.at !== undefined && kind !== 'picture')
         throw new UsageError('--at is for a single picture: name a .png, or leave it out');
+      if (kind !== 'pictures' && !existsSync(dirname(resolve(out))))
+        throw new UsageError(`--out ${out}: the directory ${dirname(out)} does not exist: make it first`);
       const replay = loadReplay(path);
+      if (flags.at !== undefined && flags.at > secondsOf(replay))
+        throw new UsageError(`--at ${flags.at}: the episode has ${number(secondsOf(replay))} s`);
       const [width, height] = flags.size;
       const startedAt = performance.now();
       let shownAt = 0;

@@ -76,7 +76,19 @@ export function openModel(xml: string): Physics {
     throw new EnvError('definition-invalid', `MuJoCo refuses the model: ${reason}`, { cause: error });
   }
   if (!model) fail('definition-invalid', 'MuJoCo refuses the model, and does not say why');
-  const data = new MjData(model);
+  let data: MjData;
+  try {
+    data = new MjData(model);
+  } catch (error) {
+    model.delete();
+    throw new EnvError(
+      'env-threw',
+      `MuJoCo has no memory for the model: ${messageOf(error)}: close environments`,
+      {
+        cause: error,
+      },
+    );
+  }
   return new Physics(model, data);
 }
 
@@ -119,7 +131,7 @@ export class Physics {
   /** Valid until the next model is opened: do not keep it over a step. */
   get arrays(): PhysicsArrays {
     // A view of memory that has moved since has length 0.
-    if (this.#arrays.qpos.length === 0) this.#arrays = this.#view();
+    if (this.#closed || this.#arrays.qpos.length === 0) this.#arrays = this.#view();
     return this.#arrays;
   }
 

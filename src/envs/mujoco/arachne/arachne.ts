@@ -10,6 +10,7 @@ import type { OptionSchemas } from '../../options.ts';
 import { box } from '../../spaces.ts';
 import { loadEngine } from '../engine.ts';
 import type { Physics } from '../physics.ts';
+import { weight } from '../suite/shared.ts';
 import { type PhysicsTask, physicsEnv } from '../task.ts';
 import { goalAt } from './curriculum.ts';
 import { arachnePlan, quadrupedPlan } from './plans.ts';
@@ -43,8 +44,6 @@ export type LeggedOptions = RewardWeights & {
   readonly curriculum: boolean;
 };
 
-const weight = (value: number, doc: string) => ({ default: value, doc, min: 0, max: 1000 });
-
 const options: OptionSchemas<LeggedOptions> = {
   targetSpeed: { default: 0.5, doc: 'forward speed asked for, in m/s', min: 0, max: 2 },
   targetYawRate: { default: 0, doc: 'turning asked for, in rad/s, to the left', min: -3, max: 3 },
@@ -60,7 +59,7 @@ const options: OptionSchemas<LeggedOptions> = {
   smoothnessWeight: weight(0.015, 'of -‖change of the action‖²'),
   bounceWeight: weight(0.2, 'of -(vertical speed)²'),
   uprightWeight: weight(0.4, 'of -(1 - up_z)'),
-  survivalReward: weight(0.02, 'for each action without a fall'),
+  survivalReward: weight(0.02, 'for each action'),
   fallPenalty: weight(20, 'what a fall costs'),
 };
 

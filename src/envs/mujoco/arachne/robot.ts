@@ -80,10 +80,10 @@ const SIDES = ['left', 'right'] as const;
 type Side = (typeof SIDES)[number];
 
 const COLOURS = {
-  base: [0.18, 0.2, 0.24, 1],
+  base: [0.3, 0.38, 0.5, 1],
   hip: [0.32, 0.35, 0.4, 1],
   femur: [0.85, 0.45, 0.15, 1],
-  tibia: [0.32, 0.35, 0.4, 1],
+  tibia: [0.45, 0.5, 0.56, 1],
   foot: [0.1, 0.1, 0.1, 1],
   floor: [0.75, 0.77, 0.8, 1],
 } as const;
