@@ -69,7 +69,9 @@ async function makeSlice(): Promise<EnvSlice> {
 function serve(slice: EnvSlice): void {
   let last = 0;
   for (;;) {
-    Atomics.wait(control, turn, last);
+    // The vector wakes this thread after it has counted the turn up. Who saw the new turn before that may have taken it, and be
+    // asleep again, when the wake-up comes: without a look at the turn it would step twice.
+    while (Atomics.load(control, turn) === last) Atomics.wait(control, turn, last);
     last = Atomics.load(control, turn);
     const command = Atomics.load(control, COMMAND);
     try {

@@ -274,7 +274,7 @@ function remakeOptions(spec: EnvSpec): AnyMakeOptions {
  * The thread's program. Built, it is a file beside this one. Run from the sources, Node 20 cannot read it as it is, so a
  * first module registers tsx.
  */
-function threadEntry(): URL {
+export function threadEntry(): URL {
   const here = import.meta.url;
   if (!here.endsWith('.ts')) return new URL('thread.js', here);
   // The package's main entry is ESM whoever asks; `require` would get a CommonJS copy of others, which cannot register.
