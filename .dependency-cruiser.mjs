@@ -19,7 +19,20 @@ const mayImport = {
   runs: ['text', 'metrics', 'view'],
   doctor: ['text', 'metrics', 'runs'],
   server: ['text', 'metrics', 'view', 'runs', 'doctor'],
-  algos: ['text', 'engine', 'nn', 'kl', 'lm', 'rollout', 'envs', 'tasks', 'random', 'metrics', 'view', 'runs'],
+  algos: [
+    'text',
+    'engine',
+    'nn',
+    'kl',
+    'lm',
+    'rollout',
+    'envs',
+    'tasks',
+    'random',
+    'metrics',
+    'view',
+    'runs',
+  ],
 };
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */

@@ -27,6 +27,7 @@ export function curvesSvg(panels: readonly Panel[]): string {
     return `<g transform="translate(${x} ${y})">${panelSvg(panel)}</g>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="10">
+<title>Learning curves</title>
 <rect width="${width}" height="${height}" fill="#fff"/>
 ${drawn.join('\n')}
 </svg>
