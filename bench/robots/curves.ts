@@ -42,8 +42,9 @@ function panelSvg({ title, least, tuned, curves }: Panel): string {
   const x = (step: number): number => MARGIN.left + (step / lastStep) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value: number): number =>
     MARGIN.top + ((highest - value) / (highest - lowest || 1)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
-  const line = (value: number, name: string, colour: string): string =>
-    `<line x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${y(value).toFixed(1)}" y2="${y(value).toFixed(1)}" stroke="${colour}" stroke-dasharray="4 3"/><text x="${WIDTH - MARGIN.right}" y="${(y(value) - 3).toFixed(1)}" text-anchor="end" fill="${colour}">${name} ${value}</text>`;
+  // One above its line and one below: the two scores may be close.
+  const line = (value: number, name: string, colour: string, below = 0): string =>
+    `<line x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${y(value).toFixed(1)}" y2="${y(value).toFixed(1)}" stroke="${colour}" stroke-dasharray="4 3"/><text x="${WIDTH - MARGIN.right}" y="${(y(value) - 3 + below).toFixed(1)}" text-anchor="end" fill="${colour}">${name} ${value}</text>`;
   const seeds = curves.map((curve, i) => {
     const every = Math.max(1, Math.ceil(curve.steps.length / POINTS));
     const points = curve.steps
@@ -61,7 +62,7 @@ function panelSvg({ title, least, tuned, curves }: Panel): string {
     `<path d="M${MARGIN.left} ${MARGIN.top}V${HEIGHT - MARGIN.bottom}H${WIDTH - MARGIN.right}" fill="none" stroke="#999"/>`,
     ...axis,
     `<text x="${WIDTH - MARGIN.right}" y="${HEIGHT - 8}" text-anchor="end" fill="#555">${(lastStep / 1e6).toFixed(1)}M steps</text>`,
-    line(least, 'published', '#888'),
+    line(least, 'published', '#888', 13),
     line(tuned, 'tuned', '#b45309'),
     ...seeds,
   ].join('');
