@@ -367,7 +367,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const collectedAt = performance.now();
 
       // ---- learn, and where the update left the bound, again and slower
-      const order = minibatchOrder(batchSize, minibatchSize, config.epochs, rngs.order);
+      const order = minibatchOrder(config, batchSize, minibatchSize, rngs.order);
       let guardSeconds = 0;
       const attempt = async () => {
         const knobs = knobsAt(config, counters, (counters.envSteps + batchSize / 2) / totalSteps);
@@ -584,11 +584,21 @@ function between(a: Float32Array, b: Float32Array, part: number, out: Float32Arr
   for (let i = 0; i < out.length; i++) out[i] = part === 0 ? a[i] : a[i] + (b[i] - a[i]) * part;
 }
 
-/** Each epoch's minibatches, in an order of its own. */
-function minibatchOrder(samples: number, size: number, epochs: number, rng: Rng): Int32Array[] {
+/** Each epoch's minibatches, in an order of its own: of whole groups where they fit, whose prompts are then read once. */
+function minibatchOrder(
+  { groupSize, epochs }: Pick<GrpoConfig, 'groupSize' | 'epochs'>,
+  samples: number,
+  size: number,
+  rng: Rng,
+): Int32Array[] {
+  const block = size % groupSize === 0 ? groupSize : 1;
   const order: Int32Array[] = [];
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const rows = rng.permutation(samples);
+    const blocks = rng.permutation(samples / block);
+    const rows = Int32Array.from(
+      { length: samples },
+      (_, i) => blocks[Math.floor(i / block)] * block + (i % block),
+    );
     for (let start = 0; start < samples; start += size) order.push(rows.subarray(start, start + size));
   }
   return order;

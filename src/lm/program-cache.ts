@@ -13,7 +13,7 @@ export class ProgramCache {
   readonly #most: number;
   readonly #programs = new Map<string, Promise<Program>>();
 
-  constructor(runtime: Runtime, most = 12) {
+  constructor(runtime: Runtime, most = 24) {
     this.#runtime = runtime;
     this.#most = most;
   }

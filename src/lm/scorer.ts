@@ -1,19 +1,24 @@
 /**
  * Scoring given tokens: log-probabilities, entropies and exact KLs of completions, all in one pass over each.
  *
- * Sequences are prompt and completion, filled up at the end. Only what predicts a completion's token goes through the
+ * Sequences are prompt and completion, filled up at the end; several completions of one prompt can share its reading. Only what predicts a completion's token goes through the
  * output layer, which is a third of the work of a GPT-2 small.
  */
 import { type Graph, gather, logSoftmax, mul, reshape, type Tensor, takeAlong } from '../engine/index.ts';
 import { entropyFromLogProbs } from '../kl/distributions/categorical.ts';
+import type { GptGroups } from '../nn/index.ts';
 import { fail } from './errors.ts';
 import { type LanguageModel, weightInputs } from './model.ts';
 
-/** What a program is compiled for: sequences, tokens of each, and tokens of each completion. */
+/**
+ * What a program is compiled for: sequences, tokens of each, and tokens of each completion. With `copies` above 1 so many
+ * completions follow each prompt, `length` counts tokens of prompts alone, and a prompt is read once.
+ */
 export interface BatchShape {
   readonly rows: number;
   readonly length: number;
   readonly newTokens: number;
+  readonly copies: number;
 }
 
 export interface ScoredSequence {
@@ -22,60 +27,85 @@ export interface ScoredSequence {
 }
 
 /** Sequences as a program takes them. Completion tokens of all rows are one list, (rows · newTokens). */
-export interface PackedBatch {
-  readonly tokens: BigInt64Array; // (rows, length)
-  /** Which place of (rows · length) predicts each completion token. */
+export type PackedBatch = {
+  readonly tokens: BigInt64Array; // (rows, length), or (rows / copies, length) prompts
+  /** Which row of the last layer's output predicts each completion token. */
   readonly places: BigInt64Array; // (rows · newTokens)
   readonly targets: BigInt64Array; // (rows · newTokens, 1)
-  /** 1 where there is a completion token, 0 where it is filled up. */
-  readonly mask: Float32Array; // (rows · newTokens)
-}
+} & (
+  | object
+  | {
+      readonly completions: BigInt64Array; // (rows, newTokens)
+      readonly positions: BigInt64Array; // (rows, newTokens)
+      readonly promptMask: Float32Array; // (rows / copies, 1, length)
+    }
+);
 
-/** The smallest shape of these steps that holds all sequences. */
+/** The smallest shape of these steps that holds all sequences, `copies` of each prompt. */
 export function shapeFor(
   sequences: readonly ScoredSequence[],
   rows: number,
   context: number,
-  step = 16,
+  { step = 16, copies = 1 }: { readonly step?: number; readonly copies?: number } = {},
 ): BatchShape {
-  let [length, newTokens] = [1, 1];
+  let [length, newTokens, longest] = [1, 1, 1];
   for (const { prompt, tokens } of sequences) {
-    length = Math.max(length, prompt.length + tokens.length);
+    length = Math.max(length, prompt.length + (copies > 1 ? 0 : tokens.length));
     newTokens = Math.max(newTokens, tokens.length);
+    longest = Math.max(longest, prompt.length + tokens.length);
   }
-  if (length > context)
-    fail(`a sequence has ${length} tokens, the context holds ${context}: use shorter prompts or completions`);
+  if (longest > context)
+    fail(
+      `a sequence has ${longest} tokens, the context holds ${context}: use shorter prompts or completions`,
+    );
   const up = (value: number): number => Math.min(context, Math.ceil(value / step) * step);
-  return { rows, length: up(length), newTokens: up(newTokens) };
+  return { rows, length: up(length), newTokens: up(newTokens), copies };
 }
 
-/** Packs sequences; rows that are left over repeat nothing and count for nothing. */
-export function pack(
-  sequences: readonly ScoredSequence[],
-  { rows, length, newTokens }: BatchShape,
-): PackedBatch {
+/** What keeps attention from places that hold nothing. */
+const NOTHING = -1e9;
+
+/**
+ * Packs sequences into rows; those of one prompt stand together, `copies` of them. A row that is undefined holds nothing and
+ * counts for nothing.
+ */
+export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: BatchShape): PackedBatch {
+  const { rows, length, newTokens, copies } = shape;
   if (sequences.length > rows) fail(`${sequences.length} sequences for ${rows} rows: pack fewer at once`);
   const packed = {
-    tokens: new BigInt64Array(rows * length),
+    tokens: new BigInt64Array((rows / copies) * length),
     places: new BigInt64Array(rows * newTokens),
     targets: new BigInt64Array(rows * newTokens),
-    mask: new Float32Array(rows * newTokens),
   };
-  sequences.forEach(({ prompt, tokens }, row) => {
+  const grouped = copies > 1 && {
+    completions: new BigInt64Array(rows * newTokens),
+    positions: new BigInt64Array(rows * newTokens),
+    promptMask: new Float32Array((rows / copies) * length).fill(NOTHING),
+  };
+  sequences.forEach((sequence, row) => {
+    if (!sequence) return;
+    const { prompt, tokens } = sequence;
     if (prompt.length === 0) fail('a prompt has no tokens: begin with the end token');
-    const start = row * length;
+    const start = Math.floor(row / copies) * length;
     prompt.forEach((token, i) => {
       packed.tokens[start + i] = BigInt(token);
+      if (grouped) grouped.promptMask[start + i] = 0;
     });
     tokens.forEach((token, i) => {
       const at = row * newTokens + i;
-      packed.tokens[start + prompt.length + i] = BigInt(token);
-      packed.places[at] = BigInt(start + prompt.length - 1 + i);
       packed.targets[at] = BigInt(token);
-      packed.mask[at] = 1;
+      // A token is predicted by the one before it; the first by the prompt's last.
+      if (grouped) {
+        grouped.completions[at] = BigInt(token);
+        grouped.positions[at] = BigInt(prompt.length + i);
+        packed.places[at] = BigInt(i === 0 ? start + prompt.length - 1 : packed.tokens.length + at - 1);
+      } else {
+        packed.tokens[start + prompt.length + i] = BigInt(token);
+        packed.places[at] = BigInt(start + prompt.length - 1 + i);
+      }
     });
   });
-  return packed;
+  return { ...packed, ...grouped };
 }
 
 /** The inputs of a program over a packed batch. */
@@ -85,14 +115,24 @@ export interface BatchInputs {
   readonly targets: Tensor;
   /** 1 / temperature: sampling divides logits by it, so scoring does. */
   readonly inverseTemperature: Tensor;
+  /** Completions apart from their prompts. */
+  readonly grouped: Omit<GptGroups, 'prompts'> | undefined;
 }
 
-export function batchInputs(g: Graph, { rows, length, newTokens }: BatchShape): BatchInputs {
+export function batchInputs(g: Graph, { rows, length, newTokens, copies }: BatchShape): BatchInputs {
   return {
-    tokens: g.input('tokens', [rows, length], 'int64'),
+    tokens: g.input('tokens', [rows / copies, length], 'int64'),
     places: g.input('places', [rows * newTokens], 'int64'),
     targets: g.input('targets', [rows * newTokens, 1], 'int64'),
     inverseTemperature: g.input('inverseTemperature', []),
+    grouped:
+      copies === 1
+        ? undefined
+        : {
+            completions: g.input('completions', [rows, newTokens], 'int64'),
+            positions: g.input('positions', [rows, newTokens], 'int64'),
+            promptMask: g.input('promptMask', [rows / copies, 1, length]),
+          },
   };
 }
 
@@ -104,7 +144,10 @@ export function completionLogProbs(
 ): { all: Tensor; taken: Tensor; entropy: Tensor; weights: Record<string, Tensor> } {
   const g = inputs.tokens.node.graph;
   const params = typeof weights === 'string' ? weightInputs(g, layout, weights) : weights;
-  const rows = gather(gpt.hidden(params, inputs.tokens).hidden, inputs.places);
+  const hidden = inputs.grouped
+    ? gpt.hiddenOfGroups(params, { prompts: inputs.tokens, ...inputs.grouped })
+    : gpt.hidden(params, inputs.tokens).hidden;
+  const rows = gather(hidden, inputs.places);
   const all = logSoftmax(mul(gpt.logits(params, rows), inputs.inverseTemperature));
   return {
     all,

@@ -43,12 +43,27 @@ export interface GptCache {
   readonly values: readonly Tensor[];
 }
 
+/** Prompts, and as many completions of each. */
+export interface GptGroups {
+  readonly prompts: Tensor; // int64 (groups, length)
+  readonly completions: Tensor; // int64 (groups·copies, newTokens)
+  /** Where each completion's tokens stand, counted from the prompt's beginning. */
+  readonly positions: Tensor; // int64 (groups·copies, newTokens)
+  /** 0 where a prompt has a token, a large negative number where it is filled up. */
+  readonly promptMask: Tensor; // (groups, 1, length)
+}
+
 export interface Gpt {
   readonly specs: readonly ParameterSpec[];
   /** Logits (batch·tokens, vocabulary) of what follows each of `tokens`, int64 (batch, tokens). */
   forward(params: Record<string, Tensor>, tokens: Tensor): Tensor;
   /** The last layer's output (batch·tokens, width) for `tokens`, int64 (batch, tokens), and what a cache keeps of them. */
   hidden(params: Record<string, Tensor>, tokens: Tensor): { hidden: Tensor; cache: GptCache };
+  /**
+   * The same for several completions of each of some prompts, which are read once however many there are: rows of the
+   * prompts first (groups·length, width), then those of the completions (groups·copies·newTokens, width).
+   */
+  hiddenOfGroups(params: Record<string, Tensor>, batch: GptGroups): Tensor;
   /** Logits (rows, vocabulary) from rows of {@link hidden}. */
   logits(params: Record<string, Tensor>, hidden: Tensor): Tensor;
   /**
@@ -134,6 +149,11 @@ export function gpt(options: GptOptions): Gpt {
     };
   };
 
+  const refuseBeyondContext = (length: number): void => {
+    if (length > context)
+      throw new RangeError(`gpt: ${length} tokens, but the context holds ${context}: cut them`);
+  };
+
   const model: Gpt = {
     specs,
     forward(params, tokens) {
@@ -146,15 +166,9 @@ export function gpt(options: GptOptions): Gpt {
         );
       }
       const [batch, length] = tokens.shape;
-      if (length > context)
-        throw new RangeError(`gpt: ${length} tokens, but the context holds ${context}: cut them`);
+      refuseBeyondContext(length);
       const { embed, blocks } = layersOf(params);
-      const { graph } = tokens.node;
-      const positions = graph.constant(
-        Float64Array.from({ length }, (_, i) => i),
-        [length],
-        'int64',
-      );
+      const positions = firstPositions(tokens, length);
       const mask = causalMask(tokens, length);
       const [keys, values]: Tensor[][] = [[], []];
       const x = reshape(embed(tokens, positions), [batch * length, width]);
@@ -165,6 +179,29 @@ export function gpt(options: GptOptions): Gpt {
         return attention(q, k, v, { batch, length, heads, width }, mask);
       });
       return { hidden, cache: { keys, values } };
+    },
+    hiddenOfGroups(params, { prompts, completions, positions, promptMask }) {
+      const [groups, length] = prompts.shape;
+      const [rows, newTokens] = completions.shape;
+      refuseBeyondContext(length);
+      const { embed, blocks } = layersOf(params);
+      const [ofPrompts, ofCompletions] = [groups * length, rows * newTokens];
+      const masks = { own: causalMask(prompts, length), prompt: promptMask };
+      const newMask = causalMask(completions, newTokens);
+      const x = concat(
+        [
+          reshape(embed(prompts, firstPositions(prompts, length)), [ofPrompts, width]),
+          reshape(embed(completions, positions), [ofCompletions, width]),
+        ],
+        0,
+      );
+      return blocks(x, qkv => {
+        const [before, after] = split(qkv, [ofPrompts, ofCompletions], 0);
+        const { q, k, v } = apart(before, { batch: groups, length, heads, width });
+        const read = attention(q, k, v, { batch: groups, length, heads, width }, masks.own);
+        const sizes = { groups, copies: rows / groups, length, newTokens, heads, width };
+        return concat([read, groupAttention(after, { k, v }, sizes, masks.prompt, newMask)], 0);
+      });
     },
     logits(params, hidden) {
       const { named, norm } = layersOf(params);
@@ -236,6 +273,56 @@ function attention(
     batch * length,
     width,
   ]);
+}
+
+/**
+ * Completions look at their prompt and at themselves up to each token. Heads stand before copies, so that all completions of
+ * a prompt are one matrix to its keys and values: from (groups·copies·newTokens, 3·width) to (…, width).
+ */
+function groupAttention(
+  qkv: Tensor,
+  prompt: { k: Tensor; v: Tensor }, // (groups·heads, length, size)
+  sizes: { groups: number; copies: number; length: number; newTokens: number; heads: number; width: number },
+  promptMask: Tensor,
+  causal: Tensor,
+): Tensor {
+  const { groups, copies, length, newTokens, heads, width } = sizes;
+  const size = width / heads;
+  const turned = transpose(reshape(qkv, [groups, copies, newTokens, 3, heads, size]), [3, 0, 4, 1, 2, 5]);
+  const shapes = {
+    own: [groups * heads * copies, newTokens, size],
+    toPrompt: [groups * heads, copies * newTokens, size],
+  };
+  const [q, k, v] = split(reshape(turned, [3, ...shapes.own]), [1, 1, 1], 0).map(t => reshape(t, shapes.own));
+  const scale = 1 / Math.sqrt(size);
+  const queries = heads * copies * newTokens;
+  const toPrompt = mul(matmul(reshape(q, shapes.toPrompt), prompt.k, { transposeB: true }), scale);
+  const toOwn = add(mul(matmul(q, k, { transposeB: true }), scale), causal);
+  const scores = concat(
+    [
+      add(reshape(toPrompt, [groups, queries, length]), promptMask),
+      reshape(toOwn, [groups, queries, newTokens]),
+    ],
+    2,
+  );
+  const [ofPrompt, ofOwn] = split(softmax(scores), [length, newTokens], 2);
+  const mixed = add(
+    reshape(matmul(reshape(ofPrompt, [groups * heads, copies * newTokens, length]), prompt.v), shapes.own),
+    matmul(reshape(ofOwn, [groups * heads * copies, newTokens, newTokens]), v),
+  );
+  return reshape(transpose(reshape(mixed, [groups, heads, copies, newTokens, size]), [0, 2, 3, 1, 4]), [
+    groups * copies * newTokens,
+    width,
+  ]);
+}
+
+/** 0, 1, 2, … */
+function firstPositions(beside: Tensor, length: number): Tensor {
+  return beside.node.graph.constant(
+    Float64Array.from({ length }, (_, i) => i),
+    [length],
+    'int64',
+  );
 }
 
 /** 0 where a position may look, a large negative number where it would look ahead. */

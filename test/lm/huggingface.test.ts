@@ -159,7 +159,7 @@ test('log-probabilities are those of plain float64 loops to 1e-4, also from a lo
     { prompt: [0, 5, 3], tokens: [4, 9, 17] },
     { prompt: [0, 2, 2, 8, 11, 16], tokens: [7] },
   ];
-  const shape = shapeFor(sequences, 2, 24, 4);
+  const shape = shapeFor(sequences, 2, 24, { step: 4 });
   const g = new Graph();
   const { all, taken, entropy } = completionLogProbs(model, batchInputs(g, shape));
   g.output('all', all);

@@ -64,7 +64,7 @@ export class TextPrograms {
       entropy: new Float32Array(size),
       ...(keepAll ? { all: new Float32Array(size * options.vocabulary) } : {}),
     };
-    for (const part of partsOf(sequences, sequences.keys(), shape)) {
+    for (const part of partsOf(sequences, sequences.keys(), shape, options.context)) {
       const program = await this.#programs.get(`score ${key(part.shape)} ${keepAll}`, () =>
         scoreGraph(this.#network, part.shape, keepAll),
       );
@@ -92,7 +92,7 @@ export class TextPrograms {
       logProbs: new Float32Array(size),
       entropy: new Float32Array(size),
     };
-    for (const part of partsOf(sequences, sequences.keys(), shape)) {
+    for (const part of partsOf(sequences, sequences.keys(), shape, options.context)) {
       const program = await this.#programs.get(`measure ${key(part.shape)} ${how}`, () =>
         measureGraph(this.#network, part.shape, how),
       );
@@ -124,13 +124,13 @@ export class TextPrograms {
     into: Float32Array,
   ): Promise<Record<string, number>> {
     const name = loss === 'clone' ? 'clone' : `${loss.refKl} ${loss.entropy}`;
-    const { layout } = this.#network;
+    const { layout, options } = this.#network;
     const sums: Record<string, number> = {};
     const scalars = Object.fromEntries(
       Object.entries(feeds.scalars).map(([scalar, value]) => [scalar, Float32Array.of(value)]),
     );
     const views = layout.views(into);
-    for (const [i, part] of partsOf(sequences, chosen, shape).entries()) {
+    for (const [i, part] of partsOf(sequences, chosen, shape, options.context).entries()) {
       const program = await this.#programs.get(`gradient ${key(part.shape)} ${name}`, () =>
         loss === 'clone'
           ? cloneGraph(this.#network, part.shape)
@@ -164,43 +164,65 @@ export class TextPrograms {
   }
 }
 
-/** Lengths of a part's program are multiples of this: few programs, each with memory of its own. */
-const LENGTH_STEP = 64;
-
 /** Sequences that go through a program together. */
 interface Part {
-  /** Which of the batch's sequences they are. */
-  readonly rows: readonly number[];
+  /** Which of the batch's sequences each row is; undefined where a row is empty. */
+  readonly rows: readonly (number | undefined)[];
   readonly shape: BatchShape;
   readonly packed: PackedBatch;
 }
 
-/** The chosen sequences in parts of at most `rows`, short ones first. */
+/**
+ * The chosen sequences in parts of at most `rows`, short ones first. Completions of one prompt (the same array) go together, so
+ * that it is read once.
+ */
 function partsOf(
   sequences: readonly ScoredSequence[],
   chosen: Iterable<number>,
-  { rows, length, newTokens }: BatchShape,
+  { rows, newTokens }: BatchShape,
+  context: number,
 ): Part[] {
-  const total = (row: number): number => sequences[row].prompt.length + sequences[row].tokens.length;
-  const sorted = [...chosen].sort((a, b) => total(a) - total(b) || a - b);
+  const ofPrompt = new Map<readonly number[], number[]>();
+  for (const row of chosen) {
+    const { prompt } = sequences[row];
+    const known = ofPrompt.get(prompt);
+    if (known) known.push(row);
+    else ofPrompt.set(prompt, [row]);
+  }
+  const copies = Math.min(rows, Math.max(1, ...Array.from(ofPrompt.values(), ({ length }) => length)));
+  const slots: { rows: (number | undefined)[]; tokens: number }[] = [];
+  for (const own of ofPrompt.values()) {
+    for (let start = 0; start < own.length; start += copies) {
+      const some = own.slice(start, start + copies);
+      const tokens = Math.max(
+        ...some.map(row => sequences[row].prompt.length + sequences[row].tokens.length),
+      );
+      slots.push({ rows: Array.from({ length: copies }, (_, i) => some[i]), tokens });
+    }
+  }
+  slots.sort((a, b) => a.tokens - b.tokens || a.rows[0]! - b.rows[0]!);
+  const slotsAPart = Math.floor(rows / copies);
+  const step = lengthStep(context);
   const parts: Part[] = [];
-  for (let start = 0; start < sorted.length; start += rows) {
-    const some = sorted.slice(start, start + rows);
-    const members = some.map(row => sequences[row]);
-    const needed = shapeFor(members, rows, length, LENGTH_STEP);
+  for (let start = 0; start < slots.length; start += slotsAPart) {
+    const some = slots.slice(start, start + slotsAPart).flatMap(slot => slot.rows);
+    const members = some.map(row => (row === undefined ? undefined : sequences[row]));
+    const present = members.filter(member => member !== undefined);
+    const needed = shapeFor(present, slotsAPart * copies, context, { step, copies });
     const shape = { ...needed, newTokens: Math.min(newTokens, needed.newTokens) };
     parts.push({ rows: some, shape, packed: pack(members, shape) });
   }
   return parts;
 }
 
-const key = ({ rows, length, newTokens }: BatchShape): string => `${rows}x${length}x${newTokens}`;
+/** Lengths of programs are multiples of this: few programs, each with memory of its own. */
+const lengthStep = (context: number): number => 16 * Math.ceil(context / 256);
 
-function feedsOf(
-  { packed: { tokens, places, targets } }: Part,
-  temperature: number,
-): Record<string, Float32Array | BigInt64Array> {
-  return { tokens, places, targets, inverseTemperature: Float32Array.of(1 / temperature) };
+const key = ({ rows, length, newTokens, copies }: BatchShape): string =>
+  `${rows}x${length}x${newTokens}x${copies}`;
+
+function feedsOf({ packed }: Part, temperature: number): Record<string, Float32Array | BigInt64Array> {
+  return { ...packed, inverseTemperature: Float32Array.of(1 / temperature) };
 }
 
 /** A part's values, `width` a token, to their places in those of the whole batch. */
@@ -213,7 +235,7 @@ function scatter(
 ): void {
   const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
   rows.forEach((row, i) => {
-    to.set(from.subarray(i * own, (i + 1) * own), row * stride);
+    if (row !== undefined) to.set(from.subarray(i * own, (i + 1) * own), row * stride);
   });
 }
 
@@ -222,7 +244,7 @@ function gathered({ rows, shape }: Part, from: Float32Array, batch: BatchShape, 
   const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
   const out = new Float32Array(shape.rows * own);
   rows.forEach((row, i) => {
-    out.set(from.subarray(row * stride, row * stride + own), i * own);
+    if (row !== undefined) out.set(from.subarray(row * stride, row * stride + own), i * own);
   });
   return out;
 }

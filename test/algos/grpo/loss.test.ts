@@ -17,7 +17,7 @@ const sequences = [
 ];
 const temperature = 0.8;
 // Three sequences by two rows: two microbatches, the second of them filled up.
-const shape = { ...shapeFor(sequences, 2, 24, 4) };
+const shape = { ...shapeFor(sequences, 2, 24, { step: 4 }) };
 const programs = new TextPrograms(model, {});
 const [clipLow, clipHigh, klRefCoef, entropyCoef] = [0.1, 0.3, 0.05, 0.02];
 const advantages = [1.5, -2, 0.7];
@@ -167,7 +167,7 @@ test('short and long sequences go through programs of their own lengths, and giv
   const results = await Promise.all(
     [4, 1].map(async rows => {
       const own = new TextPrograms(wide, {});
-      const size = shapeFor(some, rows, 160, 4);
+      const size = shapeFor(some, rows, 160, { step: 4 });
       const scored = await own.score(wide.weights, some, size, 1, true);
       const columns = { weights: new Float32Array(4 * size.newTokens) };
       some.forEach(({ tokens }, row) => {
@@ -197,6 +197,67 @@ test('short and long sequences go through programs of their own lengths, and giv
       }
     });
   });
+});
+
+test('completions of one prompt share its reading, and give what they give alone', async () => {
+  const wide = smallModel(5, { layers: 2, width: 16, context: 64 });
+  const draw = new Rng(8);
+  const random = (length: number) => Array.from({ length }, () => draw.integer(18));
+  const prompts = [random(3), random(19), random(8)];
+  // Groups of three and two, one completion by itself; lengths from one token on.
+  const some = [0, 0, 0, 1, 1, 2].map((prompt, i) => ({
+    prompt: prompts[prompt],
+    tokens: random([4, 1, 20, 7, 2, 5][i]),
+  }));
+  const N = 32;
+  const weights = new Float32Array(6 * N);
+  some.forEach(({ tokens }, row) => {
+    weights.fill(1 / 39, row * N, row * N + tokens.length);
+  });
+  const feeds = { columns: { weights }, referenceWidth: 1, scalars: {} };
+  const [shared, split, apart] = await Promise.all(
+    [
+      { rows: 6, sequences: some },
+      // A part of two completions: the group of three comes apart.
+      { rows: 2, sequences: some },
+      // Prompts that are equal but not the same are read for each.
+      { rows: 6, sequences: some.map(({ prompt, tokens }) => ({ prompt: [...prompt], tokens })) },
+    ].map(async ({ rows, sequences: own }) => {
+      const size = { rows, length: 48, newTokens: N, copies: 1 };
+      const ownPrograms = new TextPrograms(wide, {});
+      const into = new Float32Array(wide.layout.size);
+      const scored = await ownPrograms.score(wide.weights, own, size, temperature, true);
+      const { loss } = await ownPrograms.gradient(
+        wide.weights,
+        own,
+        own.keys(),
+        size,
+        temperature,
+        'clone',
+        feeds,
+        into,
+      );
+      const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, own, size, temperature);
+      await ownPrograms.dispose();
+      return { scored, loss, into, kl };
+    }),
+  );
+  some.forEach(({ prompt, tokens }, row) => {
+    const plain = plainLogProbs(wide, wide.weights, [...prompt, ...tokens], temperature);
+    tokens.forEach((token, i) => {
+      for (const { scored, kl } of [shared, split, apart]) {
+        expect(scored.logProbs[row * N + i]).toBeCloseTo(plain[prompt.length - 1 + i][token], 4);
+        expect(scored.all![(row * N + i) * 18 + token]).toBe(scored.logProbs[row * N + i]);
+        expect(kl[row * N + i]).toBeLessThan(1e-6);
+      }
+    });
+  });
+  for (const { loss, into } of [shared, split]) {
+    expect(loss).toBeCloseTo(apart.loss, 5);
+    into.forEach((value, i) => {
+      expect(Math.abs(value - apart.into[i])).toBeLessThan(1e-5);
+    });
+  }
 });
 
 test("AdamW in place is the graph's", async () => {
