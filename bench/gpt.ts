@@ -69,7 +69,11 @@ async function benchStep(name: string, threads: number): Promise<void> {
     prompt: [token()],
     tokens: Array.from({ length }, token),
   }));
-  const shape = { ...shapeFor(sequences, batch, length + 1, { step: 1 }), length: length + 1, newTokens: length };
+  const shape = {
+    ...shapeFor(sequences, batch, length + 1, { step: 1 }),
+    length: length + 1,
+    newTokens: length,
+  };
   const state = {
     weights: model.weights,
     m: new Float32Array(model.layout.size),

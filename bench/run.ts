@@ -1,5 +1,6 @@
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  chess: () => import('./chess.ts'),
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),

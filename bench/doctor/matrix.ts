@@ -2,16 +2,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Diagnosis,
-  diagnose,
-  findRuns,
-  type RootCause,
-  readRun,
-  rootCauses,
-  toCanonical,
-} from '../../src/doctor/index.ts';
+import { type Diagnosis, type RootCause, rootCauses } from '../../src/doctor/index.ts';
 import { readCached } from './cache.ts';
+import { diagnoseFile } from './diagnose-file.ts';
 import { spell, spellingsOf } from './spellings.ts';
 
 /** One log, what is wrong with it, and what was said. */
@@ -60,12 +53,6 @@ export async function fixtureCases(filter: string): Promise<Case[]> {
     }
   }
   return cases;
-}
-
-async function diagnoseFile(path: string): Promise<Diagnosis> {
-  const { candidates } = await findRuns(path);
-  if (candidates.length !== 1) throw new Error(`${path} holds ${candidates.length} runs, one was written`);
-  return diagnose(toCanonical(await readRun(candidates[0]!)));
 }
 
 /** What was said, in a word: the root cause, or the verdict if there is none. */

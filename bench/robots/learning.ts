@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { resume, type TrainHooks, train } from '../../src/algos/index.ts';
 import { listRuns, readRows, recentReturn } from '../../src/runs/index.ts';
+import { type Line, type Panel, panelsSvg } from '../line-panels.ts';
 import { report, round } from '../measure.ts';
-import { type Curve, curvesSvg } from './curves.ts';
 
 /** Published PPO scores after 1M steps; `least` is CleanRL's, or the PPO paper's where CleanRL has none. */
 const suite = [
@@ -37,7 +37,7 @@ interface Outcome {
   readonly steps: number;
   /** Resident memory a tenth into the run and at its end; of runs that are trained now. */
   readonly memoryMb: readonly number[];
-  readonly curve: Curve;
+  readonly curve: Line;
 }
 
 export async function learnSuite({ root, seeds, only, curves }: LearningOptions): Promise<void> {
@@ -45,7 +45,7 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
   const tasks = suite.filter(
     ({ env }) => wanted.length === 0 || wanted.some(name => env.toLowerCase().startsWith(name)),
   );
-  const panels: { title: string; least: number; tuned: number; curves: Curve[] }[] = [];
+  const panels: Panel[] = [];
   for (const { env, least, tuned } of tasks) {
     const outcomes: Outcome[] = [];
     for (const seed of seeds)
@@ -67,8 +67,16 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
       minutes: outcomes.map(({ minutes }) => round(minutes, 1)),
       memory_mb: outcomes.map(({ memoryMb }) => memoryMb),
     });
-    panels.push({ title: env, least, tuned, curves: outcomes.map(({ curve }) => curve) });
-    if (curves !== undefined) writeFileSync(curves, curvesSvg(panels));
+    panels.push({
+      title: env,
+      lines: outcomes.map(({ curve }) => curve),
+      levels: [
+        { name: 'published', value: least, colour: '#888' },
+        { name: 'tuned', value: tuned, colour: '#b45309' },
+      ],
+      xEnd: step => `${(step / 1e6).toFixed(1)}M steps`,
+    });
+    if (curves !== undefined) writeFileSync(curves, panelsSvg('Learning curves', panels));
   }
 }
 
@@ -110,6 +118,6 @@ function outcomeOf(dir: string, guard: number | null): Omit<Outcome, 'memoryMb'>
     guard,
     minutes: (last['time/elapsed_s'] ?? 0) / 60,
     steps: last['train/step']!,
-    curve: { steps, returns },
+    curve: { xs: steps, ys: returns },
   };
 }

@@ -1,0 +1,74 @@
+/** Curves as an SVG picture: panels side by side, several lines in each, values to compare with as dashed lines. */
+
+export interface Line {
+  readonly xs: readonly number[];
+  readonly ys: readonly number[];
+  /** Colours go by the line's place unless given. */
+  readonly colour?: string;
+}
+
+export interface Panel {
+  readonly title: string;
+  readonly lines: readonly Line[];
+  /** At most two are told apart: the first is named below its line, the others above. */
+  readonly levels: readonly { readonly name: string; readonly value: number; readonly colour: string }[];
+  /** What the end of the x axis says. */
+  xEnd(last: number): string;
+  /** Decimals of the y axis's ends; none unless told. */
+  readonly digits?: number;
+}
+
+const WIDTH = 300;
+const HEIGHT = 190;
+const MARGIN = { left: 46, right: 10, top: 26, bottom: 24 } as const;
+const COLUMNS = 4;
+const POINTS = 160;
+export const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
+
+export function panelsSvg(title: string, panels: readonly Panel[]): string {
+  const columns = Math.min(COLUMNS, panels.length);
+  const [width, height] = [columns * WIDTH, Math.ceil(panels.length / columns) * HEIGHT];
+  const drawn = panels.map((panel, i) => {
+    const [x, y] = [(i % columns) * WIDTH, Math.floor(i / columns) * HEIGHT];
+    return `<g transform="translate(${x} ${y})">${panelSvg(panel)}</g>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="10">
+<title>${title}</title>
+<rect width="${width}" height="${height}" fill="#fff"/>
+${drawn.join('\n')}
+</svg>
+`;
+}
+
+function panelSvg({ title, lines, levels, xEnd, digits = 0 }: Panel): string {
+  const values = [...levels.map(({ value }) => value), ...lines.flatMap(({ ys }) => ys)];
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const last = Math.max(...lines.flatMap(({ xs }) => xs));
+  const x = (value: number): number => MARGIN.left + (value / last) * (WIDTH - MARGIN.left - MARGIN.right);
+  const y = (value: number): number =>
+    MARGIN.top + ((highest - value) / (highest - lowest || 1)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const drawnLevels = levels.map(({ name, value, colour }, i) => {
+    const at = y(value).toFixed(1);
+    return `<line x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${at}" y2="${at}" stroke="${colour}" stroke-dasharray="4 3"/><text x="${WIDTH - MARGIN.right}" y="${(y(value) + (i === 0 ? 10 : -3)).toFixed(1)}" text-anchor="end" fill="${colour}">${name} ${value}</text>`;
+  });
+  const drawnLines = lines.map(({ xs, ys, colour }, i) => {
+    const every = Math.max(1, Math.ceil(xs.length / POINTS));
+    const points = xs
+      .map((value, k) => [value, ys[k]!] as const)
+      .filter((_, k) => k % every === 0 || k === xs.length - 1)
+      .map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
+    return `<polyline fill="none" stroke-width="1.5" stroke="${colour ?? lineColours[i % lineColours.length]}" points="${points.join(' ')}"/>`;
+  });
+  const axis = [lowest, highest].map(
+    value =>
+      `<text x="${MARGIN.left - 4}" y="${(y(value) + 3).toFixed(1)}" text-anchor="end" fill="#555">${value.toFixed(digits)}</text>`,
+  );
+  return [
+    `<text x="${MARGIN.left}" y="16" font-size="12" font-weight="600" fill="#111">${title}</text>`,
+    `<path d="M${MARGIN.left} ${MARGIN.top}V${HEIGHT - MARGIN.bottom}H${WIDTH - MARGIN.right}" fill="none" stroke="#999"/>`,
+    ...axis,
+    `<text x="${WIDTH - MARGIN.right}" y="${HEIGHT - 8}" text-anchor="end" fill="#555">${xEnd(last)}</text>`,
+    ...drawnLevels,
+    ...drawnLines,
+  ].join('');
+}
