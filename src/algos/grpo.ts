@@ -97,6 +97,7 @@ const adjustable: readonly (keyof GrpoConfig)[] = [
   'klRefCoefWarmup',
   'klRefTarget',
   'klRefHorizon',
+  'klRefCoefMin',
   'klRefCoefMax',
   'guard',
   'guardRetries',
@@ -384,7 +385,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const klRaw = done.seen.kl;
       let retries = 0;
       while (!done.stats.failed && !(done.seen.kl <= bound) && retries < config.guardRetries) {
-        if (!slowDown(counters, done.knobs, bound, events)) break;
+        if (!slowDown(counters, done.knobs, done.seen.kl, bound, events)) break;
         retries++;
         done = await attempt();
       }

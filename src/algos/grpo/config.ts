@@ -114,6 +114,11 @@ export const grpoSchema = z.strictObject({
     .default(0.05)
     .describe('The KL to the reference, per token, that an adaptive weight aims at.'),
   klRefHorizon: positive.default(10_000).describe('Completions over which the horizon rule corrects.'),
+  klRefCoefMin: positive
+    .default(0.001)
+    .describe(
+      'An adaptive klRefCoef falls no further: at first the KL is 0, and what has vanished is long in coming back.',
+    ),
   klRefCoefMax: positive.default(10).describe('An adaptive klRefCoef grows no further.'),
 
   guard: z

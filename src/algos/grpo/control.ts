@@ -44,10 +44,19 @@ export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: nu
   };
 }
 
-/** After an update that left the bound: a lower rate for another attempt. False where it cannot be lower. */
-export function slowDown(counters: GrpoCounters, knobs: Knobs, bound: number, events: TrainEvent[]): boolean {
+/**
+ * After an update that left the bound: a lower rate for another attempt. A KL grows with the square of the rate; a little less
+ * than what that asks for. False where it cannot be lower.
+ */
+export function slowDown(
+  counters: GrpoCounters,
+  knobs: Knobs,
+  kl: number,
+  bound: number,
+  events: TrainEvent[],
+): boolean {
   const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, 0);
+  counters.guardedFactor = slowerFactor(from, Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0);
   if (counters.guardedFactor === from) return false;
   events.push({
     type: 'rate-change',
@@ -120,14 +129,14 @@ export function controlReference(
   events: TrainEvent[],
 ): void {
   if (config.klRefCoefRule === 'fixed') return;
-  const { klRefTarget: target, klRefHorizon: horizon, klRefCoefMax: max } = config;
+  const { klRefTarget: target, klRefHorizon: horizon } = config;
   const from = counters.klRefCoef;
   counters.klRefCoef = nextCoefficient(
     config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon },
     from,
     kl,
     completions,
-    { max },
+    { min: config.klRefCoefMin, max: config.klRefCoefMax },
   );
   if (counters.klRefCoef === from) return;
   events.push({

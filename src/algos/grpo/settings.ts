@@ -71,7 +71,7 @@ const inert: readonly {
   { keys: ['referenceEvery'], without: c => c.reference !== 'refreshed', add: 'reference refreshed' },
   { keys: ['referenceDecay'], without: c => c.reference !== 'averaged', add: 'reference averaged' },
   {
-    keys: ['klRefTarget', 'klRefCoefMax'],
+    keys: ['klRefTarget', 'klRefCoefMin', 'klRefCoefMax'],
     without: c => c.klRefCoefRule === 'fixed',
     add: 'klRefCoefRule adaptive or horizon',
   },
@@ -125,6 +125,10 @@ function contradictions(config: GrpoConfig): string[] {
   if (config.klRefCoefRule !== 'fixed' && config.klRefCoef === 0)
     found.push(
       `klRefCoefRule ${config.klRefCoefRule} has nothing to adapt at klRefCoef 0: start at .01 or so`,
+    );
+  if (config.klRefCoefMin > config.klRefCoefMax)
+    found.push(
+      `klRefCoefMin ${config.klRefCoefMin} is above klRefCoefMax ${config.klRefCoefMax}: exchange them`,
     );
   if (config.maxNewTokens !== null && config.lengthFree >= config.maxNewTokens && config.lengthPenalty > 0)
     found.push(`lengthFree ${config.lengthFree} is not below maxNewTokens ${config.maxNewTokens}: use less`);

@@ -233,6 +233,11 @@ test('the reference stays, is refreshed or follows; its weight follows its targe
   const { rows } = await iterations(adaptive, 5);
   expect(rows.at(-1)!['kl/ref_coef']).toBe(0.03);
   await adaptive.dispose();
+  // At the start the KL is 0 whatever the weight: it must not vanish for that.
+  const patient = trainerFor({ learningRate: 1e-5, klRefCoefRule: 'adaptive', klRefCoefMin: 0.004 });
+  const { rows: calm } = await iterations(patient, 4);
+  expect(calm.map(row => row['kl/ref_coef'])).toEqual([0.01, 0.005, 0.004, 0.004]);
+  await patient.dispose();
   const none = trainerFor({ reference: 'none' });
   expect(Object.keys((await none.iterate()).row).filter(id => id.startsWith('kl/ref'))).toEqual([]);
   await none.dispose();
@@ -252,6 +257,9 @@ test('settings that cannot be, or do nothing, are refused with what to do', () =
   );
   expect(refused({ num_generations: 4 })).toBe(
     'num_generations is not a config key: did you mean groupSize?',
+  );
+  expect(refused({ klRefCoefRule: 'adaptive', klRefCoefMin: 20 })).toBe(
+    'klRefCoefMin 20 is above klRefCoefMax 10: exchange them',
   );
   expect(refused({ groupSize: 1 })).toMatch(/groupSize is 1, below its least value 2/);
   expect(refused({ referenceEvery: 3 })).toBe(
