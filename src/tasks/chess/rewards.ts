@@ -132,8 +132,13 @@ export function gradePolicy(
     out.parts[part.parse] = weights.parse * shares.parse;
     out.parts[part.overlap] = weights.overlap * shares.overlap;
     out.parts[part.evaluations] = weights.evaluations * shares.evaluations;
-    if (read.best !== undefined) out.parts[part.best] = bestReward(shares.rank, shares.legal, weights);
-    if (read.sections < 3) out.parts[part.malformed] = weights.malformed;
+    // Not to name a move must not pay better than to name an illegal one: policies learn that first.
+    if (read.sections < 3) {
+      out.parts[part.malformed] = weights.malformed;
+      out.parts[part.best] = Math.min(0, weights.bestIllegal - weights.malformed);
+    } else {
+      out.parts[part.best] = bestReward(shares.rank, shares.legal, weights);
+    }
   }
   sumParts(out);
 }

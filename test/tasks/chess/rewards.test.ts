@@ -74,7 +74,7 @@ describe('policy', () => {
     [
       'words that are no moves or numbers',
       'M: Bb5 f1c4 x9 b1c3 c2c3 E: a 0.3 0.3 - 1e5 B: Bb5',
-      { structure: 0.2, parse: (0.1 * (0.6 + 0.4)) / 3, overlap: 0.3, evaluations: 0.04 },
+      { structure: 0.2, parse: (0.1 * (0.6 + 0.4)) / 3, overlap: 0.3, evaluations: 0.04, best: -0.3 },
     ],
     [
       'no best move',
@@ -111,6 +111,16 @@ describe('policy', () => {
     expect(rewards).toEqual([...rewards].sort((a, b) => a - b));
     expect(new Set(rewards).size).toBe(rewards.length);
     expect(rewards[0]).toBeCloseTo(-0.3);
+  });
+
+  it.each([-0.3, -1])('never pays more for naming no move than for an illegal one (%d)', async bestIllegal => {
+    const task = await makeTask('chess', { bestIllegal });
+    const rewardOf = (completion: string): number => gradeOf(task, policy, completion).reward;
+    const candidates = 'M: f1b5 f1c4 d2d4 b1c3 c2c3 E: 0.4 0.3 0.3 0.2 0.0';
+    const illegal = rewardOf(`${candidates} B: a1a5`);
+    for (const ending of ['', ' B:', ' B: ', ' B: Bb5', ' B: f1b5f1c4', ' B: f1b5 x'])
+      expect(rewardOf(candidates + ending)).toBeLessThanOrEqual(illegal);
+    expect(rewardOf('')).toBeLessThan(illegal);
   });
 
   it('measures rates', async () => {
@@ -202,6 +212,16 @@ describe('environment', () => {
     expect(grade.parts).toEqual(
       Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, expect.closeTo(part, 9)])),
     );
+  });
+
+  it.each([-0.3, -1])('never pays more for naming no move than for an illegal one (%d)', async bestIllegal => {
+    const task = await makeTask('chess', { bestIllegal });
+    const rewardOf = (completion: string): number => gradeOf(task, policy, completion).reward;
+    const candidates = 'M: f1b5 f1c4 d2d4 b1c3 c2c3 E: 0.4 0.3 0.3 0.2 0.0';
+    const illegal = rewardOf(`${candidates} B: a1a5`);
+    for (const ending of ['', ' B:', ' B: ', ' B: Bb5', ' B: f1b5f1c4', ' B: f1b5 x'])
+      expect(rewardOf(candidates + ending)).toBeLessThanOrEqual(illegal);
+    expect(rewardOf('')).toBeLessThan(illegal);
   });
 
   it('measures rates', async () => {
