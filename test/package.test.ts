@@ -84,19 +84,37 @@ test('the environment of the documentation trains from its file, without "type":
   );
 });
 
+test('the text task of the documentation is cloned, trained and evaluated from its file', () => {
+  writeFileSync(join(app, 'my-task.ts'), readFileSync(join(root, 'examples/own-task.ts')));
+  const keel = join(app, 'node_modules/.bin/keel');
+  const size = ['layers=1', 'width=16', 'heads=2'].flatMap(value => ['--set', value]);
+  expect(run(app, keel, 'clone', './my-task.ts', '--steps', '640', ...size)).toMatch(/Finished: 640 steps/);
+  expect(run(app, keel, 'train', './my-task.ts', '--from', 'last', '--steps', '64')).toMatch(
+    /Finished: 64 steps/,
+  );
+  expect(run(app, keel, 'eval', 'last', '--episodes', '10')).toMatch(/reward .* over 10 completions/);
+});
+
 test('import { train } works, with types', () => {
   const source = `import { type TrainResult, train } from 'keel';
+import { simulate } from 'keel/cluster';
 import { Graph } from 'keel/engine';
 import { gaussian } from 'keel/kl';
+import { type LanguageModel, languageModel, ownTokenizer } from 'keel/lm';
+import { defineTask, makeTask, type TextTask } from 'keel/tasks';
 declare const console: { log(...values: unknown[]): void };
 const result: TrainResult = await train({ env: 'cartpole', config: { steps: 1024, envs: 4, stepsPerRollout: 128 } });
 console.log(result.status, new Graph().nodes.length, gaussian(2).paramSize);
+const task: TextTask = await makeTask('arithmetic', { digits: 1 });
+const tokenizer = ownTokenizer(task.characters, task.pieces);
+const model: LanguageModel = languageModel({ vocabulary: tokenizer.size, context: 16, layers: 1, width: 8, heads: 2 }, tokenizer);
+console.log(task.name, model.layout.size > 500, typeof defineTask, typeof simulate);
 `;
   writeFileSync(join(app, 'use.ts'), source);
   writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   run(app, process.execPath, tsc, ...flags, 'use.ts');
-  expect(run(app, process.execPath, 'use.js').trim()).toBe('finished 0 4');
+  expect(run(app, process.execPath, 'use.js').trim()).toBe('finished 0 4\narithmetic true function function');
   const refused = spawnSync(process.execPath, [tsc, ...flags, '--noEmit', 'wrong.ts'], {
     cwd: app,
     encoding: 'utf8',

@@ -23,6 +23,7 @@ import {
   not,
   type Program,
   reduceSum,
+  scatterRows,
   sub,
   type Tensor,
   tanh,
@@ -526,4 +527,24 @@ describe('devices', () => {
     );
     expect((await compiled(simple())).run({ x: f32(1, 2) }).twice).toEqual(f32(2, 4));
   });
+});
+
+// Several threads must not add to one row at once: ONNX Runtime's ScatterND does, and then sums are too small.
+it.each([64, 600])('adds every update to its row of %i, on several threads', async rows => {
+  const [count, width] = [6000, 128];
+  const g = new Graph();
+  g.output(
+    'sums',
+    scatterRows(g.input('rows', [count], 'int64'), g.input('updates', [count, width]), [rows, width]),
+  );
+  const program = await compiled(g, { threads: 4 });
+  const feeds = {
+    rows: BigInt64Array.from({ length: count }, (_, i) => BigInt(i % rows)),
+    updates: new Float32Array(count * width).fill(1),
+  };
+  const share = new Float32Array(rows).map((_, row) => Math.ceil((count - row) / rows));
+  for (let run = 0; run < 10; run++) {
+    const sums = program.run<{ sums: Float32Array }>(feeds).sums;
+    expect(sums.every((value, i) => value === share[Math.floor(i / width)])).toBe(true);
+  }
 });

@@ -80,6 +80,10 @@ const inert: readonly {
   { keys: ['recoveryFactor'], without: c => c.recoveries === 0, add: 'recoveries of at least 1' },
 ];
 
+/** A key that is switched off contradicts nothing, whatever the others are; a rate that ends at 0 is not off. */
+const isOff = (key: keyof GrpoConfig, value: unknown): boolean =>
+  value === null || (value === 0 && key !== 'learningRateEnd');
+
 /** Unknown keys and values of a wrong kind, a line for each. */
 export function grpoProblems(
   settings: Readonly<Record<string, unknown>>,
@@ -97,8 +101,7 @@ export function resolveGrpoConfig(...layers: readonly Readonly<Record<string, un
   const config = grpoSchema.parse(settings);
   for (const { keys, without, add } of inert) {
     for (const key of keys) {
-      // A null is a key that is off, whatever the others are.
-      if (written.has(key) && config[key] !== null && without(config))
+      if (written.has(key) && !isOff(key, config[key]) && without(config))
         problems.push(`${key} has no effect without ${add}: add that, or remove ${key}`);
     }
   }

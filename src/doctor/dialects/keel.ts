@@ -1,8 +1,10 @@
 /** Keel's own log: its names are the registry's. */
 import { metrics } from '../../metrics/registry.ts';
-import type { Dialect, Mapping } from './dialect.ts';
+import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
 
 const family = '<name>';
+
+const isText = (log: Log): boolean => log.series.has('completion/length');
 
 const mappings: readonly Mapping[] = metrics.map(({ id, kl }) => ({
   theirs: id.endsWith(family)
@@ -18,7 +20,7 @@ export const keel: Dialect = {
   name: 'keel',
   title: 'Keel',
   kind: 'classic',
-  kindOf: log => (log.series.has('completion/length') ? 'language-model' : 'classic'),
+  kindOf: log => (isText(log) ? 'language-model' : 'classic'),
   signs: [
     { name: 'kl/step', points: 4 },
     { name: 'kl/step_k3', points: 3 },
@@ -44,41 +46,69 @@ export const keel: Dialect = {
     stepsPerRollout: ['stepsPerRollout'],
     envs: ['config/envs', 'envs'],
     totalSteps: ['config/steps', 'steps'],
-    clipRange: ['clipRange'],
+    clipRange: ['clipRange', 'clipLow'],
     targetKl: ['targetKl'],
     entropyCoef: ['entropyCoef'],
     valueCoef: ['valueCoef'],
     gamma: ['gamma'],
     maxGradNorm: ['gradientClip'],
+    refCoef: ['klRefCoef'],
+    groupSize: ['groupSize'],
+    temperature: ['temperature'],
+    maxCompletionLength: ['maxNewTokens'],
     task: ['environment/id', 'environment'],
   },
-  wording: log => ({
-    names: {
-      learningRate: 'learningRate',
-      learningRateSchedule: 'learningRateSchedule',
-      epochs: 'epochs',
-      minibatchSize: 'minibatchSize',
-      stepsPerRollout: 'stepsPerRollout',
-      envs: 'envs',
-      totalSteps: 'steps',
-      clipRange: 'clipRange',
-      targetKl: 'targetKl',
-      entropyCoef: 'entropyCoef',
-      valueCoef: 'valueCoef',
-      gamma: 'gamma',
-      maxGradNorm: 'gradientClip',
-    },
-    otherwise: {
-      rewardScale: () => `keel train ${taskOf(log.setting(['environment/id']))} --set normaliseRewards=true`,
-      refCoef: value =>
-        `--set reference=frozen --set klRefCoefInitial=${value} --set klRefCoefFinal=${value}`,
-    },
-    write: pairs =>
-      `keel train ${taskOf(log.setting(['environment/id']))} ${pairs.map(([name, value]) => `--set ${name}=${value}`).join(' ')}`,
-  }),
+  wording: log => (isText(log) ? textWording(log) : classicWording(log)),
   remarks: 'One row an iteration, written after its update; every value is as the registry says.',
 };
 
 /** A task's name if it can stand in a command as it is. */
 const taskOf = (id: unknown): string =>
   typeof id === 'string' && /^[A-Za-z0-9_./-]{1,80}$/.test(id) ? id : '…';
+
+const sharedNames = {
+  learningRate: 'learningRate',
+  learningRateSchedule: 'learningRateSchedule',
+  epochs: 'epochs',
+  minibatchSize: 'minibatchSize',
+  totalSteps: 'steps',
+  entropyCoef: 'entropyCoef',
+  maxGradNorm: 'gradientClip',
+};
+
+const command =
+  (log: Log): WordingSpec['write'] =>
+  pairs =>
+    `keel train ${taskOf(log.setting(['environment/id']))} ${pairs.map(([name, value]) => `--set ${name}=${value}`).join(' ')}`;
+
+const classicWording = (log: Log): WordingSpec => ({
+  names: {
+    ...sharedNames,
+    stepsPerRollout: 'stepsPerRollout',
+    envs: 'envs',
+    clipRange: 'clipRange',
+    targetKl: 'targetKl',
+    valueCoef: 'valueCoef',
+    gamma: 'gamma',
+  },
+  otherwise: {
+    rewardScale: () => `keel train ${taskOf(log.setting(['environment/id']))} --set normaliseRewards=true`,
+    refCoef: value => `--set reference=frozen --set klRefCoefInitial=${value} --set klRefCoefFinal=${value}`,
+  },
+  write: command(log),
+});
+
+/** GRPO: docs/grpo.md. What bounds an update there is the guard. */
+const textWording = (log: Log): WordingSpec => ({
+  names: {
+    ...sharedNames,
+    clipRange: 'clipLow',
+    clipRangeHigh: 'clipHigh',
+    targetKl: 'guard',
+    refCoef: 'klRefCoef',
+    groupSize: 'groupSize',
+    temperature: 'temperature',
+    maxCompletionLength: 'maxNewTokens',
+  },
+  write: command(log),
+});

@@ -8,6 +8,9 @@ import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
 /** A term of the reward for the right form that never leaves one value, at the bottom. */
 function formAtFloor(signals: Signals): Track | undefined {
+  // Most can be read: the form is known, and what is at the floor is a reward that gives nothing for it.
+  const read = signals.get('completion/parse_rate');
+  if (read !== undefined && read.n > 0 && read.median > 0.5) return undefined;
   for (const track of signals.tracks.values()) {
     if (!track.id.startsWith('reward/part/') || !/format|struct|parse|valid|xml|tag|syntax/i.test(track.id))
       continue;
@@ -48,7 +51,13 @@ function collapsedLength(run: CanonicalRun, signals: Signals, length: Track): Fi
 export const malformedOutputs: Rule = {
   code: 'malformed-outputs',
   title: 'Outputs are cut off or have the wrong form',
-  looksAt: ['completion/truncated', 'completion/length', 'reward/part/format', 'reward/mean'],
+  looksAt: [
+    'completion/truncated',
+    'completion/length',
+    'completion/parse_rate',
+    'reward/part/format',
+    'reward/mean',
+  ],
   causes: ['malformed-outputs'],
   text: {
     means:
@@ -56,7 +65,7 @@ export const malformedOutputs: Rule = {
     seen: 'Most completions truncated in the second half while the reward does not improve (a warning, where it is above 0 and above its first row); or a reward that stays at one lowest value together with a form reward that never leaves its floor; or completions that shrink to a tenth of their length while the reward collapses.',
     todo: 'Read some outputs. Load the right weights and chat template, warm up on examples of the form, raise the length limit, give partial credit.',
     silent:
-      'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop.',
+      'When the reward improves: a form reward that never fires is then only unused. Truncation that falls is a model that learns to stop. Where most completions can be read, a form reward of 0 is no fault of the form.',
     references: ['modelscope/ms-swift#8123', 'huggingface/trl: completions/clipped_ratio'],
   },
   check(run, signals) {

@@ -76,6 +76,9 @@ export interface ScatterAttrs {
   readonly shape: Shape;
 }
 
+/** Rows up to which a product with one-hot rows is quicker than scattering one value after another. */
+const MAX_ONE_HOT = 512;
+
 /** Where {@link gather} read: updates are added into zeros, rows that were read twice receive both. */
 export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
   name: 'scatterRows',
@@ -99,17 +102,32 @@ export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
     }
     return [data];
   },
-  onnx(b, [indices, updates], outputs, { attrs, inputs }) {
-    const zeros = b.fresh();
-    b.node('ConstantOfShape', [b.ints(attrs.shape)], [zeros]);
-    const column = b.fresh();
-    b.node('Reshape', [indices, b.ints([...inputs[0].shape, 1])], [column], { allowzero: 1 });
-    let wide = column;
-    if (inputs[0].dtype !== 'int64') {
-      wide = b.fresh();
-      b.node('Cast', [column], [wide], { to: 7 });
+  // Not ScatterND: ONNX Runtime's adds to one row from several threads at once and loses updates (its issues 18048, 23396).
+  // A product with one-hot rows is as quick where there are few of them; ScatterElements is serial, and slow.
+  onnx(b, [indices, updates], outputs, { attrs: { shape }, inputs }) {
+    const [rows, count, inner] = [shape[0], sizeOf(inputs[0].shape), sizeOf(shape.slice(1))];
+    const made = (op: string, from: readonly string[], attrs?: Record<string, number | string>): string => {
+      const out = b.fresh();
+      b.node(op, from, [out], attrs);
+      return out;
+    };
+    const reshaped = (x: string, to: Shape): string => made('Reshape', [x, b.ints(to)], { allowzero: 1 });
+    const flat = reshaped(updates, [count, inner]);
+    let sum: string;
+    if (rows <= MAX_ONE_HOT) {
+      const wide = inputs[0].dtype === 'int64' ? indices : made('Cast', [indices], { to: 7 });
+      const hot = made(
+        'OneHot',
+        [reshaped(wide, [count]), b.ints([rows]), made('Cast', [b.ints([0, 1])], { to: 1 })],
+        { axis: 0 },
+      );
+      sum = made('MatMul', [hot, flat]);
+    } else {
+      const zeros = made('ConstantOfShape', [b.ints([rows, inner])]);
+      const places = made('Expand', [reshaped(indices, [count, 1]), b.ints([count, inner])]);
+      sum = made('ScatterElements', [zeros, places, flat], { axis: 0, reduction: 'add' });
     }
-    b.node('ScatterND', [zeros, wide, updates], outputs, { reduction: 'add' });
+    b.node('Reshape', [sum, b.ints(shape)], outputs, { allowzero: 1 });
   },
 };
 

@@ -269,6 +269,12 @@ test('settings that cannot be, or do nothing, are refused with what to do', () =
     /klRefCoef has no effect without a reference/,
   );
   expect(refused({ reference: 'none', klCap: 1 })).toMatch(/klCap has no effect without a reference/);
+  // What is switched off contradicts nothing.
+  const off = { reference: 'none', klRefCoef: 0, klRefCoefWarmup: 0, klCap: null, lengthFree: 0 } as const;
+  expect(resolveGrpoConfig({}, off)).toMatchObject(off);
+  expect(refused({ learningRateSchedule: 'constant', learningRateEnd: 0 })).toMatch(
+    /learningRateEnd has no effect/,
+  );
   expect(refused({ width: 100, heads: 8 })).toBe('width 100 is no multiple of heads 8: try 104');
   expect(refused({ temperature: 0 })).toMatch(/temperature is 0, not above 0/);
   expect(refused({ klRefCoefRule: 'adaptive', klRefCoef: 0 })).toMatch(/has nothing to adapt at klRefCoef 0/);

@@ -78,6 +78,11 @@ describe('settings', () => {
       { learningRate: 3e-4, gradientClip: 0.5, steps: 1000, 'environment/id': 'pendulum' },
       { learningRate: 3e-4, maxGradNorm: 0.5, totalSteps: 1000, task: 'pendulum' },
     ],
+    [
+      'keel',
+      { klRefCoef: 0.02, groupSize: 8, temperature: 0.8, clipLow: 0.2, maxNewTokens: 64 },
+      { refCoef: 0.02, groupSize: 8, temperature: 0.8, clipRange: 0.2, maxCompletionLength: 64 },
+    ],
   ];
   it.each(cases)('of %s', (trainer, config, known) => {
     expect(runOf(trainer, [], config).config).toEqual(known);
@@ -203,6 +208,26 @@ describe('wording', () => {
       '--train.learning-rate 0.015 --train.ent-coef 0.001',
     ],
     ['keel', [], change, 'keel train … --set learningRate=1e-4 --set targetKl=0.015'],
+    // Its GRPO has other keys than its PPO.
+    [
+      'keel',
+      [],
+      { refCoef: 0.01 },
+      '--set reference=frozen --set klRefCoefInitial=0.01 --set klRefCoefFinal=0.01',
+    ],
+    [
+      'keel',
+      ['completion/length'],
+      {
+        learningRate: 1e-5,
+        targetKl: 0.02,
+        refCoef: 0.01,
+        clipRangeHigh: 0.28,
+        groupSize: 16,
+        temperature: 1,
+      },
+      'keel train … --set learningRate=1e-5 --set guard=0.02 --set klRefCoef=0.01 --set clipHigh=0.28 --set groupSize=16 --set temperature=1',
+    ],
     ['unknown', [], change, 'set the learning rate to 1e-4, set the target KL to 0.015'],
   ];
   it.each(cases)('of %s %j', (trainer, names, changes, text) => {

@@ -36,42 +36,80 @@ const legalOf = (position: Position): string[] => {
   return [...moves.subarray(0, generateLegal(position, moves))].map(uciOf).sort();
 };
 
-it('agrees with chess.js on every move, position and ending of random games', () => {
-  const starts = [
-    START_FEN,
-    KIWIPETE,
-    '8/P6p/8/2k5/8/2K5/p6P/8 w - - 0 1',
-    '8/8/4k3/2pp4/8/3NK3/8/4B3 w - - 90 70',
-  ];
-  const endings = new Set<string>();
-  fc.assert(
-    fc.property(fc.constantFrom(...starts), fc.nat(1_000_000), (start, seed) => {
-      const rng = new Rng(seed);
-      const chess = new Chess(start);
-      const position = parseFen(start);
-      for (let ply = 0; ply < 60; ply++) {
-        // Read anew, so that chess.js counts no repetitions, which a position alone does not show.
-        const shown = new Chess(chess.fen());
-        const names = shown.moves({ verbose: true }).map(move => move.lan);
-        expect(legalOf(position)).toEqual([...names].sort());
-        expect(formatFen(position)).toBe(shown.fen());
-        expect(formatFen(parseFen(shown.fen()))).toBe(shown.fen());
-        expect(position.inCheck()).toBe(shown.inCheck());
-        const ending = endingOf(position);
-        if (ending) endings.add(ending);
-        expect(ending !== undefined).toBe(shown.isGameOver());
-        expect(ending === 'checkmate').toBe(shown.isCheckmate());
-        expect(ending === 'stalemate').toBe(shown.isStalemate());
-        if (ending !== 'stalemate') expect(ending === 'material').toBe(shown.isInsufficientMaterial());
-        if (names.length === 0) break;
-        const uci = names[rng.integer(names.length)]!;
-        position.advance(legalMoveNamed(position, uci));
-        chess.move(uci);
-      }
-    }),
-    { numRuns: 6 },
+const CASTLING = 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1';
+const EN_PASSANT = '4k3/p1p1p1p1/8/1P1P1P1P/1p1p1p1p/8/P1P1P1P1/4K3 w - - 0 1';
+const PROMOTION = '1n2k1n1/P1P4P/8/8/8/8/p1p4p/1N2K1N1 w - - 0 1';
+const FEW_PIECES = '8/8/4k3/2pp4/8/3NK3/8/4B3 w - - 90 70';
+
+/** What a move of chess.js is besides a move, by its flags. */
+const kinds = { k: 'castling', q: 'castling', e: 'en passant', p: 'promotion', b: 'double step' } as const;
+
+/** Plays a random game in both and compares all that there is; tells what it met. */
+function compareGame(start: string, seed: number, plies: number, met: Set<string>): void {
+  const rng = new Rng(seed);
+  const chess = new Chess(start);
+  const position = parseFen(start);
+  for (let ply = 0; ply < plies; ply++) {
+    // Read anew, so that chess.js counts no repetitions, which a position alone does not show.
+    const shown = new Chess(chess.fen());
+    const moves = shown.moves({ verbose: true });
+    expect(legalOf(position)).toEqual(moves.map(({ lan }) => lan).sort());
+    expect(formatFen(position)).toBe(shown.fen());
+    expect(formatFen(parseFen(shown.fen()))).toBe(shown.fen());
+    expect(position.inCheck()).toBe(shown.inCheck());
+    const ending = endingOf(position);
+    if (ending) met.add(ending);
+    expect(ending !== undefined).toBe(shown.isGameOver());
+    expect(ending === 'checkmate').toBe(shown.isCheckmate());
+    expect(ending === 'stalemate').toBe(shown.isStalemate());
+    if (ending !== 'checkmate') expect(ending !== undefined).toBe(shown.isDraw() || shown.isStalemate());
+    if (ending !== 'stalemate') expect(ending === 'material').toBe(shown.isInsufficientMaterial());
+    if (moves.length === 0) return;
+    // Rare moves twice as often: a game of plain moves tries little.
+    const rare = moves.filter(({ flags }) => /[kqep]/.test(flags));
+    const from = rare.length > 0 && rng.integer(2) === 0 ? rare : moves;
+    const { lan, flags } = from[rng.integer(from.length)]!;
+    for (const flag of flags) if (flag in kinds) met.add(kinds[flag as keyof typeof kinds]);
+    position.advance(legalMoveNamed(position, lan));
+    chess.move(lan);
+  }
+}
+
+it('agrees with chess.js on every move, position and ending of games that show everything', () => {
+  const met = new Set<string>();
+  for (const start of [START_FEN, KIWIPETE, CASTLING, EN_PASSANT, PROMOTION, FEW_PIECES])
+    compareGame(start, 7, 40, met);
+  for (const end of [
+    '7k/8/5KQ1/8/8/8/8/8 w - - 0 1', // mates and stalemates are a move away
+    '7k/8/5KQ1/8/8/8/8/8 w - - 99 80',
+    'k7/8/1K6/8/8/8/8/1Q6 w - - 0 1',
+    '8/8/8/8/8/4k3/4p3/4K3 w - - 0 1',
+    '4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2',
+  ])
+    for (let seed = 0; seed < 8; seed++) compareGame(end, seed, 6, met);
+  expect([...met].sort()).toEqual(
+    [
+      'castling',
+      'checkmate',
+      'double step',
+      'en passant',
+      'fifty-moves',
+      'material',
+      'promotion',
+      'stalemate',
+    ].sort(),
   );
-  expect(endings.size).toBeGreaterThanOrEqual(1);
+});
+
+it('agrees with chess.js on any random game', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(START_FEN, KIWIPETE, CASTLING, EN_PASSANT, PROMOTION, FEW_PIECES),
+      fc.nat(1_000_000),
+      (start, seed) => compareGame(start, seed, 40, new Set()),
+    ),
+    { numRuns: 5 },
+  );
 });
 
 it('taking moves back restores everything, the score included', () => {
