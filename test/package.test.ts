@@ -85,7 +85,9 @@ test('the environment of the documentation trains from its file, without "type":
 });
 
 test('the text task of the documentation is cloned, trained and evaluated from its file', () => {
-  writeFileSync(join(app, 'my-task.ts'), readFileSync(join(root, 'examples/own-task.ts')));
+  const docs = readFileSync(join(root, 'docs/text-tasks.md'), 'utf8');
+  const [, source] = /## Your own task\n[^`]*```ts\n([\s\S]*?)```/.exec(docs)!;
+  writeFileSync(join(app, 'my-task.ts'), source);
   const keel = join(app, 'node_modules/.bin/keel');
   const size = ['layers=1', 'width=16', 'heads=2'].flatMap(value => ['--set', value]);
   expect(run(app, keel, 'clone', './my-task.ts', '--steps', '640', ...size)).toMatch(/Finished: 640 steps/);

@@ -321,6 +321,13 @@ async function openSession(
         state: { counters: snapshot.counters, rng: snapshot.rng },
       };
     },
+    // An engine may have failed for good: the manifest says where labels truly came from.
+    async saved(writer) {
+      const sources = task.sources?.() ?? {};
+      const { config: written } = writer.manifest;
+      if (JSON.stringify((written as { sources?: unknown }).sources) !== JSON.stringify(sources))
+        writer.reconfigure({ ...written, sources });
+    },
     open(dir, iteration) {
       log = algorithm === 'grpo' ? new CompletionLog(dir, iteration) : undefined;
     },

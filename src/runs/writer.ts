@@ -233,6 +233,12 @@ export class RunWriter {
     return info;
   }
 
+  /** Writes a config into the manifest that came to differ under way, such as by where labels are from. */
+  reconfigure(config: Manifest['config']): void {
+    this.#requireOpen();
+    this.#update({ config });
+  }
+
   /** Ends the run: says how in events and manifest, closes everything, gives up the lock. May be called twice. */
   end(status: 'finished' | 'stopped' | 'failed', reason?: string): void {
     if (this.#ended) return;

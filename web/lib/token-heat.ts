@@ -4,11 +4,21 @@ import type { Completion, CompletionGroup } from '../../src/server/api.ts';
 export const heatKinds = ['kl', 'advantage', 'surprise'] as const;
 export type HeatKind = (typeof heatKinds)[number];
 
-/** A KL of this many nats at one token has the full colour. */
-export const fullKl = 1;
+/** The KL at one token that has the full colour: a round number that the largest of these groups reaches, in 0.01 … 1 nat. */
+export function fullKlOf(groups: readonly CompletionGroup[]): number {
+  let most = 0;
+  for (const { completions } of groups)
+    for (const { kl } of completions) for (const value of kl ?? []) most = Math.max(most, value ?? 0);
+  return [0.01, 0.03, 0.1, 0.3].find(full => most <= full) ?? 1;
+}
 
 /** Of each token -1 … 1: the size is the strength of its colour, below 0 is the other colour. 0 where nothing is known. */
-export function heatOf(kind: HeatKind, completion: Completion, group: CompletionGroup): number[] {
+export function heatOf(
+  kind: HeatKind,
+  completion: Completion,
+  group: CompletionGroup,
+  fullKl: number,
+): number[] {
   switch (kind) {
     case 'kl':
       // By the root: most tokens are near 0, and a tenth of the way is worth seeing.

@@ -2,6 +2,7 @@
  * Which setting makes updates too large. KL alone cannot tell a learning rate from epochs or a clip range; the settings
  * can, because one that was changed by accident is far from what people use.
  */
+import type { CanonicalRun } from '../canonical.ts';
 import type { RootCause } from '../findings.ts';
 import type { Signals } from './signals.ts';
 import { change, num, round } from './words.ts';
@@ -19,6 +20,18 @@ export interface Suspect {
 const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
 /** PufferLib's default goes with the optimiser Muon, whose rates are of another size. */
 const defaultRates: Readonly<Record<string, number>> = { pufferlib: 0.02 };
+
+/** The largest learning rate that is usual. Keel's language models have some million parameters: they stand more. */
+function usualRate({ trainer, kind }: CanonicalRun): number {
+  if (trainer === 'keel' && kind === 'language-model') return 3e-4;
+  return defaultRates[trainer] ?? usual[kind].lr;
+}
+
+/** A learning rate that does no harm in nearly all runs. */
+function safeRate({ trainer, kind }: CanonicalRun): number {
+  return kind === 'classic' ? 3e-4 : trainer === 'keel' ? 3e-5 : 1e-6;
+}
+
 const usualEpochs = 10;
 /** RLlib's default is 30: no sign that somebody changed it. */
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
@@ -28,7 +41,7 @@ export function suspectOf(signals: Signals): Suspect {
   const { run, settings } = signals;
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
-  const lr = doublings(settings.lr, defaultRates[run.trainer] ?? usual[run.kind].lr);
+  const lr = doublings(settings.lr, usualRate(run));
   const epochs = doublings(settings.epochs, defaultEpochs[run.trainer] ?? usualEpochs);
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
@@ -39,9 +52,7 @@ export function suspectOf(signals: Signals): Suspect {
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
   const slower = change(
     run,
-    rate === undefined
-      ? {}
-      : { learningRate: round(Math.min(rate / 3, run.kind === 'classic' ? 3e-4 : 1e-6)) },
+    rate === undefined ? {} : { learningRate: round(Math.min(rate / 3, safeRate(run))) },
     `set the learning rate to ${lower}`,
   );
   const ranked = (

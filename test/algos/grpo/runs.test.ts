@@ -193,3 +193,31 @@ test('completions.jsonl is bounded, and drops what a kill cut off', () => {
   again.add([record(1099)]);
   expect(JSON.parse(lines().at(-1)!).iteration).toBe(1099);
 });
+
+test('the manifest says where labels truly came from, also after an engine gave up', async () => {
+  const engine = join(root, 'engine.sh');
+  writeFileSync(
+    engine,
+    '#!/bin/sh\nwhile read -r line; do case "$line" in uci) echo "id name Frail"; echo uciok ;; isready) echo readyok ;; go*) exit 1 ;; quit) exit 0 ;; esac; done\n',
+    { mode: 0o755 },
+  );
+  const { dir } = await trainText({
+    task: 'chess',
+    taskOptions: { engine, environmentShare: 0, searchDepth: 1 },
+    preset: {},
+    config: {
+      layers: 1,
+      width: 8,
+      heads: 1,
+      promptsPerIteration: 2,
+      groupSize: 2,
+      steps: 4,
+      tensorboard: false,
+    },
+    root,
+  });
+  expect(openRun(dir).manifest.config.sources).toMatchObject({
+    labelSource: 'Frail, depth 8, then own search, depth 1',
+    labelsSkipped: 3,
+  });
+});
