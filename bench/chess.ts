@@ -1,7 +1,7 @@
 /**
- * Chess with GRPO: `npm run bench -- chess [--runs directory] [--seeds 0,1,2]` clones a model for each seed, trains it with the
- * preset, and evaluates both on the same fresh positions. Beside it the settings that the preset exists to avoid (every
- * reward -1 but a perfect one, no warm-up, a learning rate of 1e-3, no guard), from the first seed's clone, with the doctor's verdict.
+ * Chess with GRPO: `npm run bench -- chess [--runs directory] [--seeds 0,1,2]` clones a model, trains it with the preset and each
+ * seed, and evaluates start and end on the same fresh positions. Beside it the settings that the preset exists to avoid (every
+ * reward -1 but a perfect one, no warm-up, a learning rate of 1e-3, no guard), from the same start, with the doctor's verdict.
  *
  * Finished runs in the directory are read, stopped ones gone on with. `--curves file` draws legal moves and KL.
  */
@@ -54,12 +54,13 @@ export async function run(): Promise<void> {
   report({ bench: 'chess', ...machine(), seeds, judged: JUDGED });
   const place = (kind: string, seed: number): string => join(values.runs, `${kind}-${seed}`);
   const trained: string[] = [];
+  // One start for all: what differs between the seeds is GRPO's.
+  const cloned = await whole(place('clone', seeds[0]!), root =>
+    cloneText({ task: 'chess', root, config: { seed: seeds[0]! } }),
+  );
+  reportRun('clone', seeds[0]!, cloned);
+  const start = startOf(cloned);
   for (const seed of seeds) {
-    const cloned = await whole(place('clone', seed), root =>
-      cloneText({ task: 'chess', root, config: { seed } }),
-    );
-    reportRun('clone', seed, cloned);
-    const start = startOf(cloned);
     const dir = await whole(place('grpo', seed), root =>
       trainText({ task: 'chess', root, config: { seed }, from: start }),
     );
@@ -78,7 +79,6 @@ export async function run(): Promise<void> {
       });
     }
   }
-  const start = startOf(listRuns([place('clone', seeds[0]!)]).runs[0]!.dir);
   const bad = await whole(place('bad', seeds[0]!), root =>
     trainText({
       task: 'chess',
