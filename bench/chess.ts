@@ -27,8 +27,13 @@ const JUDGED = { prompts: 500, mates: 100, seed: 12345 } as const;
 /** Completions of the run with bad settings: it need not be long to go wrong. */
 const BAD_STEPS = 6400;
 
+/** GRPO learns to play: an illegal best move costs what RookWorld's scheme by ranks takes. */
+const policyTask = { environmentShare: 0, bestIllegal: -1 } as const;
+/** Both tasks are judged, so that it shows what becomes of the one that is not trained. */
+const judgedTask = { environmentShare: 0.2, bestIllegal: -1 } as const;
+
 const badSettings = {
-  taskOptions: { scheme: 'cliff' },
+  taskOptions: { ...policyTask, scheme: 'cliff' },
   config: {
     learningRate: 1e-3,
     guard: null,
@@ -62,7 +67,7 @@ export async function run(): Promise<void> {
   const start = startOf(cloned);
   for (const seed of seeds) {
     const dir = await whole(place('grpo', seed), root =>
-      trainText({ task: 'chess', root, config: { seed }, from: start }),
+      trainText({ task: 'chess', root, taskOptions: policyTask, config: { seed }, from: start }),
     );
     reportRun('grpo', seed, dir);
     trained.push(dir);
@@ -114,7 +119,7 @@ function startOf(dir: string): string {
 
 /** Rates over fresh positions, with the last checkpoint; sampled as `settings` sampled in training, else its likeliest tokens. */
 async function judge(dir: string, settings: string, sampled: boolean): Promise<Record<string, number>> {
-  const [opened, { config, taskOptions }] = await Promise.all([openTextRun(dir), openTextRun(settings)]);
+  const [opened, { config }] = await Promise.all([openTextRun(dir), openTextRun(settings)]);
   const { temperature, topK, topP } = config as { temperature: number; topK: number; topP: number };
   const { complete, close } = completer(opened.model, opened.task, {
     threads: 2,
@@ -123,7 +128,7 @@ async function judge(dir: string, settings: string, sampled: boolean): Promise<R
   });
   const texts = async (prompts: string[]): Promise<string[]> =>
     (await complete(prompts.map(text => ({ text, data: null })))).map(({ text }) => text);
-  const { rows } = await evaluateChess(taskOptions, texts, JUDGED);
+  const { rows } = await evaluateChess(judgedTask, texts, JUDGED);
   await close();
   return Object.fromEntries(rows.map(({ name, value }) => [name, round(value, 3)]));
 }
