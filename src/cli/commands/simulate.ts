@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ClusterReport, Router, Timeline } from '../../envs/cluster/index.ts';
+import type { ClusterReport, Router } from '../../envs/cluster/index.ts';
 import { Rng } from '../../random/index.ts';
 import { writeFileAtomic } from '../../runs/atomic.ts';
 import { runPaths } from '../../runs/layout.ts';
+import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { ClusterFlags, ClusterTask } from '../cluster-workload.ts';
 import { type Context, contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -182,7 +183,7 @@ function printDetail(
   { print, raw, paint, columns }: Context,
   router: string,
   report: ClusterReport,
-  timeline: Timeline,
+  timeline: ClusterTimeline,
 ): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
   const width = Math.max(20, columns - 44);
