@@ -126,6 +126,17 @@ export class Replica {
     return this.finished - before;
   }
 
+  /**
+   * Runs to the end of all that is here, without further arrivals. Finishes are those of `advance` but for rounding;
+   * what it sums up over iterations (busy seconds and so on) is not kept.
+   */
+  drain(): void {
+    while (this.busyUntilS < Number.POSITIVE_INFINITY) {
+      if (this.#decoding && this.prefillingCount === 0 && !this.#hasRoom()) this.#skipDecodes();
+      this.advance();
+    }
+  }
+
   /** Takes the replica out of service; what it had comes out, oldest first, with the tokens that users already have. */
   breakDown(): number[] {
     const ids = [
@@ -334,6 +345,23 @@ export class Replica {
     progress.preemptions[id]!++;
     this.preemptions++;
     this.waiting.unshift(id);
+  }
+
+  /**
+   * Goes on to the decode iteration that the next request ends in. Until then the batch stays as it is, since memory only
+   * fills up, and each iteration takes longer than the one before by the same time; unless the memory runs out.
+   */
+  #skipDecodes(): void {
+    const [batch, skipped] = [this.runningCount, this.#nextEnd - this.counter - 1];
+    let blocks = Math.floor(skipped / BLOCK_TOKENS) * batch;
+    for (let i = skipped & (BLOCK_TOKENS - 1); i > 0; i--)
+      blocks += this.#crossings[(this.counter + i) & (BLOCK_TOKENS - 1)]!;
+    if (skipped < 1 || this.usedBlocks + blocks > this.totalBlocks) return;
+    const contexts = skipped * (this.kvTokens + batch) + (batch * skipped * (skipped + 1)) / 2;
+    this.busyUntilS += skipped * this.model.seconds(batch) + contexts * this.model.secondsPerContextToken;
+    this.usedBlocks += blocks;
+    this.counter += skipped;
+    this.kvTokens += skipped * batch;
   }
 
   // ---- ending iterations
