@@ -11,6 +11,9 @@ import { IdQueue } from './id-queue.ts';
 import { type ReplicaModel, type ReplicaSpec, replicaModel } from './replica-model.ts';
 import type { Progress, Workload } from './requests.ts';
 
+/** For numbers modulo a block's tokens, which are a power of two. */
+const BLOCK_MASK = BLOCK_TOKENS - 1;
+
 const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TOKENS);
 
 /** A replica's numbers, as a checkpoint holds them. */
@@ -314,7 +317,7 @@ export class Replica {
   /** Gives every running request the block that its next token may need; evicts the newest while there are too few. */
   #makeRoom(): void {
     for (;;) {
-      const need = this.#crossings[this.counter & (BLOCK_TOKENS - 1)]!;
+      const need = this.#crossings[this.counter & BLOCK_MASK]!;
       if (this.usedBlocks + need <= this.totalBlocks) {
         this.usedBlocks += need;
         return;
@@ -354,8 +357,8 @@ export class Replica {
   #skipDecodes(): void {
     const [batch, skipped] = [this.runningCount, this.#nextEnd - this.counter - 1];
     let blocks = Math.floor(skipped / BLOCK_TOKENS) * batch;
-    for (let i = skipped & (BLOCK_TOKENS - 1); i > 0; i--)
-      blocks += this.#crossings[(this.counter + i) & (BLOCK_TOKENS - 1)]!;
+    for (let i = skipped & BLOCK_MASK; i > 0; i--)
+      blocks += this.#crossings[(this.counter + i) & BLOCK_MASK]!;
     if (skipped < 1 || this.usedBlocks + blocks > this.totalBlocks) return;
     const contexts = skipped * (this.kvTokens + batch) + (batch * skipped * (skipped + 1)) / 2;
     this.busyUntilS += skipped * this.model.seconds(batch) + contexts * this.model.secondsPerContextToken;
@@ -399,11 +402,13 @@ export class Replica {
   /** Takes those that have all their tokens out of the batch. */
   #retire(nowS: number): void {
     const progress = this.#progress;
-    let kept = 0;
+    let [kept, next] = [0, Number.POSITIVE_INFINITY];
     for (let i = 0; i < this.runningCount; i++) {
       const id = this.running[i]!;
-      if (this.#endOf(id) > this.counter) {
+      const end = this.#endOf(id);
+      if (end > this.counter) {
         this.running[kept++] = id;
+        if (end < next) next = end;
         continue;
       }
       const context = this.#workload.promptTokens[id]! + this.#workload.decodeTokens[id]! - 1;
@@ -415,7 +420,7 @@ export class Replica {
       this.finished++;
     }
     this.runningCount = kept;
-    this.#findNextEnd();
+    this.#nextEnd = next;
   }
 
   #findNextEnd(): void {
@@ -434,6 +439,6 @@ export class Replica {
   #crossingOf(id: number): number {
     const progress = this.#progress;
     const context = this.#workload.promptTokens[id]! + progress.generated[id]! - 1;
-    return (progress.joinedAt[id]! - context) & (BLOCK_TOKENS - 1);
+    return (progress.joinedAt[id]! - context) & BLOCK_MASK;
   }
 }
