@@ -111,9 +111,11 @@ Examples:
         return;
       }
       const { ratePerS, scale, workload, title } = task;
-      const load = ` (${number(ratePerS / scale.capacityPerS)} of what it bears)`;
+      const rate = Number.isFinite(ratePerS)
+        ? `at ${number(ratePerS)}/s (${number(ratePerS / scale.capacityPerS)} of what it bears)`
+        : 'all at once';
       context.print(
-        `${context.paint(title, 'bold')}: ${workload.count} requests at ${number(ratePerS)}/s${load} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
+        `${context.paint(title, 'bold')}: ${workload.count} ${workload.count === 1 ? 'request' : 'requests'} ${rate} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
       );
       context.print();
       for (const line of routerTable(results)) context.raw(line);

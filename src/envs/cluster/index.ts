@@ -2,6 +2,7 @@
 export type { ClusterDecision, ClusterTimeline } from '../../view/cluster-timeline.ts';
 export { type Arrivals, drawOutages } from './arrivals.ts';
 export { clusterCapacity, replicaCapacity } from './capacity.ts';
+export { checkFits } from './fits.ts';
 export { type Hardware, hardwareList, hardwareNamed, hardwareNames, iterationMs } from './hardware.ts';
 export type { Lengths } from './lengths.ts';
 export type { ClusterReport, ReplicaReport, Spread } from './metrics.ts';

@@ -92,11 +92,6 @@ export class Replica {
     return this.waiting.length + this.prefillingCount + this.runningCount;
   }
 
-  /** Whether a request of these lengths can ever run here. */
-  fits(promptTokens: number, decodeTokens: number): boolean {
-    return blocksFor(promptTokens + decodeTokens - 1) <= this.totalBlocks - this.watermarkBlocks;
-  }
-
   /** Tokens generated so far of a running request. */
   generatedOf(id: number): number {
     return this.#progress.generated[id]! + this.counter - this.#progress.joinedAt[id]!;
