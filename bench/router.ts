@@ -3,11 +3,12 @@
  * every rule, on the same requests, at 4, 8 and 16 replicas and on the code workload; and warm starts from a rule with the
  * reference schedule and without.
  *
- * `npm run bench -- router [directory] [part]`: parts are `speed`, `policies`, `warm-starts`; all unless one is named. Runs are
- * kept in the directory (`runs/bench-router`) and used again where they are whole, so that it can be stopped and gone on
- * with. A picture of the warm starts is written to docs/pictures.
+ * `npm run bench -- router [directory] [part]`: parts are `speed`, `policies`, `warm-starts`; all unless one is named. Runs and
+ * simulations are kept in the directory (`runs/bench-router`) and used again where they are whole, so that it can be stopped
+ * and gone on with. A picture of the warm starts is written to docs/pictures.
  */
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { clone, train } from '../src/algos/index.ts';
 import { routerOfRun } from '../src/algos/policy-router.ts';
 import {
@@ -23,6 +24,7 @@ import {
   workloads,
 } from '../src/envs/cluster/index.ts';
 import { Rng } from '../src/random/index.ts';
+import { writeFileAtomic } from '../src/runs/atomic.ts';
 import { listCheckpoints, listRuns } from '../src/runs/index.ts';
 import { machine, median, report, round } from './measure.ts';
 import { drawWarmStarts, type Point } from './router/warm-start-picture.ts';
@@ -103,11 +105,21 @@ async function policies(root: string): Promise<void> {
     );
     trained.set(seed, dir);
   }
-  for (const setting of settings) for (const load of loads) await compare(setting, load, trained);
+  for (const setting of settings) for (const load of loads) await compare(root, setting, load, trained);
+}
+
+/** A report from its file, made now unless it is there. */
+function kept(path: string, make: () => ClusterReport): ClusterReport {
+  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as ClusterReport;
+  const made = make();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileAtomic(path, JSON.stringify(made));
+  return made;
 }
 
 /** All routers on the same requests, one set for each seed; the policy of that seed among them. */
 async function compare(
+  root: string,
   { name, replicas: list, workload }: (typeof settings)[number],
   load: number,
   trained: ReadonlyMap<number, string>,
@@ -123,7 +135,8 @@ async function compare(
       new Rng(1000 + seed),
     );
     const play = (label: string, router: Router): void => {
-      const own = simulate({ replicas, workload: requests, router });
+      const path = join(root, 'simulations', name, `${load}-${seed}-${router.name}.json`);
+      const own = kept(path, () => simulate({ replicas, workload: requests, router }));
       results.set(label, [...(results.get(label) ?? []), own]);
     };
     for (const kind of routerKinds) play(kind.name, makeRouter(kind.name, new Rng(seed)));
