@@ -49,9 +49,9 @@ type Reference = keyof typeof references;
 
 const settings = [
   { name: '4 replicas', replicas: FOUR, workload: 'conversation' },
+  { name: '4 replicas, code', replicas: FOUR, workload: 'code' },
   { name: '8 replicas', replicas: [FOUR, FOUR].join(','), workload: 'conversation' },
   { name: '16 replicas', replicas: [FOUR, FOUR, FOUR, FOUR].join(','), workload: 'conversation' },
-  { name: '4 replicas, code', replicas: FOUR, workload: 'code' },
 ] as const;
 
 const specsOf = (list: string) => hardwareList(list).map(hardware => ({ ...defaultReplica, hardware }));
