@@ -1,12 +1,14 @@
 /**
- * Routing requests: the simulator's speed; a policy for each of five seeds, cloned and trained on four replicas, against
- * every rule, on the same requests, at 4, 8 and 16 replicas and on the code workload; and warm starts with the reference
- * schedule and without.
+ * Routing requests: the simulator's speed; a policy for each of five seeds, trained on four replicas with the preset, against
+ * every rule, on the same requests, at 4, 8 and 16 replicas and on the code workload; and warm starts from a rule with the
+ * reference schedule and without.
  *
- * `npm run bench -- router [directory]`: runs are kept in the directory (`runs/bench-router`) and used again where they are
- * whole, so that it can be stopped and gone on with. A picture of the warm starts is written to docs/pictures.
+ * `npm run bench -- router [directory] [part]`: parts are `speed`, `policies`, `warm-starts`; all unless one is named. Runs and
+ * simulations are kept in the directory (`runs/bench-router`) and used again where they are whole, so that it can be stopped
+ * and gone on with. A picture of the warm starts is written to docs/pictures.
  */
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { clone, train } from '../src/algos/index.ts';
 import { routerOfRun } from '../src/algos/policy-router.ts';
 import {
@@ -22,35 +24,59 @@ import {
   workloads,
 } from '../src/envs/cluster/index.ts';
 import { Rng } from '../src/random/index.ts';
+import { writeFileAtomic } from '../src/runs/atomic.ts';
 import { listCheckpoints, listRuns } from '../src/runs/index.ts';
 import { machine, median, report, round } from './measure.ts';
-import { drawWarmStarts } from './router/warm-start-picture.ts';
+import { drawWarmStarts, type Point } from './router/warm-start-picture.ts';
 
 const seeds = [0, 1, 2, 3, 4];
 const loads = [0.7, 0.8, 0.9];
 const FOUR = 'h100,2*a100,a40';
 const REQUESTS = 20_000;
-/** Steps of training after cloning; about two minutes on one core. */
-const STEPS = 320_000;
-const DEMONSTRATORS = ['least-finish', 'least-requests'];
+/** Warm starts learn what one rule does. */
+const DEMONSTRATOR = 'least-finish';
+const DEMONSTRATIONS = 60_000;
+/** Then they are trained with small rollouts and much entropy: settings that a policy can lose by. */
+const warmStart = {
+  steps: 40_000,
+  envs: 1,
+  stepsPerRollout: 128,
+  minibatchSize: 64,
+  epochs: 8,
+  learningRate: 3e-4,
+  learningRateSchedule: 'constant',
+  clipRange: 0.15,
+  entropyCoef: 0.02,
+  entropyMin: 0.3,
+  targetKl: 0.02,
+  klCoef: 0.15,
+  checkpointEvery: 40,
+  keepEvery: 40,
+} as const;
+const references = {
+  with: { klRefCoefInitial: 0.3, klRefDecaySteps: 5000 },
+  without: { reference: 'none' },
+} as const;
+type Reference = keyof typeof references;
 
 const settings = [
   { name: '4 replicas', replicas: FOUR, workload: 'conversation' },
+  { name: '4 replicas, code', replicas: FOUR, workload: 'code' },
   { name: '8 replicas', replicas: [FOUR, FOUR].join(','), workload: 'conversation' },
   { name: '16 replicas', replicas: [FOUR, FOUR, FOUR, FOUR].join(','), workload: 'conversation' },
-  { name: '4 replicas, code', replicas: FOUR, workload: 'code' },
 ] as const;
 
 const specsOf = (list: string) => hardwareList(list).map(hardware => ({ ...defaultReplica, hardware }));
 
+const parts = { speed, policies, 'warm-starts': warmStarts } as const;
+
 export async function run(): Promise<void> {
-  const root = process.argv[3] ?? join('runs', 'bench-router');
-  report({ bench: 'router', ...machine(), seeds: seeds.length, requests: REQUESTS, steps: STEPS });
-  speed();
-  const trained = new Map<number, string>();
-  for (const seed of seeds) trained.set(seed, await policyOf(root, seed, 'with'));
-  for (const setting of settings) for (const load of loads) await compare(setting, load, trained);
-  await warmStarts(root);
+  const [root = join('runs', 'bench-router'), part] = process.argv.slice(3);
+  const names = Object.keys(parts) as (keyof typeof parts)[];
+  if (part !== undefined && !names.some(name => name === part))
+    throw new Error(`the part ${part} is unknown: use ${names.join(', ')}, or none for all`);
+  report({ bench: 'router', ...machine(), seeds: seeds.length, requests: REQUESTS });
+  for (const name of names) if (part === undefined || part === name) await parts[name](root);
 }
 
 /** Events a second of processor time, of the median of five simulations. */
@@ -69,45 +95,43 @@ function speed(): void {
   report({ what: 'simulator', eventsPerCpuSecond: Math.round(median(rates.slice(1))) });
 }
 
-type Reference = 'with' | 'without';
+/** The run of a seed in a directory, made now unless it is there whole. */
+async function runOf(
+  root: string,
+  kind: string,
+  seed: number,
+  make: (place: string) => Promise<{ dir: string }>,
+): Promise<string> {
+  const place = join(root, kind);
+  const whole = listRuns([place]).runs.find(
+    ({ manifest }) => manifest.seed === seed && manifest.status === 'finished',
+  );
+  return whole?.dir ?? (await make(place)).dir;
+}
 
-/** The run of a seed, trained now unless it is there. */
-async function policyOf(root: string, seed: number, reference: Reference): Promise<string> {
-  const places = { clone: join(root, 'clone'), with: join(root, 'with'), without: join(root, 'without') };
-  const whole = (place: string): string | undefined =>
-    listRuns([place]).runs.find(({ manifest }) => manifest.seed === seed && manifest.status === 'finished')
-      ?.dir;
-  const from =
-    whole(places.clone) ??
-    (
-      await clone({
-        env: 'cluster',
-        config: { seed, steps: 60_000 },
-        root: places.clone,
-        demonstrators: DEMONSTRATORS,
-      })
-    ).dir;
-  const done = whole(places[reference]);
-  if (done !== undefined) return done;
-  const { dir } = await train({
-    env: 'cluster',
-    from,
-    root: places[reference],
-    config: {
-      seed,
-      steps: STEPS,
-      checkpointEvery: 4,
-      keepEvery: 4,
-      ...(reference === 'with'
-        ? { klRefCoefInitial: 0.3, klRefDecaySteps: 1200 }
-        : { reference: 'none' as const }),
-    },
-  });
-  return dir;
+async function policies(root: string): Promise<void> {
+  const trained = new Map<number, string>();
+  for (const seed of seeds) {
+    const dir = await runOf(root, 'policy', seed, place =>
+      train({ env: 'cluster', root: place, config: { seed } }),
+    );
+    trained.set(seed, dir);
+  }
+  for (const setting of settings) for (const load of loads) await compare(root, setting, load, trained);
+}
+
+/** A report from its file, made now unless it is there. */
+function kept(path: string, make: () => ClusterReport): ClusterReport {
+  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as ClusterReport;
+  const made = make();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileAtomic(path, JSON.stringify(made));
+  return made;
 }
 
 /** All routers on the same requests, one set for each seed; the policy of that seed among them. */
 async function compare(
+  root: string,
   { name, replicas: list, workload }: (typeof settings)[number],
   load: number,
   trained: ReadonlyMap<number, string>,
@@ -123,7 +147,8 @@ async function compare(
       new Rng(1000 + seed),
     );
     const play = (label: string, router: Router): void => {
-      const own = simulate({ replicas, workload: requests, router });
+      const path = join(root, 'simulations', name, `${load}-${seed}-${router.name}.json`);
+      const own = kept(path, () => simulate({ replicas, workload: requests, router }));
       results.set(label, [...(results.get(label) ?? []), own]);
     };
     for (const kind of routerKinds) play(kind.name, makeRouter(kind.name, new Rng(seed)));
@@ -176,7 +201,27 @@ async function compare(
   }
 }
 
-/** Every kept checkpoint of the first seed's two warm starts, on requests of their own, beside what was cloned. */
+/** A clone of the rule, trained on, with the reference or without. */
+async function warmStartOf(root: string, seed: number, reference: Reference): Promise<string> {
+  const from = await runOf(root, 'clone', seed, place =>
+    clone({
+      env: 'cluster',
+      config: { seed, steps: DEMONSTRATIONS },
+      root: place,
+      demonstrators: [DEMONSTRATOR],
+    }),
+  );
+  return runOf(root, reference, seed, place =>
+    train({
+      env: 'cluster',
+      from,
+      root: place,
+      config: { seed, ...warmStart, ...references[reference] },
+    }),
+  );
+}
+
+/** Every kept checkpoint of the warm starts, on requests of their own, beside what was cloned. */
 async function warmStarts(root: string): Promise<void> {
   const replicas = specsOf(FOUR);
   const spec = workloads.conversation;
@@ -186,26 +231,32 @@ async function warmStarts(root: string): Promise<void> {
   );
   const score = (router: Router): number =>
     average(sets.map(workload => simulate({ replicas, workload, router }).endToEnd.mean));
-  const demonstrators = DEMONSTRATORS.map(name => ({ name, meanS: score(makeRouter(name, new Rng(0))) }));
-  const curves: Record<Reference, { step: number; meanS: number }[]> = { with: [], without: [] };
-  for (const reference of ['with', 'without'] as const) {
-    const dir = await policyOf(root, 0, reference);
-    for (const { step } of listCheckpoints(dir).sort((a, b) => a.step - b.step)) {
-      const router = await routerOfRun(dir, { specs: replicas, scale, checkpoint: step });
-      curves[reference].push({ step, meanS: score(router) });
-      router.dispose();
+  const demonstrator = { name: DEMONSTRATOR, meanS: score(makeRouter(DEMONSTRATOR, new Rng(0))) };
+  const curves: Record<Reference, Point[][]> = { with: [], without: [] };
+  for (const seed of seeds) {
+    for (const reference of ['with', 'without'] as const) {
+      const dir = await warmStartOf(root, seed, reference);
+      const curve: Point[] = [];
+      for (const { step } of listCheckpoints(dir).sort((a, b) => a.step - b.step)) {
+        const router = await routerOfRun(dir, { specs: replicas, scale, checkpoint: step });
+        curve.push({ step, meanS: score(router) });
+        router.dispose();
+      }
+      curves[reference].push(curve);
+      const worst = curve.reduce((a, b) => (b.meanS > a.meanS ? b : a));
+      const percent = (meanS: number): number => round(100 * (meanS / demonstrator.meanS - 1), 1);
+      report({
+        what: `warm start ${reference} the reference`,
+        seed,
+        demonstrator: round(demonstrator.meanS, 3),
+        startPercent: percent(curve[0]!.meanS),
+        worst: { step: worst.step, percent: percent(worst.meanS) },
+        endPercent: percent(curve.at(-1)!.meanS),
+        curvePercent: curve.map(({ step, meanS }) => [step, percent(meanS)]),
+      });
     }
-    const worst = curves[reference].reduce((a, b) => (b.meanS > a.meanS ? b : a));
-    report({
-      what: `warm start ${reference} the reference`,
-      demonstrators: demonstrators.map(({ name, meanS }) => ({ name, meanS: round(meanS, 3) })),
-      start: round(curves[reference][0]!.meanS, 3),
-      worst: { step: worst.step, meanS: round(worst.meanS, 3) },
-      end: round(curves[reference].at(-1)!.meanS, 3),
-      curve: curves[reference].map(({ step, meanS }) => [step, round(meanS, 3)]),
-    });
+    drawWarmStarts('docs/pictures/warm-start.svg', demonstrator, curves);
   }
-  drawWarmStarts('docs/pictures/warm-start.svg', demonstrators, curves);
 }
 
 const average = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;

@@ -74,6 +74,7 @@ export async function routerOfRun(
   const { env: _, ...settings } = manifest.config as Record<string, unknown>;
   const spaces = clusterSpaces(specs.length);
   const model = networkFor(trainSchema.parse(settings), spaces.observationSpace, spaces.actionSpace);
-  const params = readWeights(dir, checkpoint).fit(model.layout);
+  // Episodes have loads of their own, so the best return is the lightest load's: the last checkpoint is the best trained.
+  const params = readWeights(dir, checkpoint ?? 'last').fit(model.layout);
   return policyRouter({ name: id, model, params, specs, scale });
 }

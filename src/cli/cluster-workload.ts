@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import {
   atRate,
   type ClusterScale,
+  checkFits,
   clusterScale,
   defaultReplica,
   drawOutages,
@@ -14,6 +15,7 @@ import {
   parseLengths,
   parseTrace,
   type ReplicaSpec,
+  replicaModel,
   type SchedulerKind,
   type Workload,
   type WorkloadSpec,
@@ -116,6 +118,7 @@ function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: R
   }
   let workload = parseTrace(text, flags.workload);
   if (flags.requests !== undefined) workload = firstOf(workload, flags.requests);
+  checkFits(replicas.map(replicaModel), workload, id => `${flags.workload}: request ${id + 1}`);
   estimate(workload, flags.lengthError, rng);
   const scale = clusterScale(replicas, quantileSpec(workload));
   const wanted = flags.rate ?? (flags.load === undefined ? undefined : flags.load * scale.capacityPerS);

@@ -30,6 +30,7 @@
  * `metrics=` may be left out for all of a run's series; each name in it is percent-encoded before they are joined.
  */
 import type { Diagnosis, RootCause, Verdict } from '../doctor/findings.ts';
+import type { ClusterTimeline } from '../view/cluster-timeline.ts';
 
 export interface Hello {
   readonly version: string;
@@ -226,33 +227,6 @@ export interface ClusterAnswer {
   readonly timeline: ClusterTimeline | null;
   /** What is wrong with the recording, as a sentence. */
   readonly problem: string | null;
-}
-
-/** A simulation over time: as src/envs/cluster/timeline.ts writes it. Times are seconds. */
-export interface ClusterTimeline {
-  readonly version: 1;
-  readonly router: string;
-  /** Hardware of each replica. */
-  readonly replicas: readonly string[];
-  /** (moments) */
-  readonly timeS: readonly number[];
-  /** (replicas, moments) Requests, and shares of the memory. */
-  readonly waiting: readonly (readonly number[])[];
-  readonly running: readonly (readonly number[])[];
-  readonly memory: readonly (readonly number[])[];
-  /** Requests sent there since the moment before. */
-  readonly routed: readonly (readonly number[])[];
-  /** (moments) End to end, of those that arrived since the moment before. */
-  readonly latencyMeanS: readonly (number | null)[];
-  readonly latencyMaxS: readonly (number | null)[];
-  /** The last requests, one by one. */
-  readonly decisions: readonly {
-    readonly atS: number;
-    readonly promptTokens: number;
-    readonly estimatedTokens: number;
-    readonly replica: number;
-    readonly latencyS: number;
-  }[];
 }
 
 export interface EvaluationAnswer {

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { RunError } from '../metrics/errors.ts';
 import { parseJson, readBounded } from '../runs/json.ts';
 import { runPaths } from '../runs/layout.ts';
-import type { ClusterAnswer, ClusterTimeline } from './api.ts';
+import type { ClusterTimeline } from '../view/cluster-timeline.ts';
+import type { ClusterAnswer } from './api.ts';
 
 /** 240 moments of 256 replicas take less. */
 const maxBytes = 16 * 2 ** 20;

@@ -1,4 +1,4 @@
-/** Curves over time as SVG paths, for recordings that need neither zoom nor cursor. */
+/** Curves over time as SVG paths, for recordings that need no zoom. */
 
 export interface ChartBox {
   readonly width: number;
@@ -39,4 +39,13 @@ export function niceTop(series: readonly (readonly (number | null)[])[]): number
   if (most === 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
   return power * ([1, 2, 5, 10].find(factor => factor * power >= most) ?? 10);
+}
+
+/** Which of the moments, in order, is nearest to a time; null where there is none. */
+export function nearestMoment(timeS: readonly number[], wantedS: number): number | null {
+  let nearest: number | null = null;
+  timeS.forEach((momentS, i) => {
+    if (nearest === null || Math.abs(momentS - wantedS) < Math.abs(timeS[nearest]! - wantedS)) nearest = i;
+  });
+  return nearest;
 }

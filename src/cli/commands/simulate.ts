@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ClusterReport, Router, Timeline } from '../../envs/cluster/index.ts';
+import type { ClusterReport, Router } from '../../envs/cluster/index.ts';
 import { Rng } from '../../random/index.ts';
 import { writeFileAtomic } from '../../runs/atomic.ts';
 import { runPaths } from '../../runs/layout.ts';
+import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { ClusterFlags, ClusterTask } from '../cluster-workload.ts';
 import { type Context, contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -110,9 +111,11 @@ Examples:
         return;
       }
       const { ratePerS, scale, workload, title } = task;
-      const load = ` (${number(ratePerS / scale.capacityPerS)} of what it bears)`;
+      const rate = Number.isFinite(ratePerS)
+        ? `at ${number(ratePerS)}/s (${number(ratePerS / scale.capacityPerS)} of what it bears)`
+        : 'all at once';
       context.print(
-        `${context.paint(title, 'bold')}: ${workload.count} requests at ${number(ratePerS)}/s${load} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
+        `${context.paint(title, 'bold')}: ${workload.count} ${workload.count === 1 ? 'request' : 'requests'} ${rate} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
       );
       context.print();
       for (const line of routerTable(results)) context.raw(line);
@@ -182,7 +185,7 @@ function printDetail(
   { print, raw, paint, columns }: Context,
   router: string,
   report: ClusterReport,
-  timeline: Timeline,
+  timeline: ClusterTimeline,
 ): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
   const width = Math.max(20, columns - 44);

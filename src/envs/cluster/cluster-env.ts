@@ -77,7 +77,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
       min: 0,
       max: 3,
     },
-    tail: { default: 0.3, doc: 'weight of the square of a latency in its cost', min: 0, max: 100 },
+    tail: { default: 0.5, doc: 'weight of the square of a latency in its cost', min: 0, max: 100 },
     sloS: { default: 0, doc: 'a deadline in seconds: its misses are the cost; 0 for none', min: 0, max: 1e6 },
     credit: { default: 'marginal', doc: 'whether the delay of others counts', oneOf: ['marginal', 'own'] },
   },

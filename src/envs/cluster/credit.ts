@@ -36,7 +36,7 @@ export class CreditMeter {
     const scratch = this.#scratch[chosen]!;
     const { arrivalS } = cluster.workload;
     scratch.copyFrom(cluster.replicas[chosen]!);
-    while (scratch.busyUntilS < Number.POSITIVE_INFINITY) scratch.advance();
+    scratch.drain();
     const { finishS } = this.#progress;
     this.own = this.#cost(finishS[id]! - arrivalS[id]!);
     let others = 0;

@@ -11,6 +11,9 @@ import { IdQueue } from './id-queue.ts';
 import { type ReplicaModel, type ReplicaSpec, replicaModel } from './replica-model.ts';
 import type { Progress, Workload } from './requests.ts';
 
+/** For numbers modulo a block's tokens, which are a power of two. */
+const BLOCK_MASK = BLOCK_TOKENS - 1;
+
 const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TOKENS);
 
 /** A replica's numbers, as a checkpoint holds them. */
@@ -89,11 +92,6 @@ export class Replica {
     return this.waiting.length + this.prefillingCount + this.runningCount;
   }
 
-  /** Whether a request of these lengths can ever run here. */
-  fits(promptTokens: number, decodeTokens: number): boolean {
-    return blocksFor(promptTokens + decodeTokens - 1) <= this.totalBlocks - this.watermarkBlocks;
-  }
-
   /** Tokens generated so far of a running request. */
   generatedOf(id: number): number {
     return this.#progress.generated[id]! + this.counter - this.#progress.joinedAt[id]!;
@@ -124,6 +122,17 @@ export class Replica {
     if (this.prefillingCount > 0) this.#endPrefills(nowS);
     this.#begin(nowS);
     return this.finished - before;
+  }
+
+  /**
+   * Runs to the end of all that is here, without further arrivals. Finishes are those of `advance` but for rounding;
+   * what it sums up over iterations (busy seconds and so on) is not kept.
+   */
+  drain(): void {
+    while (this.busyUntilS < Number.POSITIVE_INFINITY) {
+      if (this.#decoding && this.prefillingCount === 0 && !this.#hasRoom()) this.#skipDecodes();
+      this.advance();
+    }
   }
 
   /** Takes the replica out of service; what it had comes out, oldest first, with the tokens that users already have. */
@@ -303,7 +312,7 @@ export class Replica {
   /** Gives every running request the block that its next token may need; evicts the newest while there are too few. */
   #makeRoom(): void {
     for (;;) {
-      const need = this.#crossings[this.counter & (BLOCK_TOKENS - 1)]!;
+      const need = this.#crossings[this.counter & BLOCK_MASK]!;
       if (this.usedBlocks + need <= this.totalBlocks) {
         this.usedBlocks += need;
         return;
@@ -334,6 +343,23 @@ export class Replica {
     progress.preemptions[id]!++;
     this.preemptions++;
     this.waiting.unshift(id);
+  }
+
+  /**
+   * Goes on to the decode iteration that the next request ends in. Until then the batch stays as it is, since memory only
+   * fills up, and each iteration takes longer than the one before by the same time; unless the memory runs out.
+   */
+  #skipDecodes(): void {
+    const [batch, skipped] = [this.runningCount, this.#nextEnd - this.counter - 1];
+    let blocks = Math.floor(skipped / BLOCK_TOKENS) * batch;
+    for (let i = skipped & BLOCK_MASK; i > 0; i--)
+      blocks += this.#crossings[(this.counter + i) & BLOCK_MASK]!;
+    if (skipped < 1 || this.usedBlocks + blocks > this.totalBlocks) return;
+    const contexts = skipped * (this.kvTokens + batch) + (batch * skipped * (skipped + 1)) / 2;
+    this.busyUntilS += skipped * this.model.seconds(batch) + contexts * this.model.secondsPerContextToken;
+    this.usedBlocks += blocks;
+    this.counter += skipped;
+    this.kvTokens += skipped * batch;
   }
 
   // ---- ending iterations
@@ -371,11 +397,13 @@ export class Replica {
   /** Takes those that have all their tokens out of the batch. */
   #retire(nowS: number): void {
     const progress = this.#progress;
-    let kept = 0;
+    let [kept, next] = [0, Number.POSITIVE_INFINITY];
     for (let i = 0; i < this.runningCount; i++) {
       const id = this.running[i]!;
-      if (this.#endOf(id) > this.counter) {
+      const end = this.#endOf(id);
+      if (end > this.counter) {
         this.running[kept++] = id;
+        if (end < next) next = end;
         continue;
       }
       const context = this.#workload.promptTokens[id]! + this.#workload.decodeTokens[id]! - 1;
@@ -387,7 +415,7 @@ export class Replica {
       this.finished++;
     }
     this.runningCount = kept;
-    this.#findNextEnd();
+    this.#nextEnd = next;
   }
 
   #findNextEnd(): void {
@@ -406,6 +434,6 @@ export class Replica {
   #crossingOf(id: number): number {
     const progress = this.#progress;
     const context = this.#workload.promptTokens[id]! + progress.generated[id]! - 1;
-    return (progress.joinedAt[id]! - context) & (BLOCK_TOKENS - 1);
+    return (progress.joinedAt[id]! - context) & BLOCK_MASK;
   }
 }

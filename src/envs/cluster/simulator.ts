@@ -5,6 +5,7 @@
  * Each source of events has at most one that is pending, so the queue of events is one time for each source.
  */
 import { fail } from '../errors.ts';
+import { checkFits } from './fits.ts';
 import { IdQueue } from './id-queue.ts';
 import { Replica, type ReplicaState } from './replica.ts';
 import type { ReplicaSpec } from './replica-model.ts';
@@ -67,7 +68,10 @@ export class Cluster {
     this.assigned = new Int32Array(workload.count).fill(-1);
     this.#outages = specs.map((_, r) => outages[r] ?? new Float64Array(0));
     this.#outageAt = new Int32Array(specs.length);
-    this.#refuseTooLong();
+    checkFits(
+      this.replicas.map(({ model }) => model),
+      workload,
+    );
   }
 
   /** Requests that have arrived and are not finished. */
@@ -188,21 +192,5 @@ export class Cluster {
       return;
     }
     for (const id of replica.breakDown()) this.#pending.push(id);
-  }
-
-  #refuseTooLong(): void {
-    const { workload, replicas } = this;
-    for (let id = 0; id < workload.count; id++) {
-      const [prompt, decode] = [workload.promptTokens[id]!, workload.decodeTokens[id]!];
-      // Every replica must hold every request: a router may choose any.
-      const small = replicas.findIndex(replica => !replica.fits(prompt, decode));
-      if (small === -1) continue;
-      const { totalBlocks, watermarkBlocks, spec } = replicas[small]!;
-      const nowhere = replicas.every(replica => !replica.fits(prompt, decode));
-      fail(
-        'option-invalid',
-        `request ${id} needs the keys and values of ${prompt + decode - 1} tokens, ${nowhere ? 'which fit no replica' : `which do not fit replica ${small}`} (${spec.hardware.name} holds ${(totalBlocks - watermarkBlocks) * 16}): shorten it, or use replicas with more memory`,
-      );
-    }
   }
 }

@@ -1,35 +1,6 @@
 /** A simulation over time, thinned to so many moments: queues, batches, memory, decisions and latency. */
+import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { Cluster } from './simulator.ts';
-
-/** What a file beside a run holds, and the page draws. Times are seconds. */
-export interface Timeline {
-  readonly version: 1;
-  readonly router: string;
-  /** Hardware of each replica. */
-  readonly replicas: readonly string[];
-  /** (moments) When each was looked at. */
-  readonly timeS: readonly number[];
-  /** (replicas, moments) */
-  readonly waiting: readonly (readonly number[])[];
-  readonly running: readonly (readonly number[])[];
-  /** Share of the blocks in use. */
-  readonly memory: readonly (readonly number[])[];
-  /** Requests that were sent to each replica since the moment before. */
-  readonly routed: readonly (readonly number[])[];
-  /** (moments) End-to-end seconds of the requests that arrived since the moment before; null where none did. */
-  readonly latencyMeanS: readonly (number | null)[];
-  readonly latencyMaxS: readonly (number | null)[];
-  /** The last requests, one by one. */
-  readonly decisions: readonly TimelineDecision[];
-}
-
-export interface TimelineDecision {
-  readonly atS: number;
-  readonly promptTokens: number;
-  readonly estimatedTokens: number;
-  readonly replica: number;
-  readonly latencyS: number;
-}
 
 const DECISIONS = 60;
 
@@ -71,7 +42,7 @@ export class TimelineRecorder {
     this.#cluster = cluster;
   }
 
-  timeline(): Timeline {
+  timeline(): ClusterTimeline {
     const cluster = this.#cluster;
     if (cluster === undefined) throw new Error('the simulation has not ended: call timeline after it');
     const { workload, progress, assigned, replicas } = cluster;

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import '../../property-seed.ts';
 import { drawOutages } from '../../../src/envs/cluster/arrivals.ts';
 import { Cluster, type ReplicaSpec, type Workload } from '../../../src/envs/cluster/index.ts';
+import { Replica } from '../../../src/envs/cluster/replica.ts';
+import { Progress } from '../../../src/envs/cluster/requests.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { plainHardware, specsOf, workloadOfGaps } from './support.ts';
 
@@ -96,6 +98,36 @@ describe('conservation', () => {
         expect(cluster.outstanding).toBe(0);
       }),
       { numRuns: 150 },
+    );
+  });
+
+  it('a drained copy finishes each request when the same replica does, iteration by iteration', () => {
+    fc.assert(
+      fc.property(task, ({ specs, gaps, seed }) => {
+        const workload = workloadOfGaps(gaps);
+        const cluster = new Cluster(specs, workload);
+        const rng = new Rng(seed);
+        for (let id = cluster.nextDecision(); id !== -1; id = cluster.nextDecision()) {
+          const chosen = rng.integer(specs.length);
+          cluster.route(chosen);
+          const [stepped, skipped] = [new Progress(workload.count), new Progress(workload.count)];
+          const [slow, fast] = [stepped, skipped].map(
+            progress => new Replica(specs[chosen]!, workload, progress),
+          );
+          slow!.copyFrom(cluster.replicas[chosen]!);
+          fast!.copyFrom(cluster.replicas[chosen]!);
+          while (slow!.busyUntilS < Number.POSITIVE_INFINITY) slow!.advance();
+          fast!.drain();
+          expect(skipped.preemptions).toEqual(stepped.preemptions);
+          for (let other = 0; other <= id; other++) {
+            const [expected, got] = [stepped.finishS[other]!, skipped.finishS[other]!];
+            if (!Number.isNaN(expected)) expect(Math.abs(got - expected)).toBeLessThan(1e-9 * expected);
+            else expect(got).toBeNaN();
+          }
+          expect([fast!.outstanding, fast!.kvTokens, fast!.usedBlocks]).toEqual([0, 0, 0]);
+        }
+      }),
+      { numRuns: 60 },
     );
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linePath, niceTop } from '../../../web/lib/time-chart.ts';
+import { linePath, nearestMoment, niceTop } from '../../../web/lib/time-chart.ts';
 
 describe('curves over time', () => {
   const box = { width: 100, height: 50, fromS: 10, toS: 20, top: 4 };
@@ -12,6 +12,11 @@ describe('curves over time', () => {
     expect(linePath([10, 12, 15, 20], [1, null, 9, 0], box)).toBe('M0.0 37.5M50.0 0.0L100.0 50.0');
     expect(linePath([], [], box)).toBe('');
     expect(linePath([10], [1], { ...box, toS: 10 })).toBe('M0.0 37.5');
+  });
+
+  it('the moment that is nearest to the pointer', () => {
+    expect([0, 11, 13, 99].map(wantedS => nearestMoment([10, 12, 15], wantedS))).toEqual([0, 0, 1, 2]);
+    expect(nearestMoment([], 3)).toBeNull();
   });
 
   it('a round top that no value is above', () => {
