@@ -65,6 +65,7 @@ export async function run(): Promise<void> {
   );
   reportRun('clone', seeds[0]!, cloned);
   const start = startOf(cloned);
+  const before = new Map<boolean, Record<string, number>>();
   for (const seed of seeds) {
     const dir = await whole(place('grpo', seed), root =>
       trainText({ task: 'chess', root, taskOptions: policyTask, config: { seed }, from: start }),
@@ -72,15 +73,16 @@ export async function run(): Promise<void> {
     reportRun('grpo', seed, dir);
     trained.push(dir);
     for (const sampled of [true, false]) {
-      const before = await judge(cloned, dir, sampled);
+      const first = before.get(sampled) ?? (await judge(cloned, dir, sampled));
+      before.set(sampled, first);
       const after = await judge(dir, dir, sampled);
       report({
         what: 'judged',
         seed,
         sampled,
-        before,
+        before: first,
         after,
-        legalPoints: round(100 * (after.legal - before.legal), 1),
+        legalPoints: round(100 * (after.legal - first.legal), 1),
       });
     }
   }
