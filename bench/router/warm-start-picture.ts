@@ -40,7 +40,7 @@ export function drawWarmStarts(
   );
   const ticks = Array.from({ length: 5 }, (_, i) => low + ((high - low) * i) / 4).map(
     value =>
-      `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(value).toFixed(1)}" y2="${y(value).toFixed(1)}" stroke="#e4e6e8"/><text x="${LEFT - 8}" y="${(y(value) + 4).toFixed(1)}" text-anchor="end" fill="#666">${Number(value.toFixed(2))}</text>`,
+      `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(value).toFixed(1)}" y2="${y(value).toFixed(1)}" stroke="#e4e6e8"/><text x="${LEFT - 8}" y="${(y(value) + 4).toFixed(1)}" text-anchor="end" fill="#666">${Number(value.toFixed(3))}</text>`,
   );
   const stepTicks = [0, 0.5, 1].map(
     share =>
