@@ -8,7 +8,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { completer } from '../src/algos/index.ts';
+import { evaluateChessModel } from '../src/algos/evaluate-chess.ts';
 import {
   cloneText,
   openTextRun,
@@ -17,7 +17,6 @@ import {
   trainText,
 } from '../src/algos/train-text.ts';
 import { checkpointDir, listCheckpoints, listRuns, readEvents, readRows } from '../src/runs/index.ts';
-import { evaluateChess } from '../src/tasks/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
 import { machine, report, round } from './measure.ts';
@@ -123,15 +122,8 @@ function startOf(dir: string): string {
 async function judge(dir: string, settings: string, sampled: boolean): Promise<Record<string, number>> {
   const [opened, { config }] = await Promise.all([openTextRun(dir), openTextRun(settings)]);
   const { temperature, topK, topP } = config as { temperature: number; topK: number; topP: number };
-  const { complete, close } = completer(opened.model, opened.task, {
-    threads: 2,
-    seed: 1,
-    ...(sampled ? { temperature, topK, topP } : {}),
-  });
-  const texts = async (prompts: string[]): Promise<string[]> =>
-    (await complete(prompts.map(text => ({ text, data: null })))).map(({ text }) => text);
-  const { rows } = await evaluateChess(judgedTask, texts, JUDGED);
-  await close();
+  const sampling = { threads: 2, seed: 1, ...(sampled ? { temperature, topK, topP } : {}) };
+  const { rows } = await evaluateChessModel(opened, judgedTask, sampling, JUDGED);
   return Object.fromEntries(rows.map(({ name, value }) => [name, round(value, 3)]));
 }
 

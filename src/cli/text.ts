@@ -2,11 +2,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { CompleteOptions } from '../algos/evaluate-text.ts';
 import type { TextAlgorithm, TextConfig } from '../algos/train-text.ts';
 import type { LanguageModel } from '../lm/index.ts';
 import { checkpointDir, listCheckpoints, type Run, resolveRun } from '../runs/index.ts';
-import type { ChessEvaluation, TextTask } from '../tasks/index.ts';
+import type { TextTask } from '../tasks/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import type { TrainDashFlags } from './dash-thread.ts';
 import { UsageError } from './errors.ts';
@@ -198,7 +197,12 @@ async function showEvaluation(
   const sampling = { threads, seed: flags.seed, ...(flags.sampled ? { temperature, topK, topP } : {}) };
   try {
     if (task.name === 'chess') {
-      const { rows, sources } = await chessRows(opened, sampling, flags);
+      // It has measurements of its own: legal moves, mates in one, repetition.
+      const { evaluateChessModel } = await import('../algos/evaluate-chess.ts');
+      const { rows, sources } = await evaluateChessModel(opened, opened.taskOptions, sampling, {
+        prompts: flags.episodes,
+        seed: flags.seed,
+      });
       if (flags.json)
         return raw(
           toJson(
@@ -247,26 +251,6 @@ async function showEvaluation(
     if (result.ungraded > 0) print(`  ${paint(`${result.ungraded} could not be graded`, 'yellow')}`);
   } finally {
     await task.close?.();
-  }
-}
-
-/** Chess has measurements of its own: legal moves, mates in one, repetition. */
-async function chessRows(
-  { model, task, taskOptions }: { model: LanguageModel; task: TextTask; taskOptions: object },
-  sampling: CompleteOptions,
-  { episodes, seed }: TextEvalFlags,
-): Promise<ChessEvaluation> {
-  const [{ completer }, { evaluateChess }] = await Promise.all([
-    import('../algos/evaluate-text.ts'),
-    import('../tasks/index.ts'),
-  ]);
-  const { complete, close } = completer(model, task, sampling);
-  try {
-    const texts = async (prompts: string[]): Promise<string[]> =>
-      (await complete(prompts.map(text => ({ text, data: null })))).map(({ text }) => text);
-    return await evaluateChess(taskOptions, texts, { prompts: episodes, seed });
-  } finally {
-    await close();
   }
 }
 

@@ -217,19 +217,6 @@ describe('environment', () => {
     );
   });
 
-  it.each([-0.3, -1])(
-    'never pays more for naming no move than for an illegal one (%d)',
-    async bestIllegal => {
-      const task = await makeTask('chess', { bestIllegal });
-      const rewardOf = (completion: string): number => gradeOf(task, policy, completion).reward;
-      const candidates = 'M: f1b5 f1c4 d2d4 b1c3 c2c3 E: 0.4 0.3 0.3 0.2 0.0';
-      const illegal = rewardOf(`${candidates} B: a1a5`);
-      for (const ending of ['', ' B:', ' B: ', ' B: Bb5', ' B: f1b5f1c4', ' B: f1b5 x'])
-        expect(rewardOf(candidates + ending)).toBeLessThanOrEqual(illegal);
-      expect(rewardOf('')).toBeLessThan(illegal);
-    },
-  );
-
   it('measures rates', async () => {
     const task = await makeTask('chess');
     expect(gradeOf(task, environment, `${dots}+0.001+0+1`).metrics).toEqual({
