@@ -41,7 +41,7 @@ export { type LoopOptions, type LoopResult, loop } from './ops/loop.ts';
 export { linear, matmul } from './ops/matmul.ts';
 export { argMax, l2Norm, type ReduceOptions, reduceMax, reduceMean, reduceSum } from './ops/reduce.ts';
 export { concat, pad, reshape, slice, split, transpose } from './ops/shape.ts';
-export { layerNorm, logSoftmax, softmax } from './ops/softmax.ts';
+export { layerNorm, logSoftmax, maskedSoftmax, softmax } from './ops/softmax.ts';
 export { type CompileOptions, compile, type Device, devices, type Port, type Program } from './program.ts';
 export { saveOnnx } from './save.ts';
 export { checkShape, type Shape, showShape, sizeOf } from './shape.ts';

@@ -1,10 +1,22 @@
 /**
  * Scoring given tokens: log-probabilities, entropies and exact KLs of completions, all in one pass over each.
  *
- * Sequences are prompt and completion, filled up at the end; several completions of one prompt can share its reading. Only what predicts a completion's token goes through the
- * output layer, which is a third of the work of a GPT-2 small.
+ * Sequences are prompt and completion, filled up at the end; several completions of one prompt can share its reading. Only what
+ * predicts a completion's token goes through the output layer, which is a third of the work of a GPT-2 small.
  */
-import { type Graph, gather, logSoftmax, mul, reshape, type Tensor, takeAlong } from '../engine/index.ts';
+import {
+  concat,
+  expand,
+  type Graph,
+  gather,
+  logSoftmax,
+  mul,
+  reshape,
+  slice,
+  split,
+  type Tensor,
+  takeAlong,
+} from '../engine/index.ts';
 import { entropyFromLogProbs } from '../kl/distributions/categorical.ts';
 import type { GptGroups } from '../nn/index.ts';
 import { fail } from './errors.ts';
@@ -29,8 +41,8 @@ export interface ScoredSequence {
 /** Sequences as a program takes them. Completion tokens of all rows are one list, (rows · newTokens). */
 export type PackedBatch = {
   readonly tokens: BigInt64Array; // (rows, length), or (rows / copies, length) prompts
-  /** Which row of the last layer's output predicts each completion token. */
-  readonly places: BigInt64Array; // (rows · newTokens)
+  /** Which row of the last layer's output predicts each completion token; of grouped ones, the first of each prompt's. */
+  readonly places: BigInt64Array; // (rows · newTokens), or (rows / copies)
   readonly targets: BigInt64Array; // (rows · newTokens, 1)
 } & (
   | object
@@ -74,7 +86,11 @@ export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: 
   if (sequences.length > rows) fail(`${sequences.length} sequences for ${rows} rows: pack fewer at once`);
   const packed = {
     tokens: new BigInt64Array((rows / copies) * length),
-    places: new BigInt64Array(rows * newTokens),
+    // Apart, what holds nothing reads a row that predicts nothing: the last one.
+    places:
+      copies > 1
+        ? BigInt64Array.from({ length: rows / copies }, (_, group) => BigInt(group * length))
+        : new BigInt64Array(rows * newTokens).fill(BigInt(rows * length - 1)),
     targets: new BigInt64Array(rows * newTokens),
   };
   const grouped = copies > 1 && {
@@ -86,7 +102,9 @@ export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: 
     if (!sequence) return;
     const { prompt, tokens } = sequence;
     if (prompt.length === 0) fail('a prompt has no tokens: begin with the end token');
-    const start = Math.floor(row / copies) * length;
+    const group = Math.floor(row / copies);
+    const start = group * length;
+    if (grouped) packed.places[group] = BigInt(start + prompt.length - 1);
     prompt.forEach((token, i) => {
       packed.tokens[start + i] = BigInt(token);
       if (grouped) grouped.promptMask[start + i] = 0;
@@ -94,11 +112,9 @@ export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: 
     tokens.forEach((token, i) => {
       const at = row * newTokens + i;
       packed.targets[at] = BigInt(token);
-      // A token is predicted by the one before it; the first by the prompt's last.
       if (grouped) {
         grouped.completions[at] = BigInt(token);
         grouped.positions[at] = BigInt(prompt.length + i);
-        packed.places[at] = BigInt(i === 0 ? start + prompt.length - 1 : packed.tokens.length + at - 1);
       } else {
         packed.tokens[start + prompt.length + i] = BigInt(token);
         packed.places[at] = BigInt(start + prompt.length - 1 + i);
@@ -122,7 +138,7 @@ export interface BatchInputs {
 export function batchInputs(g: Graph, { rows, length, newTokens, copies }: BatchShape): BatchInputs {
   return {
     tokens: g.input('tokens', [rows / copies, length], 'int64'),
-    places: g.input('places', [rows * newTokens], 'int64'),
+    places: g.input('places', [copies === 1 ? rows * newTokens : rows / copies], 'int64'),
     targets: g.input('targets', [rows * newTokens, 1], 'int64'),
     inverseTemperature: g.input('inverseTemperature', []),
     grouped:
@@ -144,10 +160,13 @@ export function completionLogProbs(
 ): { all: Tensor; taken: Tensor; entropy: Tensor; weights: Record<string, Tensor> } {
   const g = inputs.tokens.node.graph;
   const params = typeof weights === 'string' ? weightInputs(g, layout, weights) : weights;
-  const hidden = inputs.grouped
-    ? gpt.hiddenOfGroups(params, { prompts: inputs.tokens, ...inputs.grouped })
-    : gpt.hidden(params, inputs.tokens).hidden;
-  const rows = gather(hidden, inputs.places);
+  const rows = inputs.grouped
+    ? predictors(
+        gpt.hiddenOfGroups(params, { prompts: inputs.tokens, ...inputs.grouped }),
+        inputs.places,
+        inputs.grouped.completions.shape,
+      )
+    : gather(gpt.hidden(params, inputs.tokens).hidden, inputs.places, 0, { distinct: true });
   const all = logSoftmax(mul(gpt.logits(params, rows), inputs.inverseTemperature));
   return {
     all,
@@ -155,6 +174,20 @@ export function completionLogProbs(
     entropy: flat(entropyFromLogProbs(all)),
     weights: params,
   };
+}
+
+/**
+ * What predicts the tokens of grouped completions: a token is predicted by the one before it, the first by its prompt's last,
+ * whose row `places` names. All by moving rows, because adding to rows by index is slow.
+ */
+function predictors(hidden: Tensor, places: Tensor, [rows, newTokens]: readonly number[]): Tensor {
+  const [[groups], width] = [places.shape, hidden.shape[1]];
+  const ofCompletions = rows * newTokens;
+  const [ofPrompts, own] = split(hidden, [hidden.shape[0] - ofCompletions, ofCompletions], 0);
+  const last = reshape(gather(ofPrompts, places, 0, { distinct: true }), [groups, 1, width]);
+  const first = reshape(expand(last, [groups, rows / groups, width]), [rows, 1, width]);
+  const others = slice(reshape(own, [rows, newTokens, width]), [0], [newTokens - 1], [1]);
+  return reshape(newTokens > 1 ? concat([first, others], 1) : first, [ofCompletions, width]);
 }
 
 /** (rows, 1) as (rows). */

@@ -11,11 +11,11 @@ import {
   gelu,
   layerNorm,
   linear,
+  maskedSoftmax,
   matmul,
   mul,
   reshape,
   showShape,
-  softmax,
   split,
   type Tensor,
   transpose,
@@ -224,7 +224,7 @@ export function gpt(options: GptOptions): Gpt {
           mask,
         );
         const own = reshape(mul(matmul(q, k, { transposeB: true }), scale), [batch, heads, 1]);
-        const [ofPast, ofOwn] = split(softmax(concat([seen, own], 2)), [past, 1], 2);
+        const [ofPast, ofOwn] = split(maskedSoftmax(concat([seen, own], 2)), [past, 1], 2);
         const mixed = add(
           matmul(reshape(ofPast, [batch * heads, 1, past]), cache.values[layer]),
           mul(reshape(ofOwn, [batch * heads, 1, 1]), v),
@@ -268,7 +268,7 @@ function attention(
 ): Tensor {
   const size = width / heads;
   const scores = add(mul(matmul(q, k, { transposeB: true }), 1 / Math.sqrt(size)), mask);
-  const mixed = matmul(softmax(scores), v);
+  const mixed = matmul(maskedSoftmax(scores), v);
   return reshape(transpose(reshape(mixed, [batch, heads, length, size]), [0, 2, 1, 3]), [
     batch * length,
     width,
@@ -305,7 +305,7 @@ function groupAttention(
     ],
     2,
   );
-  const [ofPrompt, ofOwn] = split(softmax(scores), [length, newTokens], 2);
+  const [ofPrompt, ofOwn] = split(maskedSoftmax(scores), [length, newTokens], 2);
   const mixed = add(
     reshape(matmul(reshape(ofPrompt, [groups * heads, copies * newTokens, length]), prompt.v), shapes.own),
     matmul(reshape(ofOwn, [groups * heads * copies, newTokens, newTokens]), v),

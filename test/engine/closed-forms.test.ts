@@ -315,6 +315,11 @@ describe('softmax and layerNorm', () => {
   closedForm('logSoftmax of a masked action', g => g.k.logSoftmax(g.f32([3, -Infinity, 3])), [
     [-Math.LN2, -Infinity, -Math.LN2],
   ]);
+  closedForm(
+    'softmax of masked values',
+    g => g.k.maskedSoftmax(g.f32([3, -1e9, 3, 500, -1e9, 499], [2, 3])),
+    [[0.5, 0, 0.5, 1 / (1 + Math.exp(-1)), 0, 1 / (1 + Math.E)]],
+  );
   closedForm('softmax of a masked action', g => g.k.softmax(g.f32([3, -Infinity, 3])), [[0.5, 0, 0.5]]);
   closedForm(
     'layerNorm',

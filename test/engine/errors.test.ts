@@ -29,6 +29,7 @@ import {
   linear,
   log,
   logSoftmax,
+  maskedSoftmax,
   matmul,
   max,
   min,
@@ -148,6 +149,7 @@ describe('dtypes', () => {
       l2Norm,
       softmax,
       logSoftmax,
+      maskedSoftmax,
     })) {
       refuses(`${name}: `, () => op(t.int), 'float32, not int64');
     }

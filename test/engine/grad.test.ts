@@ -20,6 +20,7 @@ import {
   layerNorm,
   log,
   logSoftmax,
+  maskedSoftmax,
   matmul,
   max,
   min,
@@ -325,6 +326,12 @@ const second: Second[] = [
     f: ({ x }) => softmax(x),
   },
   {
+    name: 'maskedSoftmax',
+    shapes: { x: [2, 3] },
+    feeds: { x: [0, 1, -1e9, 0.5, 0.25, 2] },
+    f: ({ x }) => maskedSoftmax(x),
+  },
+  {
     name: 'logSoftmax',
     shapes: { x: [2, 3] },
     feeds: { x: [0, 1, -1, 0.5, 0.25, 2] },
@@ -366,6 +373,17 @@ const second: Second[] = [
         mul(rows, concat([slice(rows, [0], [1], [1]), slice(rows, [1], [2], [1])], 1)),
         [3, 2],
       );
+    },
+  },
+  {
+    name: 'gather of distinct rows, and of columns',
+    shapes: { x: [3, 2] },
+    feeds: { x: [1, 2, -3, 0.5, 0.25, -1] },
+    f: ({ x }) => {
+      const which = x.node.graph.constant([2, 0], [2], 'int64');
+      const turned = x.node.graph.constant([1, 0], [2], 'int64');
+      const rows = gather(x, which, 0, { distinct: true });
+      return mul(mul(rows, rows), gather(rows, turned, 1, { distinct: true }));
     },
   },
   {

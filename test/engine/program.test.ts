@@ -548,3 +548,29 @@ it.each([64, 600])('adds every update to its row of %i, on several threads', asy
     expect(sums.every((value, i) => value === share[Math.floor(i / width)])).toBe(true);
   }
 });
+
+it.each(['int32', 'int64'] as const)(
+  'moves rows to distinct places by %s, on several threads',
+  async dtype => {
+    const [count, rows, width] = [3000, 4000, 128];
+    const g = new Graph();
+    const places = g.input('places', [count], dtype);
+    g.output(
+      'moved',
+      scatterRows(places, g.input('updates', [count, width]), [rows, width], { distinct: true }),
+    );
+    const program = await compiled(g, { threads: 4 });
+    const place = (i: number): number => (i * 7) % rows;
+    const feeds = {
+      places:
+        dtype === 'int64'
+          ? BigInt64Array.from({ length: count }, (_, i) => BigInt(place(i)))
+          : Int32Array.from({ length: count }, (_, i) => place(i)),
+      updates: Float32Array.from({ length: count * width }, (_, i) => i % 1001),
+    };
+    const expected = new Float32Array(rows * width);
+    for (let i = 0; i < count; i++)
+      expected.set(feeds.updates.subarray(i * width, (i + 1) * width), place(i) * width);
+    expect(program.run(feeds).moved).toEqual(expected);
+  },
+);

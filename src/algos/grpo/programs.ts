@@ -13,6 +13,7 @@ import {
   shapeFor,
   weightFeeds,
 } from '../../lm/index.ts';
+import { addInto } from '../../nn/index.ts';
 import {
   cloneGraph,
   gradientGraph,
@@ -43,6 +44,7 @@ export interface GradientFeeds {
 export class TextPrograms {
   readonly #network: Network;
   readonly #programs: ProgramCache;
+  #beside: Float32Array | undefined;
 
   constructor(network: Network, runtime: Runtime) {
     this.#network = network;
@@ -129,7 +131,6 @@ export class TextPrograms {
     const scalars = Object.fromEntries(
       Object.entries(feeds.scalars).map(([scalar, value]) => [scalar, Float32Array.of(value)]),
     );
-    const views = layout.views(into);
     for (const [i, part] of partsOf(sequences, chosen, shape, options.context).entries()) {
       const program = await this.#programs.get(`gradient ${key(part.shape)} ${name}`, () =>
         loss === 'clone'
@@ -140,18 +141,19 @@ export class TextPrograms {
         const width = column === 'reference' ? feeds.referenceWidth : 1;
         return [column, gathered(part, values, shape, width)] as const;
       });
-      const out = program.run<Arrays>({
-        ...feedsOf(part, temperature),
-        ...Object.fromEntries(columns),
-        ...scalars,
-        ...weightFeeds(layout, weights),
-      });
-      for (const { name: parameter } of layout.specs) {
-        const gradient = out[`g.${parameter}`];
-        const sum = views[parameter];
-        if (i === 0) sum.set(gradient);
-        else for (let k = 0; k < sum.length; k++) sum[k] += gradient[k];
-      }
+      // The first part writes to the sum itself, the others to a vector beside it.
+      if (i > 0) this.#beside ??= new Float32Array(into.length);
+      const written = i > 0 ? this.#beside! : into;
+      const out = program.run<Arrays>(
+        {
+          ...feedsOf(part, temperature),
+          ...Object.fromEntries(columns),
+          ...scalars,
+          ...weightFeeds(layout, weights),
+        },
+        weightFeeds(layout, written, 'g.'),
+      );
+      if (written !== into) addInto(into, written);
       for (const [output, values] of Object.entries(out)) {
         if (!output.startsWith('g.')) sums[output] = (sums[output] ?? 0) + values[0];
       }

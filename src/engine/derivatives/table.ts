@@ -23,6 +23,7 @@ import {
   mul,
   neg,
   pow,
+  sigmoid,
   sub,
   where,
 } from '../ops/elementwise.ts';
@@ -67,6 +68,15 @@ derive(elementwise.tanhOp, ({ outputs: [y] }, g) => [mul(g, sub(1, mul(y, y)))])
 derive(elementwise.sigmoidOp, ({ outputs: [y] }, g) => [mul(g, mul(y, sub(1, y)))]);
 derive(elementwise.reluOp, ({ outputs: [y] }, g) => [where(greater(y, 0), g, 0)]);
 derive(elementwise.erfOp, ({ inputs: [x] }, g) => [mul(g, mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI)))]);
+
+derive(elementwise.geluTanhOp, ({ inputs: [x], outputs: [y] }, g) => {
+  // With y = x σ(z): y' = σ + y (1 - σ) z'. What the forward pass had inside of it is computed again.
+  const { cubic, scale } = elementwise.geluTanh;
+  const slope = add(mul(mul(x, x), cubic), scale); // z / x
+  const sigma = sigmoid(mul(x, slope));
+  const byZ = sub(y, mul(y, sigma));
+  return [mul(g, add(sigma, mul(byZ, sub(mul(slope, 3), 2 * scale))))];
+});
 
 derive(elementwise.addOp, ({ inputs: [a, b] }, g) => [sumTo(g, a.shape), sumTo(g, b.shape)]);
 derive(elementwise.subOp, ({ inputs: [a, b] }, g) => [sumTo(g, a.shape), neg(sumTo(g, b.shape))]);
@@ -156,24 +166,24 @@ derive(products.linearOp, ({ inputs: [x, w, b], attrs: { transposeW } }, g) => [
 
 // ---- by index ------------------------------------------------------------------------------------------------------
 
-derive(gathering.gatherOp, ({ inputs: [x, indices], attrs: { axis } }, g) => {
-  if (axis === 0) return [scatterRows(indices, g, x.shape), undefined];
+derive(gathering.gatherOp, ({ inputs: [x, indices], attrs: { axis, distinct } }, g) => {
+  if (axis === 0) return [scatterRows(indices, g, x.shape, { distinct }), undefined];
   // Scattering works on rows: bring the axis to the front and back.
   const rank = x.shape.length;
   const wide = indices.shape.length;
   const front = [...range(axis, axis + wide), ...range(0, axis), ...range(axis + wide, rank - 1 + wide)];
-  const rows = scatterRows(indices, transpose(g, front), [
-    x.shape[axis],
-    ...x.shape.slice(0, axis),
-    ...x.shape.slice(axis + 1),
-  ]);
+  const shape = [x.shape[axis], ...x.shape.slice(0, axis), ...x.shape.slice(axis + 1)];
+  const rows = scatterRows(indices, transpose(g, front), shape, { distinct });
   return [transpose(rows, [...range(1, axis + 1), 0, ...range(axis + 1, rank)]), undefined];
 });
 derive(gathering.takeAlongOp, ({ inputs: [x, indices], attrs: { axis } }, g) => [
   scatterAlong(indices, g, axis, x.shape),
   undefined,
 ]);
-derive(gathering.scatterRowsOp, ({ inputs: [indices] }, g) => [undefined, gather(g, indices)]);
+derive(gathering.scatterRowsOp, ({ inputs: [indices], attrs: { distinct } }, g) => [
+  undefined,
+  gather(g, indices, 0, { distinct }),
+]);
 derive(gathering.scatterAlongOp, ({ inputs: [indices], attrs: { axis } }, g) => [
   undefined,
   takeAlong(g, indices, axis),
@@ -201,10 +211,12 @@ derive(reductions.l2NormOp, ({ inputs: [x], outputs: [y], attrs }, g) => {
 
 // ---- softmax, layerNorm --------------------------------------------------------------------------------------------
 
-derive(normalisers.softmaxOp, ({ outputs: [y], attrs: { axis } }, g) => {
-  const weighted = mul(g, y);
-  return [sub(weighted, mul(y, reduceSum(weighted, { axes: [axis], keepDims: true })))];
-});
+for (const op of [normalisers.softmaxOp, normalisers.maskedSoftmaxOp]) {
+  derive(op, ({ outputs: [y], attrs: { axis } }, g) => {
+    const weighted = mul(g, y);
+    return [sub(weighted, mul(y, reduceSum(weighted, { axes: [axis], keepDims: true })))];
+  });
+}
 derive(normalisers.logSoftmaxOp, ({ outputs: [y], attrs: { axis } }, g) => [
   sub(g, mul(exp(y), reduceSum(g, { axes: [axis], keepDims: true }))),
 ]);

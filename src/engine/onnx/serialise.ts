@@ -1,5 +1,5 @@
 /**
- * A graph as an ONNX model: standard operators of opset 17 only, so that any ONNX tool opens the file.
+ * A graph as an ONNX model: standard operators of opset 20 only, so that any ONNX tool opens the file.
  *
  * Only what the outputs need is written. Constants are initialisers of the (sub)graph that uses them, because a value
  * that a loop's body takes from outside is handed in again at each iteration. Field numbers are those of onnx.proto3.
@@ -26,7 +26,7 @@ import type { OnnxAttribute, OnnxBuilder } from './builder.ts';
 import { ProtoWriter } from './protobuf.ts';
 
 const IR_VERSION = 8;
-const OPSET = 17;
+const OPSET = 20;
 
 export interface OnnxModel {
   readonly bytes: Uint8Array;

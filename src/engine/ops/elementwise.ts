@@ -108,6 +108,16 @@ export const sigmoidOp = unaryOp('sigmoid', 'Sigmoid', a =>
 );
 export const reluOp = unaryOp('relu', 'Relu', a => Math.max(a, 0));
 export const erfOp = unaryOp('erf', 'Erf', erfFloat64);
+
+/** gelu's approximation is x·sigmoid(z) with z = scale·x + cubic·x³. */
+export const geluTanh = {
+  scale: 2 * Math.sqrt(2 / Math.PI),
+  cubic: 2 * Math.sqrt(2 / Math.PI) * 0.044715,
+} as const;
+export const geluTanhOp: Operator<NoAttrs> = {
+  ...unaryOp('geluTanh', 'Gelu', a => a / (1 + Math.exp(-a * (geluTanh.scale + geluTanh.cubic * a * a)))),
+  onnx: (b, inputs, outputs) => b.node('Gelu', inputs, outputs, { approximate: 'tanh' }),
+};
 /** The identity forwards, nothing backwards. Written as no node at all. */
 export const stopGradientOp: Operator<NoAttrs> = {
   name: 'stopGradient',
@@ -144,10 +154,7 @@ export const stopGradient = (x: Tensor): Tensor => unary(stopGradientOp, x);
  * (Hendrycks & Gimpel 2016, arXiv 1606.08415), here in its equal form x·sigmoid(2√(2/π)(x + .044715x³)).
  */
 export function gelu(x: Tensor, options: { approximate?: 'none' | 'tanh' } = {}): Tensor {
-  if (options.approximate === 'tanh') {
-    const scale = 2 * Math.sqrt(2 / Math.PI);
-    return mul(x, sigmoid(mul(x, add(mul(mul(x, x), scale * 0.044715), scale))));
-  }
+  if (options.approximate === 'tanh') return unary(geluTanhOp, x);
   return mul(x, add(mul(erf(mul(x, Math.SQRT1_2)), 0.5), 0.5));
 }
 

@@ -22,7 +22,12 @@ function checkedIndex(what: string, index: number, size: number): number {
   return index < 0 ? index + size : index;
 }
 
-export const gatherOp: Operator<AxisAttrs> = {
+interface GatherAttrs extends AxisAttrs {
+  /** No slice is read twice by values that the loss depends on: the derivative then moves rows, and adds none. */
+  readonly distinct: boolean;
+}
+
+export const gatherOp: Operator<GatherAttrs> = {
   name: 'gather',
   infer([x, indices], { axis }) {
     requireIndices('gather', indices);
@@ -48,9 +53,16 @@ export const gatherOp: Operator<AxisAttrs> = {
 /**
  * Whole slices picked by index along an axis (rows, unless told otherwise): the axis is replaced by the shape of
  * `indices`. A scalar index takes one slice and drops the axis.
+ *
+ * `distinct` promises that no slice is read twice, unless the derivative is 0 wherever it is read: adding up is slow.
  */
-export function gather(x: Tensor, indices: Tensor, axis = 0): Tensor {
-  return apply1(gatherOp, [x, indices], { axis: normaliseAxis('gather', axis, x.shape.length) });
+export function gather(
+  x: Tensor,
+  indices: Tensor,
+  axis = 0,
+  { distinct = false }: { distinct?: boolean } = {},
+): Tensor {
+  return apply1(gatherOp, [x, indices], { axis: normaliseAxis('gather', axis, x.shape.length), distinct });
 }
 
 export const takeAlongOp: Operator<AxisAttrs> = {
@@ -80,7 +92,7 @@ export interface ScatterAttrs {
 const MAX_ONE_HOT = 512;
 
 /** Where {@link gather} read: updates are added into zeros, rows that were read twice receive both. */
-export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
+export const scatterRowsOp: Operator<{ readonly shape: Shape; readonly distinct: boolean }> = {
   name: 'scatterRows',
   infer([indices, updates], { shape }) {
     checkShape('scatterRows', shape);
@@ -102,9 +114,9 @@ export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
     }
     return [data];
   },
-  // Not ScatterND: ONNX Runtime's adds to one row from several threads at once and loses updates (its issues 18048, 23396).
+  // Not ScatterND with a sum: ONNX Runtime's adds to one row from several threads at once and loses updates (its issues 18048, 23396).
   // A product with one-hot rows is as quick where there are few of them; ScatterElements is serial, and slow.
-  onnx(b, [indices, updates], outputs, { attrs: { shape }, inputs }) {
+  onnx(b, [indices, updates], outputs, { attrs: { shape, distinct }, inputs }) {
     const [rows, count, inner] = [shape[0], sizeOf(inputs[0].shape), sizeOf(shape.slice(1))];
     const made = (op: string, from: readonly string[], attrs?: Record<string, number | string>): string => {
       const out = b.fresh();
@@ -113,27 +125,34 @@ export const scatterRowsOp: Operator<{ readonly shape: Shape }> = {
     };
     const reshaped = (x: string, to: Shape): string => made('Reshape', [x, b.ints(to)], { allowzero: 1 });
     const flat = reshaped(updates, [count, inner]);
+    const wide = (): string => (inputs[0].dtype === 'int64' ? indices : made('Cast', [indices], { to: 7 }));
+    const zeros = (): string => made('ConstantOfShape', [b.ints([rows, inner])]);
     let sum: string;
-    if (rows <= MAX_ONE_HOT) {
-      const wide = inputs[0].dtype === 'int64' ? indices : made('Cast', [indices], { to: 7 });
+    if (distinct) {
+      sum = made('ScatterND', [zeros(), reshaped(wide(), [count, 1]), flat]);
+    } else if (rows <= MAX_ONE_HOT) {
       const hot = made(
         'OneHot',
-        [reshaped(wide, [count]), b.ints([rows]), made('Cast', [b.ints([0, 1])], { to: 1 })],
+        [reshaped(wide(), [count]), b.ints([rows]), made('Cast', [b.ints([0, 1])], { to: 1 })],
         { axis: 0 },
       );
       sum = made('MatMul', [hot, flat]);
     } else {
-      const zeros = made('ConstantOfShape', [b.ints([rows, inner])]);
       const places = made('Expand', [reshaped(indices, [count, 1]), b.ints([count, inner])]);
-      sum = made('ScatterElements', [zeros, places, flat], { axis: 0, reduction: 'add' });
+      sum = made('ScatterElements', [zeros(), places, flat], { axis: 0, reduction: 'add' });
     }
     b.node('Reshape', [sum, b.ints(shape)], outputs, { allowzero: 1 });
   },
 };
 
-/** Zeros of `shape` with each row of `updates` added at the row that its index names. */
-export function scatterRows(indices: Tensor, updates: Tensor, shape: Shape): Tensor {
-  return apply1(scatterRowsOp, [indices, updates], { shape: [...shape] });
+/** Zeros of `shape` with each row of `updates` added at the row that its index names; see {@link gather} for `distinct`. */
+export function scatterRows(
+  indices: Tensor,
+  updates: Tensor,
+  shape: Shape,
+  { distinct = false }: { distinct?: boolean } = {},
+): Tensor {
+  return apply1(scatterRowsOp, [indices, updates], { shape: [...shape], distinct });
 }
 
 /** Where {@link takeAlong} read. */

@@ -44,14 +44,13 @@ function reduceOp(name: string, onnx: string, fold: Fold): Operator<ReduceAttrs>
     onnx(b, [x], [y], { attrs, inputs }) {
       const all = attrs.axes.length === inputs[0].shape.length;
       const keepdims = attrs.keepDims ? 1 : 0;
-      // Up to opset 17 only ReduceSum takes its axes as an input; without axes all are reduced.
+      // Without axes all are reduced.
       const { shape } = inputs[0];
       if (onnx === 'ReduceSum' && shape.length === 2 && attrs.axes.join() === '0' && shape[0] > 0) {
         // A sum of rows is a product with ones, and takes half the time as such: every bias has one in its derivative.
         b.node('MatMul', [b.ones(attrs.keepDims ? [1, shape[0]] : [shape[0]]), x], [y]);
       } else if (all) b.node(onnx, [x], [y], { keepdims });
-      else if (onnx === 'ReduceSum') b.node(onnx, [x, b.ints(attrs.axes)], [y], { keepdims });
-      else b.node(onnx, [x], [y], { axes: attrs.axes, keepdims });
+      else b.node(onnx, [x, b.ints(attrs.axes)], [y], { keepdims });
     },
   };
 }

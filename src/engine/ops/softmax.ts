@@ -1,4 +1,4 @@
-/** softmax, logSoftmax and layerNorm: along one axis, stable for large values. */
+/** softmax (also of masked values), logSoftmax and layerNorm: along one axis, stable for large values. */
 import { fail } from '../errors.ts';
 import { apply, apply1, type Operator, type Tensor } from '../graph.ts';
 import { normaliseAxis, sameShape, showShape } from '../shape.ts';
@@ -11,8 +11,8 @@ interface AxisAttrs {
 
 function softmaxOpOf(
   name: string,
-  onnx: string,
   f: (shifted: number, sum: number) => number,
+  onnx: NonNullable<Operator<AxisAttrs>['onnx']>,
 ): Operator<AxisAttrs> {
   return {
     name,
@@ -37,12 +37,36 @@ function softmaxOpOf(
       }
       return [out];
     },
-    onnx: (b, inputs, outputs, { attrs }) => b.node(onnx, inputs, outputs, { axis: attrs.axis }),
+    onnx,
   };
 }
 
-export const softmaxOp = softmaxOpOf('softmax', 'Softmax', (x, sum) => Math.exp(x) / sum);
-export const logSoftmaxOp = softmaxOpOf('logSoftmax', 'LogSoftmax', (x, sum) => x - Math.log(sum));
+export const softmaxOp = softmaxOpOf(
+  'softmax',
+  (x, sum) => Math.exp(x) / sum,
+  (b, inputs, outputs, { attrs }) => b.node('Softmax', inputs, outputs, { axis: attrs.axis }),
+);
+export const logSoftmaxOp = softmaxOpOf(
+  'logSoftmax',
+  (x, sum) => x - Math.log(sum),
+  (b, inputs, outputs, { attrs }) => b.node('LogSoftmax', inputs, outputs, { axis: attrs.axis }),
+);
+
+/** How far below the largest value what is hidden counts: e⁻⁵⁰ is nothing beside 1 in float32, and an ordinary number. */
+const HIDDEN = 50;
+
+/** Softmax whose least values are raised to HIDDEN below the largest. */
+export const maskedSoftmaxOp = softmaxOpOf(
+  'maskedSoftmax',
+  (x, sum) => Math.exp(x) / sum,
+  (b, [x], outputs, { attrs: { axis } }) => {
+    const [top, least, raised] = [b.fresh(), b.fresh(), b.fresh()];
+    b.node('ReduceMax', [x, b.ints([axis])], [top], { keepdims: 1 });
+    b.node('Sub', [top, b.scalar(HIDDEN, 'float32')], [least]);
+    b.node('Max', [x, least], [raised]);
+    b.node('Softmax', [raised], outputs, { axis });
+  },
+);
 
 /** Probabilities from logits along an axis. */
 export function softmax(x: Tensor, axis = -1): Tensor {
@@ -52,6 +76,14 @@ export function softmax(x: Tensor, axis = -1): Tensor {
 /** Logarithms of probabilities from logits along an axis. */
 export function logSoftmax(x: Tensor, axis = -1): Tensor {
   return apply1(logSoftmaxOp, [x], { axis: normaliseAxis('logSoftmax', axis, x.shape.length) });
+}
+
+/**
+ * The same where many values are hidden by a large negative number, as in attention. ONNX Runtime gives those a probability
+ * below the least ordinary float32, and such numbers take the processor six times as long.
+ */
+export function maskedSoftmax(x: Tensor, axis = -1): Tensor {
+  return apply1(maskedSoftmaxOp, [x], { axis: normaliseAxis('maskedSoftmax', axis, x.shape.length) });
 }
 
 interface LayerNormAttrs {

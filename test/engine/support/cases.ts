@@ -470,7 +470,7 @@ add('argMax', d => {
 
 // ---- softmax, layerNorm --------------------------------------------------------------------------------------------
 
-for (const op of ['softmax', 'logSoftmax'] as const) {
+for (const op of ['softmax', 'maskedSoftmax', 'logSoftmax'] as const) {
   add(op, d => {
     const shape = d.shape(1, 4);
     const axis = d.axis(shape.length);

@@ -151,6 +151,12 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
     return noted(tabulate(x.shape, x.dtype, index => out.get(index.join())!));
   };
   const total = (values: number[]): number => values.reduce((a, b) => a + b, 0);
+  const softmaxOf = (x: Value, axis = -1): Value =>
+    lines(x, axis, line => {
+      const top = Math.max(...line);
+      const sum = total(line.map(v => Math.exp(v - top)));
+      return line.map(v => Math.exp(v - top) / sum);
+    });
 
   const ops: Ops<Value> = {
     constant: (values, shape, dtype = 'float32') => value(values, shape, dtype),
@@ -352,12 +358,8 @@ export function naiveOps(trace: Trace = { branches: [], largest: 0 }): Ops<Value
       ...reduce(x, { axes: [axis], keepDims }, values => values.indexOf(largestOf(values))),
       dtype: 'int64',
     }),
-    softmax: (x, axis = -1) =>
-      lines(x, axis, line => {
-        const top = Math.max(...line);
-        const sum = total(line.map(v => Math.exp(v - top)));
-        return line.map(v => Math.exp(v - top) / sum);
-      }),
+    softmax: softmaxOf,
+    maskedSoftmax: softmaxOf,
     logSoftmax: (x, axis = -1) =>
       lines(x, axis, line => {
         const top = Math.max(...line);

@@ -43,7 +43,7 @@ export function checkModel(bytes: Uint8Array): Onnx.ModelProto {
   expect(pkg.onnx.ModelProto.verify(model)).toBeNull();
   expect(Number(model.irVersion)).toBe(8);
   expect(model.producerName).toBe('keel');
-  expect(model.opsetImport!.map(({ domain, version }) => [domain, Number(version)])).toEqual([['', 17]]);
+  expect(model.opsetImport!.map(({ domain, version }) => [domain, Number(version)])).toEqual([['', 20]]);
   checkGraph(model.graph!, new Set(), { values: new Set(), nodes: new Set() });
   return model;
 }

@@ -73,6 +73,7 @@ export interface Ops<T> {
   l2Norm(x: T, options?: ReduceOptions): T;
   argMax(x: T, axis: number, options?: { keepDims?: boolean }): T;
   softmax(x: T, axis?: number): T;
+  maskedSoftmax(x: T, axis?: number): T;
   logSoftmax(x: T, axis?: number): T;
   layerNorm(x: T, scale: T, bias: T, epsilon?: number): T;
   loop(spec: LoopSpec<T>): { carry: Record<string, T>; scan: Record<string, T>; iterations: T };
