@@ -64,6 +64,3 @@ export function norm(values: Float32Array): number {
   for (let i = whole; i < values.length; i++) a += values[i] * values[i];
   return Math.sqrt(a + b + (c + d));
 }
-export function addInto(sum: Float32Array, values: Float32Array): void {
-  for (let i = 0; i < sum.length; i++) sum[i] += values[i];
-}
