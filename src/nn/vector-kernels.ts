@@ -28,7 +28,7 @@ const turnBytes = 64;
 const pageBytes = 65_536;
 const smallestNormal = 2 ** -126;
 
-/** What one step of AdamW multiplies with; see `adamWKernel`. */
+/** What one step of AdamW is made with. */
 export interface AdamWFactors {
   /** On the gradient. */
   readonly scale: number;
@@ -36,7 +36,7 @@ export interface AdamWFactors {
   readonly beta2: number;
   /** The learning rate, over the first moment's correction. */
   readonly rate: number;
-  /** What the square root of the second moment is multiplied with to correct it. */
+  /** What the square root of the second moment is multiplied with to correct it: not 0. */
   readonly root: number;
   readonly epsilon: number;
   /** The part of itself that a weight loses. */
@@ -62,14 +62,13 @@ function overChunk(bytes: Local, index: Local, statements: (offset: number) => r
 const flushed = (value: Local, size: Code, least: Local): Code =>
   value.set(v128.without(value.get, f32x4.lessThan(size, least.get)));
 
-const adamWFactorCount = 11;
 const adamWKernel = wasmFunction(
   'adamW',
-  ['i32', ...Array<'f32'>(adamWFactorCount).fill('f32')],
+  ['i32', ...Array<'f32'>(9).fill('f32')],
   ([bytes, ...factors], variable) => {
     const index = variable('i32');
     const vectors = factors.map(() => variable('v128'));
-    const [scale, least, beta1, rest1, beta2, rest2, normal, rate, root, epsilon, decay] = vectors;
+    const [least, beta1, toMean, beta2, toRoot, normal, rate, epsilon, decay] = vectors;
     const [g, mean, square, weight] = Array.from({ length: 4 }, () => variable('v128'));
     const { abs, add, div, mul, sqrt, sub } = f32x4;
     return [
@@ -77,15 +76,14 @@ const adamWKernel = wasmFunction(
       overChunk(bytes, index, offset => {
         const load = (array: number) => v128.load(index.get, array + offset);
         const store = (array: number, value: Local) => v128.store(index.get, array + offset, value.get);
-        const denominator = add(mul(sqrt(square.get), root.get), epsilon.get);
-        const change = mul(rate.get, div(mean.get, denominator));
+        const change = mul(rate.get, div(mean.get, add(sqrt(square.get), epsilon.get)));
         return [
           g.set(load(fourthAt)),
           flushed(g, abs(g.get), least),
-          g.set(mul(g.get, scale.get)),
-          mean.set(add(mul(beta1.get, load(secondAt)), mul(rest1.get, g.get))),
+          mean.set(add(mul(beta1.get, load(secondAt)), mul(toMean.get, g.get))),
           flushed(mean, abs(mean.get), normal),
-          square.set(add(mul(beta2.get, load(thirdAt)), mul(mul(rest2.get, g.get), g.get))),
+          g.set(mul(toRoot.get, g.get)),
+          square.set(add(mul(beta2.get, load(thirdAt)), mul(g.get, g.get))),
           flushed(square, square.get, normal),
           weight.set(load(firstAt)),
           // The decay is taken off with the change: 1 - decay would be rounded to some 6e-8, which is a lot of 1e-6.
@@ -182,8 +180,11 @@ export function adamWRange(
     if (length < end) throw new RangeError(`adamW: ${name} has ${length} values, the layout at least ${end}`);
   }
   const { kernels, first, second, third, fourth } = machine();
-  const [rest1, rest2] = [1 - beta1, 1 - beta2];
-  const least = Math.sqrt(smallestNormal / rest2) / scale;
+  // Everything that is the same for all values is multiplied in float64 before, as in the end of Adam's section 2.
+  const toMean = (1 - beta1) * scale;
+  const toRoot = Math.sqrt(1 - beta2) * scale;
+  const least = Math.sqrt(smallestNormal) / toRoot;
+  const [rateOfRoot, epsilonOfRoot] = [rate / root, epsilon / root];
   for (let at = start; at < end; at += chunk) {
     const count = Math.min(chunk, end - at);
     copyIn(first, weights, at, count);
@@ -192,16 +193,14 @@ export function adamWRange(
     copyIn(fourth, gradient, at, count);
     kernels.adamW(
       wholeTurns(count),
-      scale,
       least,
       beta1,
-      rest1,
+      toMean,
       beta2,
-      rest2,
+      toRoot,
       smallestNormal,
-      rate,
-      root,
-      epsilon,
+      rateOfRoot,
+      epsilonOfRoot,
       decay,
     );
     copyOut(first, weights, at, count);
