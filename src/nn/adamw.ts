@@ -6,6 +6,7 @@
  */
 import { sizeOf } from '../engine/index.ts';
 import type { Parameters } from './parameters.ts';
+import { adamWRange } from './vector-kernels.ts';
 
 export interface AdamWState {
   readonly weights: Float32Array;
@@ -35,32 +36,15 @@ export function adamW(layout: Parameters, { weights, m, v }: AdamWState, options
   const { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0 } = options;
   const rate = learningRate / (1 - beta1 ** step);
   const root = 1 / Math.sqrt(1 - beta2 ** step);
-  const [rest1, rest2] = [1 - beta1, 1 - beta2];
   for (const { offset, shape } of layout.specs) {
-    const end = offset + sizeOf(shape);
-    const keep = shape.length > 1 ? 1 - learningRate * weightDecay : 1;
-    for (let i = offset; i < end; i++) {
-      const g = gradient[i] * gradientScale;
-      const mean = beta1 * m[i] + rest1 * g;
-      const square = beta2 * v[i] + rest2 * g * g;
-      m[i] = mean;
-      v[i] = square;
-      weights[i] = weights[i] * keep - (rate * mean) / (Math.sqrt(square) * root + epsilon);
-    }
+    adamWRange(weights, m, v, gradient, offset, offset + sizeOf(shape), {
+      scale: gradientScale,
+      beta1,
+      beta2,
+      rate,
+      root,
+      epsilon,
+      decay: shape.length > 1 ? learningRate * weightDecay : 0,
+    });
   }
-}
-
-/** The length of a vector, in float64. */
-export function norm(values: Float32Array): number {
-  let [a, b, c, d] = [0, 0, 0, 0];
-  const whole = values.length & ~3;
-  // Four sums, because one addition has to wait for the one before it.
-  for (let i = 0; i < whole; i += 4) {
-    a += values[i] * values[i];
-    b += values[i + 1] * values[i + 1];
-    c += values[i + 2] * values[i + 2];
-    d += values[i + 3] * values[i + 3];
-  }
-  for (let i = whole; i < values.length; i++) a += values[i] * values[i];
-  return Math.sqrt(a + b + (c + d));
 }

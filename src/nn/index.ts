@@ -1,6 +1,6 @@
 /** Networks, their parameters and optimisers, and weights on disk. */
 export * from './adam.ts';
-export { type AdamWState, type AdamWStep, adamW, norm } from './adamw.ts';
+export { type AdamWState, type AdamWStep, adamW } from './adamw.ts';
 export { type Gpt, type GptCache, type GptGroups, type GptOptions, gpt } from './gpt.ts';
 export * as initialisers from './initialise.ts';
 export { type Activation, type Mlp, type MlpOptions, mlp } from './mlp.ts';
@@ -12,3 +12,4 @@ export {
   parameters,
 } from './parameters.ts';
 export * from './safetensors.ts';
+export { addInto, norm } from './vector-kernels.ts';
