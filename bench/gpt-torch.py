@@ -3,6 +3,7 @@
 python gpt-torch.py VOCABULARY CONTEXT LAYERS WIDTH HEADS BATCH LENGTH THREADS STEPS
 """
 import json
+import math
 import sys
 import time
 
@@ -13,6 +14,17 @@ from torch.nn import functional as F
 vocabulary, context, layers, width, heads, batch, length, threads, steps = map(int, sys.argv[1:])
 torch.set_num_threads(threads)
 torch.manual_seed(0)
+
+
+def attention(q, k, v):
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    # Before PyTorch 2.0, as Debian 12 has it.
+    scores = q @ k.transpose(2, 3) / math.sqrt(width // heads)
+    return F.softmax(scores.masked_fill(ahead, float("-inf")), 3) @ v
+
+
+ahead = torch.ones(length, length, dtype=torch.bool).triu(1)
 
 
 class Block(nn.Module):
@@ -27,7 +39,7 @@ class Block(nn.Module):
             t.view(batch, length, heads, width // heads).transpose(1, 2)
             for t in self.qkv(self.norm1(x)).split(width, 2)
         )
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        mixed = attention(q, k, v)
         x = x + self.proj(mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh"))
 

@@ -98,10 +98,13 @@ export async function evaluateText(
     const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
     const rewards = good.map(({ reward }) => reward);
     const rewardMean = mean(rewards);
+    // Equal rewards have a mean that rounding may take a little off.
+    const allEqual = rewards.every(reward => reward === rewards[0]);
+    const std = allEqual ? 0 : Math.sqrt(mean(rewards.map(reward => (reward - rewardMean) ** 2)));
     return {
       completions: graded.length,
       ungraded: graded.length - good.length,
-      reward: { mean: rewardMean, std: Math.sqrt(mean(rewards.map(reward => (reward - rewardMean) ** 2))) },
+      reward: { mean: rewardMean, std },
       parseRate: mean(good.map(({ parsed }) => (parsed ? 1 : 0))),
       truncated: mean(graded.map(completion => (wasTruncated(completion) ? 1 : 0))),
       meanTokens: mean(graded.map(({ tokens }) => tokens.length)),
