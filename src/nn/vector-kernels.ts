@@ -1,6 +1,9 @@
 /**
  * Loops over all values of a model, in WebAssembly with 128-bit SIMD: AdamW, the length of a vector, sums of gradients.
  *
+ * It exists because V8 does not vectorise. Nanoseconds a value, plain loop and this, 21M values, medians on one core of a
+ * Xeon: AdamW 10 and 3.5, length 1.6 and 0.8, sum 3.5 and 1.2.
+ *
  * Values live in arrays outside of WebAssembly's memory, where ONNX Runtime reads them. They are copied in, computed and
  * copied out in chunks that stay in the processor's nearest caches, so that main memory sees each value as often as it
  * would with a plain loop.
@@ -20,13 +23,14 @@ import {
   wasmModule,
 } from './wasm-module.ts';
 
-/** Values of each array that are in memory at a time. */
+/** Values of each array that are in memory at a time. From 2,048 to 32,768 all were as fast. */
 const chunk = 4096;
 const chunkBytes = 4 * chunk;
 /** What a turn of every loop takes: 16 values. It divides a chunk. */
 const turnBytes = 64;
 const pageBytes = 65_536;
-const smallestNormal = 2 ** -126;
+/** Float32's smallest normal number, and the number whose square it is. */
+const [smallestNormal, smallestRoot] = [2 ** -126, 2 ** -63];
 
 /** What one step of AdamW is made with. */
 export interface AdamWFactors {
@@ -56,8 +60,9 @@ function overChunk(bytes: Local, index: Local, statements: (offset: number) => r
 }
 
 /**
- * Numbers below float32's normal ones take some 40 times as long as others, and a moment without gradients decays to
- * them and stays there. So moments below them become 0, and so do gradients below `least`, whose squares are. NaN stays.
+ * Numbers below float32's normal ones take 10 to 40 times as long as others, and the mean of gradients that have become 0
+ * decays to them within some 800 steps and stays there. So moments below 2^-126 become 0, and so do gradients whose squares
+ * are. Beside an epsilon of 1e-8 neither counts. NaN stays. It costs half a nanosecond of AdamW's 3.5.
  */
 const flushed = (value: Local, size: Code, least: Local): Code =>
   value.set(v128.without(value.get, f32x4.lessThan(size, least.get)));
@@ -163,10 +168,7 @@ const copyIn = (to: Float32Array, from: Float32Array, start: number, count: numb
 const copyOut = (from: Float32Array, to: Float32Array, start: number, count: number): void =>
   to.set(count === chunk ? from : from.subarray(0, count), start);
 
-/**
- * One step of AdamW, in float32, on the values from `start` to before `end`: 3 ns each, where a plain loop takes 8 to 13.
- * All arrays must be that long.
- */
+/** One step of AdamW, in float32, on the values from `start` to before `end`. */
 export function adamWRange(
   weights: Float32Array,
   m: Float32Array,
@@ -177,14 +179,18 @@ export function adamWRange(
   { scale, beta1, beta2, rate, root, epsilon, decay }: AdamWFactors,
 ): void {
   for (const [name, { length }] of Object.entries({ weights, m, v, gradient })) {
-    if (length < end) throw new RangeError(`adamW: ${name} has ${length} values, the layout at least ${end}`);
+    if (length < end)
+      throw new RangeError(`adamW: ${name} has ${length} values, the layout at least ${end}: give as many`);
   }
   const { kernels, first, second, third, fourth } = machine();
-  // Everything that is the same for all values is multiplied in float64 before, as in the end of Adam's section 2.
+  // Everything that is the same for all values is multiplied in float64 before, as at the end of
+  // Adam's section 2 (Kingma & Ba 2014, arXiv 1412.6980).
   const toMean = (1 - beta1) * scale;
   const toRoot = Math.sqrt(1 - beta2) * scale;
-  const least = Math.sqrt(smallestNormal) / toRoot;
-  const [rateOfRoot, epsilonOfRoot] = [rate / root, epsilon / root];
+  const least = smallestRoot / toRoot;
+  const rateOfRoot = rate / root;
+  // No smaller than the roots that are made 0: nothing is divided by less than what it would have been without that.
+  const epsilonOfRoot = Math.max(epsilon / root, smallestRoot);
   for (let at = start; at < end; at += chunk) {
     const count = Math.min(chunk, end - at);
     copyIn(first, weights, at, count);
@@ -209,7 +215,7 @@ export function adamWRange(
   }
 }
 
-/** The length of a vector, in float64: 0.5 ns a value, where a plain loop takes 1.5. */
+/** The length of a vector, in float64. */
 export function norm(values: Float32Array): number {
   const { kernels, first, sums } = machine();
   sums.fill(0);
@@ -223,7 +229,7 @@ export function norm(values: Float32Array): number {
   return Math.sqrt(sums.reduce((total, sum) => total + sum));
 }
 
-/** sum += values: 1 ns a value, where a plain loop takes 3. */
+/** Adds values to a sum, in float32. */
 export function addInto(sum: Float32Array, values: Float32Array): void {
   if (values.length !== sum.length)
     throw new RangeError(`addInto: ${values.length} values to a sum of ${sum.length}: give as many`);

@@ -71,6 +71,16 @@ describe('AdamW', () => {
     compare([[1000]], 2, { epsilon: 0.5, gradientScale: 1e-3 });
   });
 
+  it('is the textbook with an epsilon that float32 does not hold', () => {
+    compare([[1000]], 2, { epsilon: 1e-50 });
+    const state = { weights: Float32Array.of(1, 1), m: Float32Array.of(0, 1e-20), v: new Float32Array(2) };
+    const gradient = new Float32Array(2);
+    adamW(layoutOf([2]), state, { gradient, learningRate: 0.1, step: 1000, epsilon: 1e-50 });
+    expect(state.weights[0]).toBe(1);
+    // A root that became 0 counts as 2^-63.
+    expect(state.weights[1]).toBeCloseTo(1 - (0.1 * 0.9e-20) / (2 ** -63 / Math.sqrt(1 - 0.999 ** 1000)), 6);
+  });
+
   it('keeps a decay that 1 - decay could not hold in float32', () => {
     const layout = layoutOf([1, 1]);
     const weight = Math.fround(1.6);
@@ -187,7 +197,7 @@ describe('AdamW', () => {
     const state = stateOf(new Rng(6), 5);
     const gradient = new Float32Array(4);
     expect(() => adamW(layoutOf([5]), state, { gradient, learningRate: 1, step: 1 })).toThrow(
-      'adamW: gradient has 4 values, the layout at least 5',
+      'adamW: gradient has 4 values, the layout at least 5: give as many',
     );
   });
 });
