@@ -16,6 +16,11 @@ export interface CompileOptions {
   device?: Device;
   /** Threads that one operator may use. 1 (the default) is best for small networks, a language model gains from more. */
   threads?: number;
+  /**
+   * Lay a run's memory out as one block after the first (the default). That block stands beside what the first run took: a
+   * language model needs a third less memory without it, and is as fast.
+   */
+  planMemory?: boolean;
   /** Refuse feeds that hold a NaN (the default); costs about a nanosecond a value. */
   checkFeeds?: boolean;
 }
@@ -48,7 +53,7 @@ export interface Program {
 
 /** Turns a graph into a program. */
 export async function compile(graph: Graph, options: CompileOptions = {}): Promise<Program> {
-  const { device = 'cpu', threads = 1, checkFeeds = true } = options;
+  const { device = 'cpu', threads = 1, planMemory = true, checkFeeds = true } = options;
   if (!devices.includes(device)) fail(`device '${device}' is unknown: use ${devices.join(', ')}`);
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024) {
     fail(`threads ${threads} is not possible: use a whole number from 1 to 1024`);
@@ -57,7 +62,7 @@ export async function compile(graph: Graph, options: CompileOptions = {}): Promi
   const model = toOnnx(graph);
   const feeds = graph.inputs.map(t => new Feed(t, checkFeeds));
   const outputs = [...graph.outputs].map(([name, t]) => new Fetch(name, t));
-  const session = await openSession(model.bytes, { device, threads });
+  const session = await openSession(model.bytes, { device, threads, planMemory });
   const wanted = new Set(session.inputNames);
   const inputs = feeds.filter(feed => wanted.has(feed.name));
   const ignored = new Set(feeds.map(feed => feed.name).filter(name => !wanted.has(name)));

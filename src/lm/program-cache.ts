@@ -22,7 +22,7 @@ export class ProgramCache {
     const known = this.#programs.get(name);
     // Last in the map is used last.
     this.#programs.delete(name);
-    const program = known ?? compile(graph(), { ...this.#runtime, checkFeeds: false });
+    const program = known ?? compile(graph(), { ...this.#runtime, planMemory: false, checkFeeds: false });
     this.#programs.set(name, program);
     if (this.#programs.size > this.#most) {
       const [[oldest, old]] = this.#programs;

@@ -24,7 +24,7 @@ export interface OrtSession {
 /** Loads a model into a new session; an absent device is an error that says how to get it. */
 export async function openSession(
   model: Uint8Array,
-  options: { device: string; threads: number },
+  options: { device: string; threads: number; planMemory: boolean },
 ): Promise<OrtSession> {
   const { env, Tensor, binding, initOrt } = await loadRuntime();
   // What goes wrong comes back as an error; ONNX Runtime would print it, too.
@@ -37,6 +37,7 @@ export async function openSession(
       intraOpNumThreads: options.threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
+      enableMemPattern: options.planMemory,
       graphOptimizationLevel: 'all',
       logSeverityLevel: 4,
     });
