@@ -16,10 +16,11 @@ import {
   type TextTrainOptions,
   trainText,
 } from '../src/algos/train-text.ts';
-import { checkpointDir, listCheckpoints, listRuns, readEvents, readRows } from '../src/runs/index.ts';
+import { checkpointDir, listCheckpoints, readEvents, readManifest, readRows } from '../src/runs/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
 import { machine, report, round } from './measure.ts';
+import { wholeRun } from './whole-run.ts';
 
 /** Positions and mates that models are judged by; the seed is not one of training. */
 const JUDGED = { prompts: 500, mates: 100, seed: 12345 } as const;
@@ -101,16 +102,9 @@ export async function run(): Promise<void> {
   if (values.curves !== undefined) writeFileSync(values.curves, curves(trained, bad));
 }
 
-/** The finished run in a directory of its own: as it is, gone on with, or made now. */
-async function whole(
-  root: string,
-  begin: (root: string) => Promise<{ readonly dir: string }>,
-): Promise<string> {
-  const [there] = listRuns([root]).runs;
-  if (!there) return (await begin(root)).dir;
-  if (there.manifest.status !== 'finished') await resumeText(there.dir);
-  return there.dir;
-}
+/** A finished run of a text task; see {@link wholeRun}. */
+const whole = (root: string, begin: (root: string) => Promise<{ readonly dir: string }>): Promise<string> =>
+  wholeRun(root, begin, dir => resumeText(dir));
 
 /** The model that a cloning run ended with. */
 function startOf(dir: string): string {
@@ -120,7 +114,8 @@ function startOf(dir: string): string {
 
 /** Rates over fresh positions, with the last checkpoint; sampled as `settings` sampled in training, else its likeliest tokens. */
 async function judge(dir: string, settings: string, sampled: boolean): Promise<Record<string, number>> {
-  const [opened, { config }] = await Promise.all([openTextRun(dir), openTextRun(settings)]);
+  const opened = await openTextRun(dir);
+  const { config } = readManifest(settings);
   const { temperature, topK, topP } = config as { temperature: number; topK: number; topP: number };
   const sampling = { threads: 2, seed: 1, ...(sampled ? { temperature, topK, topP } : {}) };
   const { rows } = await evaluateChessModel(opened, judgedTask, sampling, JUDGED);

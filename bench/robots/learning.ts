@@ -5,6 +5,7 @@ import { resume, type TrainHooks, train } from '../../src/algos/index.ts';
 import { listRuns, readRows, recentReturn } from '../../src/runs/index.ts';
 import { type Line, type Panel, panelsSvg } from '../line-panels.ts';
 import { report, round } from '../measure.ts';
+import { wholeRun } from '../whole-run.ts';
 
 /** Published PPO scores after 1M steps; `least` is CleanRL's, or the PPO paper's where CleanRL has none. */
 const suite = [
@@ -82,7 +83,6 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
 
 /** The run of that seed: as it is if it has finished, gone on with if it was stopped, else trained from the beginning. */
 async function trained(env: string, seed: number, root: string): Promise<Outcome> {
-  const [there] = listRuns([root]).runs;
   const memoryMb: number[] = [];
   const hooks: TrainHooks = {
     onRow(_, { step, totalSteps }) {
@@ -90,9 +90,11 @@ async function trained(env: string, seed: number, root: string): Promise<Outcome
       if (step >= totalSteps / 10) memoryMb[memoryMb.length === 0 ? 0 : 1] = mb;
     },
   };
-  let dir = there?.dir;
-  if (dir === undefined) dir = (await train({ env, root, config: { seed }, ...hooks })).dir;
-  else if (there!.manifest.status !== 'finished') await resume(dir, hooks);
+  const dir = await wholeRun(
+    root,
+    () => train({ env, root, config: { seed }, ...hooks }),
+    stopped => resume(stopped, hooks),
+  );
   const { config } = listRuns([root]).runs[0]!.manifest as { config: { guard?: number | null } };
   return { ...outcomeOf(dir, config.guard ?? null), memoryMb };
 }
