@@ -2,7 +2,7 @@
  * Language models: a training step, sampling with and without the cache, and GPT-2 small from a directory.
  *
  * With `KEEL_TORCH_PYTHON`, a Python that has PyTorch, its step is timed in turns with ours. `npm run bench -- gpt small`
- * leaves the 124M parameters out, `npm run bench -- gpt large` does only those.
+ * leaves the 124M parameters out; `steps`, `sampling` and `large` do one part each.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -36,15 +36,23 @@ const models: Record<string, GptOptions> = {
 };
 const small: GptOptions = { vocabulary: 50_257, context: 1024, layers: 12, width: 768, heads: 12 };
 const [batch, length] = [8, 128];
+const PARTS: Record<string, readonly string[]> = {
+  all: ['steps', 'sampling', 'large'],
+  small: ['steps', 'sampling'],
+  steps: ['steps'],
+  sampling: ['sampling'],
+  large: ['large'],
+};
 
 export async function run(): Promise<void> {
   const which = process.argv[3] ?? 'all';
   report({ bench: 'gpt', ...machine() });
-  if (which !== 'large') {
+  const parts = PARTS[which];
+  if (!parts) throw new Error(`part '${which}' is unknown: use ${Object.keys(PARTS).join(', ')}`);
+  if (parts.includes('steps'))
     for (const name of Object.keys(models)) for (const threads of [1, 2]) await benchStep(name, threads);
-    await benchSampling();
-  }
-  if (which !== 'small') await benchLarge();
+  if (parts.includes('sampling')) await benchSampling();
+  if (parts.includes('large')) await benchLarge();
 }
 
 /** A model of any size with random weights; its tokenizer has as many tokens, whatever they look like. */
@@ -69,11 +77,7 @@ async function benchStep(name: string, threads: number): Promise<void> {
     prompt: [token()],
     tokens: Array.from({ length }, token),
   }));
-  const shape = {
-    ...shapeFor(sequences, batch, length + 1, { step: 1 }),
-    length: length + 1,
-    newTokens: length,
-  };
+  const shape = shapeFor(sequences, batch, length + 1, { step: 1 });
   const state = {
     weights: model.weights,
     m: new Float32Array(model.layout.size),

@@ -23,8 +23,9 @@ import { fail } from './errors.ts';
 import { type LanguageModel, weightInputs } from './model.ts';
 
 /**
- * What a program is compiled for: sequences, tokens of each, and tokens of each completion. With `copies` above 1 so many
- * completions follow each prompt, `length` counts tokens of prompts alone, and a prompt is read once.
+ * What a program is compiled for: sequences, tokens of each that are read (all but the last, which predicts nothing), and tokens of
+ * each completion. With `copies` above 1 so many completions follow each prompt, `length` counts tokens of prompts alone, and a
+ * prompt is read once.
  */
 export interface BatchShape {
   readonly rows: number;
@@ -62,7 +63,7 @@ export function shapeFor(
 ): BatchShape {
   let [length, newTokens, longest] = [1, 1, 1];
   for (const { prompt, tokens } of sequences) {
-    length = Math.max(length, prompt.length + (copies > 1 ? 0 : tokens.length));
+    length = Math.max(length, prompt.length + (copies > 1 ? 0 : Math.max(0, tokens.length - 1)));
     newTokens = Math.max(newTokens, tokens.length);
     longest = Math.max(longest, prompt.length + tokens.length);
   }
@@ -86,11 +87,9 @@ export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: 
   if (sequences.length > rows) fail(`${sequences.length} sequences for ${rows} rows: pack fewer at once`);
   const packed = {
     tokens: new BigInt64Array((rows / copies) * length),
-    // Apart, what holds nothing reads a row that predicts nothing: the last one.
-    places:
-      copies > 1
-        ? BigInt64Array.from({ length: rows / copies }, (_, group) => BigInt(group * length))
-        : new BigInt64Array(rows * newTokens).fill(BigInt(rows * length - 1)),
+    places: BigInt64Array.from({ length: copies > 1 ? rows / copies : rows * newTokens }, (_, place) =>
+      BigInt(copies > 1 ? place * length : Math.floor(place / newTokens) * length + (place % newTokens)),
+    ),
     targets: new BigInt64Array(rows * newTokens),
   };
   const grouped = copies > 1 && {
@@ -115,11 +114,19 @@ export function pack(sequences: readonly (ScoredSequence | undefined)[], shape: 
       if (grouped) {
         grouped.completions[at] = BigInt(token);
         grouped.positions[at] = BigInt(prompt.length + i);
-      } else {
+      } else if (i < tokens.length - 1) {
         packed.tokens[start + prompt.length + i] = BigInt(token);
-        packed.places[at] = BigInt(start + prompt.length - 1 + i);
       }
     });
+    if (!grouped) {
+      // Each place reads a row of its own: those after the completion take the rows that predict none of it.
+      const first = prompt.length - 1;
+      for (let i = 0; i < newTokens; i++) {
+        const beyond = i - tokens.length;
+        const read = beyond < 0 ? first + i : beyond < first ? beyond : beyond + tokens.length;
+        packed.places[row * newTokens + i] = BigInt(start + read);
+      }
+    }
   });
   return { ...packed, ...grouped };
 }

@@ -327,3 +327,36 @@ describe('hoisting', () => {
     expect(top).toEqual(['Exp', 'Loop']);
   });
 });
+
+describe('large products with a transposed left side', () => {
+  // What is copied into order differs by sizes: the left side, or the right one and the result; below them, nothing.
+  const sizes = [
+    ['left', 300, 256, 200],
+    ['right and result', 300, 1024, 192],
+    ['nothing: narrow', 300, 1024, 96],
+    ['nothing: small', 64, 200, 200],
+  ] as const;
+  it.each(sizes)('%s', async (_, inner, rows, columns) => {
+    const values = (count: number, step: number): Float32Array =>
+      Float32Array.from({ length: count }, (_, i) => ((i * step) % 17) - 8);
+    for (const transposeB of [false, true]) {
+      const g = new Graph();
+      const a = g.input('a', [inner, rows]);
+      const b = g.input('b', transposeB ? [columns, inner] : [inner, columns]);
+      g.output('product', matmul(a, b, { transposeA: true, transposeB }));
+      const [left, right] = [values(inner * rows, 7), values(inner * columns, 5)];
+      // Small whole numbers: sums are exact in float32, so that a value in a wrong place shows.
+      const expected = new Float32Array(rows * columns);
+      for (let i = 0; i < rows; i++) {
+        for (let j = 0; j < columns; j++) {
+          for (let k = 0; k < inner; k++) {
+            const other = transposeB ? right[j * inner + k] : right[k * columns + j];
+            expected[i * columns + j] += left[k * rows + i] * other;
+          }
+        }
+      }
+      const { product } = await runCompiled(g, { a: left, b: right });
+      expect(product).toEqual(numbers(expected));
+    }
+  });
+});
