@@ -35,7 +35,7 @@ export interface ChessEvaluationSettings {
 export interface EvaluationRow {
   readonly name: string;
   readonly doc: string;
-  /** A share in 0..1, except for the mean reward. */
+  /** A share in 0..1, except for mean rewards. */
   readonly value: number;
   /** Completions it is the mean of. */
   readonly count: number;
@@ -50,8 +50,11 @@ export interface ChessEvaluation {
 /** Completes prompts, one text each, in order. */
 export type Complete = (prompts: string[]) => Promise<readonly string[]>;
 
-const docs: Readonly<Record<(typeof METRICS)[number] | 'reward' | 'parsed', string>> = {
+const ROWS = ['reward', 'reward_policy', 'reward_environment', 'parsed', ...METRICS] as const;
+const docs: Readonly<Record<(typeof ROWS)[number], string>> = {
   reward: 'mean reward',
+  reward_policy: 'mean reward of P: prompts',
+  reward_environment: 'mean reward of A: prompts',
   parsed: 'completions of which every part can be read',
   structure: 'completions with all sections or fields',
   legal: 'best moves that are legal',
@@ -147,22 +150,25 @@ function gradedRows(
     const problem = gradeSafely(task, prompt, completions[i]!, grade);
     if (problem !== undefined) fail('task-threw', problem);
     add('reward', grade.reward);
+    add(`reward_${taskOf(prompt)}`, grade.reward);
     add('parsed', grade.parsed ? 1 : 0);
     for (const [k, name] of METRICS.entries()) add(name, grade.metrics[k]!);
   }
-  return (['reward', 'parsed', ...METRICS] as const).flatMap(name => {
+  return ROWS.flatMap(name => {
     const total = sums.get(name);
     return total ? [{ name, doc: docs[name], value: total.sum / total.count, count: total.count }] : [];
   });
 }
+
+const taskOf = ({ data }: TaskPrompt): unknown => (data as { task?: unknown }).task;
 
 /** Whether the model says the same over and over: within a completion, and in all of them. */
 function varietyRows(prompts: readonly TaskPrompt[], completions: readonly string[]): EvaluationRow[] {
   let repeated = 0;
   let lists = 0;
   const best: string[] = [];
-  for (const [i, { data }] of prompts.entries()) {
-    if ((data as { task?: unknown }).task !== 'policy') continue;
+  for (const [i, prompt] of prompts.entries()) {
+    if (taskOf(prompt) !== 'policy') continue;
     const read = readPolicy(completions[i]!);
     if (read.best !== undefined) best.push(read.best);
     if (read.moves.length === 0) continue;

@@ -37,7 +37,7 @@ const perfect: Complete = async prompts =>
 describe('evaluation', () => {
   it('of a perfect model', async () => {
     const evaluation = await evaluateChess(options, perfect, settings);
-    const { reward, unique_moves, fen_exact, ...rates } = values(evaluation);
+    const { reward, reward_policy, reward_environment, unique_moves, fen_exact, ...rates } = values(evaluation);
     expect(fen_exact).toBe(1); // chess.js agrees with us
     const { repetition, ...perfectRates } = rates;
     expect(Object.values(perfectRates)).toEqual(Object.values(perfectRates).map(() => 1));
@@ -45,6 +45,8 @@ describe('evaluation', () => {
     expect(repetition).toBe(0);
     expect(unique_moves).toBeGreaterThan(0.3);
     expect(reward).toBeGreaterThan(1.5);
+    // All parts of each task: structure, parse, overlap, evaluations, best; structure, position, reward, flags.
+    expect([reward_policy, reward_environment]).toEqual([expect.closeTo(2, 9), expect.closeTo(1.5, 9)]);
     expect(evaluation.sources.labelSource).toBe('own search, depth 1');
     // Batches change nothing, nor does a second time.
     expect(await evaluateChess(options, perfect, { ...settings, batchSize: 64 })).toEqual(evaluation);
@@ -64,6 +66,8 @@ describe('evaluation', () => {
     expect(same).toMatchObject({ structure: 1, repetition: expect.closeTo(0.8, 9), parsed: 0 });
     expect(same.unique_moves).toBeCloseTo(1 / 60);
     expect(same).not.toHaveProperty('fen_exact');
+    expect(same).not.toHaveProperty('reward_environment');
+    expect(same.reward_policy).toBe(same.reward);
     const rng = new Rng(1);
     const legal = new Int32Array(MAX_MOVES);
     const anyMove: Complete = async prompts =>
