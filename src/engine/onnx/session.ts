@@ -40,6 +40,8 @@ export async function openSession(
       enableMemPattern: options.planMemory,
       graphOptimizationLevel: 'all',
       logSeverityLevel: 4,
+      // Each session has threads of its own. Spinning, those of the last program take the cores from the next one's.
+      extra: { session: { intra_op: { allow_spinning: '0' } } },
     });
   } catch (error) {
     const reason = reasonOf(error);
