@@ -6,7 +6,7 @@
  */
 import { compile, Graph } from '../engine/index.ts';
 import type { VectorEnv, VectorState } from '../envs/index.ts';
-import { type CoefficientRule, nextCoefficient } from '../kl/controllers/coefficient.ts';
+import { type CoefficientRule, isNotableChange, nextCoefficient } from '../kl/controllers/coefficient.ts';
 import { regainedFactor, slowerFactor } from '../kl/controllers/guarded-rate.ts';
 import { nextRate } from '../kl/controllers/learning-rate.ts';
 import { explainedVariance } from '../metrics/index.ts';
@@ -513,8 +513,9 @@ function control(
         ? { kind: 'adaptive', target: config.klCoefTarget }
         : { kind: 'horizon', target: config.klCoefTarget, horizon: config.klCoefHorizon };
     const from = counters.klCoef;
-    counters.klCoef = nextCoefficient(rule, from, kl, samples, { max: config.klCoefMax });
-    if (counters.klCoef !== from) {
+    const bounds = { max: config.klCoefMax };
+    counters.klCoef = nextCoefficient(rule, from, kl, samples, bounds);
+    if (isNotableChange(rule, from, counters.klCoef, bounds)) {
       events.push({
         type: 'rate-change',
         what: 'klCoef',

@@ -5,6 +5,7 @@ import {
   COEFFICIENT_MAX,
   COEFFICIENT_MIN,
   type CoefficientRule,
+  isNotableChange,
   nextCoefficient,
 } from '../../src/kl/controllers/coefficient.ts';
 import { regainedFactor, slowerFactor } from '../../src/kl/controllers/guarded-rate.ts';
@@ -37,6 +38,18 @@ describe('nextCoefficient', () => {
     expect(next(0)).toBe(0.5);
     // How many samples there were does not matter.
     expect(nextCoefficient(rule, 1, 1, 1)).toBe(2);
+  });
+
+  it('changes of the horizon rule are news only at a bound, those of the others always', () => {
+    const horizon: CoefficientRule = { kind: 'horizon', target: 0.1, horizon: 10_000 };
+    const adaptive: CoefficientRule = { kind: 'adaptive', target: 0.1 };
+    const bounds = { min: 0.01, max: 1 };
+    expect(isNotableChange(horizon, 0.5, 0.51, bounds)).toBe(false);
+    expect(isNotableChange(horizon, 0.99, 1, bounds)).toBe(true);
+    expect(isNotableChange(horizon, 0.0101, 0.01, bounds)).toBe(true);
+    expect(isNotableChange(horizon, 1, 1, bounds)).toBe(false);
+    expect(isNotableChange(adaptive, 0.5, 0.25, bounds)).toBe(true);
+    expect(isNotableChange(adaptive, 0.5, 0.5, bounds)).toBe(false);
   });
 
   it('horizon goes in proportion to the error, at most 20 % of n/horizon', () => {

@@ -1,5 +1,5 @@
 /** KL control: everything that decides how far an update may go, in one place. */
-import { nextCoefficient } from '../../kl/controllers/coefficient.ts';
+import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
 import { slowerFactor } from '../../kl/controllers/guarded-rate.ts';
 import { TrainError, type TrainEvent } from '../ppo-trainer.ts';
 import { scheduleFactor } from '../schedule.ts';
@@ -130,15 +130,12 @@ export function controlReference(
 ): void {
   if (config.klRefCoefRule === 'fixed') return;
   const { klRefTarget: target, klRefHorizon: horizon } = config;
+  const rule: CoefficientRule =
+    config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon };
+  const bounds = { min: config.klRefCoefMin, max: config.klRefCoefMax };
   const from = counters.klRefCoef;
-  counters.klRefCoef = nextCoefficient(
-    config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon },
-    from,
-    kl,
-    completions,
-    { min: config.klRefCoefMin, max: config.klRefCoefMax },
-  );
-  if (counters.klRefCoef === from) return;
+  counters.klRefCoef = nextCoefficient(rule, from, kl, completions, bounds);
+  if (!isNotableChange(rule, from, counters.klRefCoef, bounds)) return;
   events.push({
     type: 'rate-change',
     what: 'klRefCoef',

@@ -38,3 +38,17 @@ export function nextCoefficient(
       return rule satisfies never;
   }
 }
+
+/**
+ * Whether a change of the weight is worth an event. The horizon's rule corrects a little after every update, which the rows
+ * show; that it came to one of its bounds is news.
+ */
+export function isNotableChange(
+  rule: CoefficientRule,
+  from: number,
+  to: number,
+  { min = COEFFICIENT_MIN, max = COEFFICIENT_MAX }: { min?: number; max?: number } = {},
+): boolean {
+  if (from === to) return false;
+  return rule.kind !== 'horizon' || to === min || to === max;
+}

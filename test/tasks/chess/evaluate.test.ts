@@ -37,7 +37,8 @@ const perfect: Complete = async prompts =>
 describe('evaluation', () => {
   it('of a perfect model', async () => {
     const evaluation = await evaluateChess(options, perfect, settings);
-    const { reward, reward_policy, reward_environment, unique_moves, fen_exact, ...rates } = values(evaluation);
+    const { reward, reward_policy, reward_environment, unique_moves, fen_exact, ...rates } =
+      values(evaluation);
     expect(fen_exact).toBe(1); // chess.js agrees with us
     const { repetition, ...perfectRates } = rates;
     expect(Object.values(perfectRates)).toEqual(Object.values(perfectRates).map(() => 1));
