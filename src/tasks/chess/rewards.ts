@@ -117,7 +117,7 @@ export function gradePolicy(
   const read = readPolicy(completion);
   const wanted = labels.slice(0, format.candidates);
   const shares = policyShares(fen, labels, wanted, read, weights.evaluationTolerance);
-  out.parsed = shares.parse === 1;
+  out.parsed = shares.readable;
   out.metrics[metric.structure] = read.sections === 3 ? 1 : 0;
   out.metrics[metric.legal] = shares.legal ? 1 : 0;
   out.metrics[metric.candidates_legal] = shares.candidatesLegal;
@@ -125,7 +125,7 @@ export function gradePolicy(
   out.metrics[metric.evaluations] = shares.evaluations;
   out.metrics[metric.best] = shares.rank === 0 ? 1 : 0;
   out.metrics[metric.top5] = shares.rank >= 0 ? 1 : 0;
-  if (weights.scheme === 'cliff' && !(out.parsed && shares.rank === 0)) {
+  if (weights.scheme === 'cliff' && !(shares.parse === 1 && shares.rank === 0)) {
     out.parts[part.malformed] = CLIFF;
   } else {
     out.parts[part.structure] = (weights.structure * read.sections) / 3;
@@ -150,7 +150,10 @@ function bestReward(rank: number, legal: boolean, weights: Weights): number {
 }
 
 interface PolicyShares {
+  /** Of moves and numbers that can be read; a move counts once. */
   readonly parse: number;
+  /** All of them are there and can be read, repeated moves too. */
+  readonly readable: boolean;
   readonly overlap: number;
   readonly evaluations: number;
   readonly candidatesLegal: number;
@@ -186,6 +189,12 @@ function policyShares(
     parse:
       (readable(known.size, moves.length) + readable(numbers, pawns.length) + (best === undefined ? 0 : 1)) /
       3,
+    readable:
+      best !== undefined &&
+      moves.length >= wanted.length &&
+      !moves.includes(undefined) &&
+      pawns.length >= wanted.length &&
+      numbers === pawns.length,
     overlap: found / wanted.length,
     evaluations: near / wanted.length,
     candidatesLegal: readable(legal, moves.length),

@@ -64,7 +64,7 @@ describe('evaluation', () => {
         settings,
       ),
     );
-    expect(same).toMatchObject({ structure: 1, repetition: expect.closeTo(0.8, 9), parsed: 0 });
+    expect(same).toMatchObject({ structure: 1, repetition: expect.closeTo(0.8, 9), parsed: 1 });
     expect(same.unique_moves).toBeCloseTo(1 / 60);
     expect(same).not.toHaveProperty('fen_exact');
     expect(same).not.toHaveProperty('reward_environment');

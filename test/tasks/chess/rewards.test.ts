@@ -140,6 +140,12 @@ describe('policy', () => {
     });
     expect(grade.parsed).toBe(false);
     expect(gradeOf(task, policy, right).parsed).toBe(true);
+    // Repeating a move costs a part of the reward, but can be read; too few moves or numbers cannot.
+    const repeated = gradeOf(task, policy, 'M: a2a3 a2a3 a2a3 a2a3 b1c3 E: 0 0 0 0 0 B: a2a3');
+    expect(repeated.parsed).toBe(true);
+    expect(repeated.parts.parse).toBeLessThan(gradeOf(task, policy, right).parts.parse!);
+    expect(gradeOf(task, policy, 'M: a2a3 b1c3 E: 0 0 0 0 0 B: a2a3').parsed).toBe(false);
+    expect(gradeOf(task, policy, 'M: a2a3 b1c3 f1b5 a2a4 h2h3 E: 0 0 B: a2a3').parsed).toBe(false);
   });
 
   it('takes any large number of the right sign for a mate', async () => {
