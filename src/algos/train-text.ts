@@ -228,10 +228,11 @@ export async function resumeText(dir: string, options: TextResumeOptions = {}): 
   });
 }
 
-/** The model and the task of a run's checkpoint, to evaluate; close the task when done. */
+/** The model and the task of a run's checkpoint, to evaluate; close the task when done. `others` go before the run's options. */
 export async function openTextRun(
   dir: string,
   which: 'last' | 'best' | number = 'last',
+  others: object = {},
 ): Promise<{
   model: LanguageModel;
   task: TextTask;
@@ -246,8 +247,8 @@ export async function openTextRun(
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: train it first`);
   const definition = await resolveTask(reference);
   const model = checkpointModel(checkpoint);
-  const task = await makeTask(definition, manifest.environment.options, []);
-  const options = manifest.environment.options as object;
+  const options = { ...manifest.environment.options, ...others };
+  const task = await makeTask(definition, options, []);
   return {
     model,
     task,
