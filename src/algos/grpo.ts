@@ -376,7 +376,12 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         // A step may overflow what was finite before it.
         const stats = { ...learnt, failed: learnt.failed || !Number.isFinite(norm(draft.weights)) };
         const learntAt = performance.now();
-        const seen = await measure(scored, stats.failed ? state.weights : draft.weights);
+        let seen = await measure(scored, stats.failed ? state.weights : draft.weights);
+        // Weights may be finite and compute nothing that is: without a guard, nobody else takes that back.
+        if (config.guard === null && !Number.isFinite(seen.kl)) {
+          stats.failed = true;
+          seen = await measure(scored, state.weights);
+        }
         guardSeconds += (performance.now() - learntAt) / 1000;
         return { knobs, stats, seen };
       };
