@@ -6,7 +6,7 @@
 import { type LanguageModel, type ScoredSequence, shapeFor } from '../lm/index.ts';
 import { adamW, norm } from '../nn/index.ts';
 import { Rng, type RngState } from '../random/index.ts';
-import type { TextTask } from '../tasks/index.ts';
+import { drawDemonstration, drawPrompt, type TextTask } from '../tasks/index.ts';
 import { tokenWeights } from './grpo/advantages.ts';
 import { type CloneConfig, cloneProblems } from './grpo/clone-config.ts';
 import { promptTokens } from './grpo/collect.ts';
@@ -95,9 +95,9 @@ export function createCloneTrainer({
     const sequences: ScoredSequence[] = [];
     let [skipped, inARow] = [0, 0];
     while (sequences.length < count) {
-      const prompt = await task.prompt(rng);
+      const prompt = await drawPrompt(task, rng);
       const prefix = promptTokens(model, prompt);
-      const tokens = [...tokenizer.encode(task.demonstration!(prompt, rng)), tokenizer.end];
+      const tokens = [...tokenizer.encode(drawDemonstration(task, prompt, rng)), tokenizer.end];
       if (prefix.length + tokens.length <= options.context) {
         sequences.push({ prompt: prefix, tokens });
         inARow = 0;

@@ -352,7 +352,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const ofReference =
         reference && (await programs.score(reference, sequences, shape, temperature, refKl === 'exact'));
       const sampler = compareSampler(batch, old.logProbs, shape.newTokens);
-      if (counters.iteration === 0) refuseMismatch(sampler);
+      if (counters.iteration === 0) refuseMismatch(sampler, batch, old.logProbs, shape.newTokens);
       const scored: ScoredBatch = {
         sequences,
         shape,
@@ -376,7 +376,12 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         // A step may overflow what was finite before it.
         const stats = { ...learnt, failed: learnt.failed || !Number.isFinite(norm(draft.weights)) };
         const learntAt = performance.now();
-        const seen = await measure(scored, stats.failed ? state.weights : draft.weights);
+        let seen = await measure(scored, stats.failed ? state.weights : draft.weights);
+        // Weights may be finite and compute nothing that is: without a guard, nobody else takes that back.
+        if (config.guard === null && !Number.isFinite(seen.kl)) {
+          stats.failed = true;
+          seen = await measure(scored, state.weights);
+        }
         guardSeconds += (performance.now() - learntAt) / 1000;
         return { knobs, stats, seen };
       };

@@ -207,7 +207,10 @@ export async function resumeText(dir: string, options: TextResumeOptions = {}): 
         checkSameTask(before, point?.index.environment, session.environment, 'refuse');
       },
       patch: {
-        config: manifestConfig(config, reference, (manifest.config as { from?: string }).from, task),
+        config: {
+          ...manifestConfig(config, reference, (manifest.config as { from?: string }).from, task),
+          ...earlierSources(manifest, task),
+        },
         environment: session.environment,
       },
     }),
@@ -228,10 +231,11 @@ export async function resumeText(dir: string, options: TextResumeOptions = {}): 
   });
 }
 
-/** The model and the task of a run's checkpoint, to evaluate; close the task when done. */
+/** The model and the task of a run's checkpoint, to evaluate; close the task when done. `others` go before the run's options. */
 export async function openTextRun(
   dir: string,
   which: 'last' | 'best' | number = 'last',
+  others: object = {},
 ): Promise<{
   model: LanguageModel;
   task: TextTask;
@@ -246,8 +250,8 @@ export async function openTextRun(
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: train it first`);
   const definition = await resolveTask(reference);
   const model = checkpointModel(checkpoint);
-  const task = await makeTask(definition, manifest.environment.options, []);
-  const options = manifest.environment.options as object;
+  const options = { ...manifest.environment.options, ...others };
+  const task = await makeTask(definition, options, []);
   return {
     model,
     task,
@@ -402,6 +406,14 @@ function manifestConfig(
   };
 }
 
+/** Where prompts and grades came from before this resumption, where that was not the same: an engine that had given up. */
+function earlierSources({ config }: Manifest, task: TextTask): { sourcesBefore?: readonly unknown[] } {
+  const { sources, sourcesBefore = [] } = config as { sources?: unknown; sourcesBefore?: readonly unknown[] };
+  const changed = sources !== undefined && JSON.stringify(sources) !== JSON.stringify(task.sources?.() ?? {});
+  const before = changed ? [...sourcesBefore, sources] : sourcesBefore;
+  return before.length === 0 ? {} : { sourcesBefore: before };
+}
+
 /** A text run's algorithm, config and task as its user named it. */
 function textRun({ id, algorithm, config, environment, versions }: Manifest): {
   algorithm: TextAlgorithm;
@@ -411,7 +423,7 @@ function textRun({ id, algorithm, config, environment, versions }: Manifest): {
   const known = (Object.keys(algorithms) as TextAlgorithm[]).find(name => manifestNames[name] === algorithm);
   if (known === undefined)
     throw new RunError(`${id} is a run of ${algorithm}, not of a language model: use the commands for that`);
-  const { task, from: _, sources: __, ...settings } = config as Record<string, unknown>;
+  const { task, from: _, sources: __, sourcesBefore: ___, ...settings } = config as Record<string, unknown>;
   const [problem] = algorithms[known].problems(settings);
   if (problem !== undefined) {
     throw new RunError(

@@ -116,7 +116,9 @@ export async function preflightText(options: TextPreflightOptions): Promise<Part
       };
     },
     async score() {
-      const [sampler, kl, ratio] = [first['kl/sampler'], first['kl/step'], first['policy/ratio_mean']];
+      const [sampler, ratio] = [first['kl/sampler'], first['policy/ratio_mean']];
+      // To the policy itself, and to a reference that is the same: both are 0 before anything was learnt.
+      const kl = Math.max(first['kl/step'], first['kl/ref'] ?? first['kl/ref_k3'] ?? 0);
       if (!(kl < 1e-6))
         throw new Error(
           `with equal weights the KL is ${number(kl)}, which must be 0: another temperature, precision, dropout or re-tokenised text in sampler or scorer could be why`,

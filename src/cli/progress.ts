@@ -228,8 +228,9 @@ export function summary(
 
 /** How well the critic does; of language models, which have none, how many completions could be read. */
 function lastColumn(row: Row, label: (text: string) => string): string {
-  const parsed = row['completion/parse_rate'];
-  if (parsed !== undefined) return `${label('read')} ${parsed.toFixed(2)}`;
+  // Where none could be graded nobody knows.
+  if (row['completion/length'] !== undefined)
+    return `${label('read')} ${row['completion/parse_rate']?.toFixed(2) ?? '   -'}`;
   return `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`;
 }
 

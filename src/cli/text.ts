@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { TextAlgorithm, TextConfig } from '../algos/train-text.ts';
 import type { LanguageModel } from '../lm/index.ts';
-import { checkpointDir, listCheckpoints, type Run, resolveRun } from '../runs/index.ts';
+import { checkpointDir, listCheckpoints, listRuns, type Run, resolveRun } from '../runs/index.ts';
 import type { TextTask } from '../tasks/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import type { TrainDashFlags } from './dash-thread.ts';
 import { UsageError } from './errors.ts';
 import { located, type SettingFlags, type Wanted } from './settings.ts';
 import { grouped, number, toJson } from './terminal.ts';
-import type { WhichCheckpoint } from './trained.ts';
+import { chooseCheckpoint, type WhichCheckpoint } from './trained.ts';
 
 export interface TextFlags extends SettingFlags, TrainDashFlags {
   readonly from?: string;
@@ -46,24 +46,34 @@ export function modelDirectory(
   reference: string,
   root: string,
 ): { from: string; parent?: { id: string; step: number } } {
-  if (existsSync(join(reference, 'config.json'))) return { from: reference };
-  let run: Run;
+  const found = findModel(reference, root);
+  if (typeof found === 'string') return { from: found };
+  const step = checkpointOf(found, reference);
+  return { from: checkpointDir(found.dir, step), parent: { id: found.id, step } };
+}
+
+/** What `--from` names: the path of a model directory, or a run. */
+function findModel(reference: string, root: string): string | Run {
+  if (existsSync(join(reference, 'config.json'))) return reference;
   try {
-    run = resolveRun(reference, [root]);
+    return resolveRun(reference, [root]);
   } catch (error) {
     throw new UsageError(
       `--from ${reference} is neither a model directory (it has no config.json) nor a run: ${(error as Error).message}`,
     );
   }
+}
+
+/** The step of a run's best checkpoint, else of its last, if that has a language model. */
+function checkpointOf(run: Run, reference: string): number {
   const checkpoints = listCheckpoints(run.dir);
   const chosen = checkpoints.find(({ isBest }) => isBest) ?? checkpoints.find(({ isLast }) => isLast);
   if (!chosen) throw new UsageError(`--from ${reference}: ${run.id} has no checkpoint yet: train it first`);
-  const from = checkpointDir(run.dir, chosen.step);
-  if (!existsSync(join(from, 'config.json')))
+  if (!existsSync(join(checkpointDir(run.dir, chosen.step), 'config.json')))
     throw new UsageError(
       `--from ${reference}: ${run.id} is a run of ${run.manifest.algorithm}, it has no language model`,
     );
-  return { from, parent: { id: run.id, step: chosen.step } };
+  return chosen.step;
 }
 
 /** A task's config; what is wrong is said with where it was set. */
@@ -98,6 +108,13 @@ export async function beginText(
     import('../algos/train-text.ts'),
     import('./run-training.ts'),
   ]);
+  const options = taskOptionsOf(wanted, flags);
+  const remark =
+    flags.from !== undefined
+      ? await otherOptions(flags.from, wanted.env!, options, flags.runDir)
+      : algorithm === 'grpo'
+        ? `note: it begins with random weights: keel clone ${wanted.env} makes a model to start --from`
+        : undefined;
   const begin = algorithm === 'grpo' ? trainText : cloneText;
   const what = algorithm === 'grpo' ? 'completions' : 'demonstrations';
   const result = await runTraining<TextConfig>(
@@ -105,17 +122,14 @@ export async function beginText(
     {
       json: flags.json === true,
       dash: flags,
-      remark: () =>
-        algorithm === 'grpo' && flags.from === undefined
-          ? `note: it begins with random weights: keel clone ${wanted.env} makes a model to start --from`
-          : undefined,
+      remark: () => remark,
       title: ({ dir, totalSteps, config }) =>
         `${context.paint(name, 'bold')}, ${grouped(totalSteps)} ${what}, seed ${config.seed}: ${shownDir(dir)}`,
     },
     hooks =>
       begin({
         task: wanted.env!,
-        taskOptions: taskOptionsOf(wanted, flags),
+        taskOptions: options,
         config: wanted.settings as object,
         preset,
         root: flags.runDir,
@@ -131,6 +145,29 @@ export async function beginText(
     );
 }
 
+/** Options that the run to start from had and this one leaves at their defaults: seldom meant, and easily overlooked. */
+async function otherOptions(
+  reference: string,
+  task: string,
+  given: object,
+  root: string,
+): Promise<string | undefined> {
+  const { resolveTask, taskOptions } = await import('../tasks/index.ts');
+  const found = findModel(reference, root);
+  const definition = await resolveTask(task);
+  if (typeof found === 'string' || found.manifest.environment.id !== definition.name) return undefined;
+  const before = found.manifest.environment.options as Readonly<Record<string, unknown>>;
+  const other = Object.entries(taskOptions(definition, given)).filter(
+    ([key, value]) => !Object.hasOwn(given, key) && Object.hasOwn(before, key) && before[key] !== value,
+  );
+  if (other.length === 0) return undefined;
+  const [differing, same] = [
+    other.map(([key, value]) => `${key} ${JSON.stringify(before[key])}, here it is ${JSON.stringify(value)}`),
+    other.map(([key]) => `--set taskOptions.${key}=${String(before[key])}`),
+  ];
+  return `note: the run that it starts from had ${differing.join('; ')}: ${same.join(' ')} for the same`;
+}
+
 export interface TextEvalFlags {
   readonly episodes: number;
   readonly sampled?: boolean;
@@ -144,33 +181,44 @@ export async function evalTextRun(
   run: Run,
   which: WhichCheckpoint,
   flags: TextEvalFlags,
+  otherOptions: object = {},
 ): Promise<void> {
   const { openTextRun } = await import('../algos/train-text.ts');
-  const opened = await openTextRun(run.dir, which);
+  const opened = await openTextRun(run.dir, which, otherOptions);
   const title = `${run.id}: ${opened.name}, checkpoint ${grouped(opened.step)}`;
   await showEvaluation(context, opened, flags, title, { run: run.id, checkpoint: opened.step });
 }
 
-/** `keel eval <task> --from <model>`. */
+/** `keel eval <task>`: the newest run of that task, or what `--from` names, with other options of the task on request. */
 export async function evalTask(
   context: Context,
   wanted: Wanted,
-  flags: TextEvalFlags & Pick<TextFlags, 'from' | 'engine' | 'runDir'>,
+  flags: TextEvalFlags &
+    Pick<TextFlags, 'from' | 'engine' | 'runDir'> & { readonly checkpoint?: WhichCheckpoint },
 ): Promise<void> {
-  if (flags.from === undefined)
-    throw new UsageError(
-      `eval ${wanted.env} needs a model: --from <directory or run>; keel clone ${wanted.env} makes one`,
-    );
-  const [{ loadModel }, { makeTask }] = await Promise.all([
+  const [inert] = Object.keys(wanted.settings);
+  if (inert !== undefined)
+    throw new UsageError(`--set ${inert} has no effect on eval: only options of the task, taskOptions.…, do`);
+  const [{ loadModel }, { makeTask, resolveTask }] = await Promise.all([
     import('../lm/index.ts'),
     import('../tasks/index.ts'),
   ]);
-  const { from } = modelDirectory(flags.from, flags.runDir);
+  const { name } = await resolveTask(wanted.env!);
+  const found =
+    flags.from === undefined
+      ? await newestRun(name, wanted.env!, flags.runDir)
+      : findModel(flags.from, flags.runDir);
+  const given = taskOptionsOf(wanted, flags);
+  if (typeof found !== 'string' && found.manifest.environment.id === name)
+    return evalTextRun(context, found, chooseCheckpoint(found, flags.checkpoint).step, flags, given);
+  if (flags.checkpoint !== undefined)
+    throw new UsageError(`--checkpoint is for runs of ${name}, ${flags.from} is none: remove it`);
+  const from = typeof found === 'string' ? found : modelDirectory(flags.from!, flags.runDir).from;
   const model = await loadModel(from);
-  const task = await makeTask(wanted.env!, taskOptionsOf(wanted, flags), { notice: context.note });
+  const task = await makeTask(wanted.env!, given, { notice: context.note });
   await showEvaluation(
     context,
-    { model, task, taskOptions: taskOptionsOf(wanted, flags), config: {} },
+    { model, task, taskOptions: given, config: {} },
     flags,
     `${task.name}: ${shownDir(from)}`,
     {
@@ -179,13 +227,33 @@ export async function evalTask(
   );
 }
 
+/** The run of a task that was started last and has a checkpoint. */
+async function newestRun(name: string, asked: string, root: string): Promise<Run> {
+  const { isTextRun } = await import('../algos/train-text.ts');
+  const run = listRuns([root]).runs.find(
+    ({ manifest, dir }) =>
+      isTextRun(manifest) && manifest.environment.id === name && listCheckpoints(dir).length > 0,
+  );
+  if (run === undefined)
+    throw new UsageError(
+      `eval ${asked} needs a model, and ${root} has no run of ${name}: keel clone ${asked} makes one, --from takes a directory or a run`,
+    );
+  return run;
+}
+
 async function showEvaluation(
   { print, raw, paint }: Context,
   opened: {
     model: LanguageModel;
     task: TextTask;
     taskOptions: object;
-    config: { temperature?: number; topK?: number; topP?: number; threads?: number };
+    config: {
+      temperature?: number;
+      topK?: number;
+      topP?: number;
+      threads?: number;
+      maxNewTokens?: number | null;
+    };
   },
   flags: TextEvalFlags,
   title: string,
@@ -194,7 +262,12 @@ async function showEvaluation(
   const { evaluateText } = await import('../algos/evaluate-text.ts');
   const { model, task, config } = opened;
   const { temperature = 1, topK = 0, topP = 1, threads = 2 } = config;
-  const sampling = { threads, seed: flags.seed, ...(flags.sampled ? { temperature, topK, topP } : {}) };
+  const sampling = {
+    threads,
+    seed: flags.seed,
+    maxNewTokens: config.maxNewTokens ?? task.maxNewTokens,
+    ...(flags.sampled ? { temperature, topK, topP } : {}),
+  };
   try {
     if (task.name === 'chess') {
       // It has measurements of its own: legal moves, mates in one, repetition.

@@ -6,6 +6,7 @@ import type { Rng } from '../random/index.ts';
 import type { Decoder, Sequences } from './decoder.ts';
 import { fail } from './errors.ts';
 import type { LanguageModel } from './model.ts';
+import { NO_TEXT } from './tokenizer.ts';
 import { type SamplingOptions, TokenDrawer } from './truncation.ts';
 
 /** Why a completion ended: an end token, a stop string, its length, or its distance from the reference. */
@@ -36,6 +37,9 @@ export interface GenerateOptions extends SamplingOptions {
   readonly klCap?: { readonly cap: number; readonly decoder: Decoder; readonly weights: Float32Array };
 }
 
+/** A character of UTF-8 has at most so many bytes, and a token has at least one. */
+const CHARACTER_BYTES = 4;
+
 /** Draws completions; those of prompt `p` are at p·copies and after. */
 export async function generate(
   model: Pick<LanguageModel, 'options' | 'tokenizer'>,
@@ -55,6 +59,8 @@ export async function generate(
     logKept: [] as number[],
     end: undefined as CompletionEnd | undefined,
     tail: '',
+    /** Tokens that are not yet a whole character. */
+    part: [] as number[],
     kl: 0,
   }));
   const tailLength = stop.reduce((most, text) => Math.max(most, text.length), 0);
@@ -81,10 +87,14 @@ export async function generate(
         draft.kl += rowKl(logits, referenceLogits, at, vocabulary, options.temperature);
       if (token === tokenizer.end) draft.end = 'end';
       else if (tailLength > 0) {
-        const piece = tokenizer.piece(token);
-        draft.tail += piece;
-        if (stop.some(text => draft.tail.includes(text))) draft.end = 'stop';
-        draft.tail = draft.tail.slice(-tailLength);
+        draft.part.push(token);
+        const piece = draft.part.length === 1 ? tokenizer.piece(token) : tokenizer.decode(draft.part);
+        if (!piece.endsWith(NO_TEXT) || draft.part.length === CHARACTER_BYTES) {
+          draft.part = [];
+          draft.tail += piece;
+          if (stop.some(text => draft.tail.includes(text))) draft.end = 'stop';
+          draft.tail = draft.tail.slice(-tailLength);
+        }
       }
       if (draft.end === undefined && klCap && draft.kl > klCap.cap) draft.end = 'kl';
       if (draft.end === undefined && step === maxNewTokens - 1) draft.end = 'length';

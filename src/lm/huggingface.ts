@@ -141,8 +141,10 @@ export function flatFrom(
     }
     places.delete(prefix + name);
     const saved = place.file.info(place.key).shape;
-    if (saved.join() === shape.join()) views[name].set(place.file.float32(place.key));
-    else wrong.push(`${name} is (${saved.join(', ')}), not (${shape.join(', ')})`);
+    if (saved.join() === shape.join()) {
+      views[name].set(place.file.float32(place.key));
+      refuseNonFinite(views[name], name, source);
+    } else wrong.push(`${name} is (${saved.join(', ')}), not (${shape.join(', ')})`);
   }
   if (missing.length > 0)
     fail(`${source} lacks ${list(missing)}: is it of a GPT-2 with the sizes in config.json? export it again`);
@@ -161,6 +163,16 @@ export function flatFrom(
   if (rest.length > 0)
     fail(`${source} has ${list(rest)}, which GPT-2 does not: only plain GPT-2 models are supported`);
   return flat;
+}
+
+/** A plain loop: a model has a hundred million of them. */
+function refuseNonFinite(values: Float32Array, name: string, source: string): void {
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i]))
+      fail(
+        `${source}: ${name} is ${values[i]} at value ${i}: the model is damaged; use an earlier copy of it`,
+      );
+  }
 }
 
 async function readWeights(directory: string, layout: Parameters): Promise<Float32Array> {

@@ -14,9 +14,9 @@ export interface TextTokenizer {
   readonly json: Readonly<Record<string, unknown>>;
   /** Tokens of a text, without any of its own at the ends. Text that it has no token for is an error. */
   encode(text: string): number[];
-  /** The text of tokens, end tokens left out. */
+  /** The text of tokens, end tokens left out and nothing else: what a model wrote must be seen to be graded. */
   decode(ids: readonly number[]): string;
-  /** The text of one token; of a part of a character it is `\ufffd`. */
+  /** The text of one token; of a part of a character, or where a vocabulary is larger than its tokenizer, it is `\ufffd`. */
   piece(id: number): string;
 }
 
@@ -24,6 +24,8 @@ export interface TextTokenizer {
 export const END_TEXT = '<|endoftext|>';
 const UNKNOWN_TEXT = '<|unknown|>';
 const MAX_PIECES = 100_000;
+/** What stands for something that has no text. */
+export const NO_TEXT = '\ufffd';
 
 /**
  * A tokenizer with one token for each character and each piece; of pieces that begin alike the longest that fits is
@@ -117,14 +119,31 @@ export function tokenizerFrom(
       return ids;
     },
     decode(ids) {
-      const kept = ids.filter(id => id !== end);
-      return kept.length === 0 ? '' : tokenizer.decode(kept, { skip_special_tokens: true });
+      let text = '';
+      let known: number[] = [];
+      const flush = (): void => {
+        if (known.length > 0) text += tokenizer.decode(known, { skip_special_tokens: false });
+        known = [];
+      };
+      for (const id of ids) {
+        if (id === end) continue;
+        if (tokenizer.id_to_token(id) !== undefined) {
+          known.push(id);
+          continue;
+        }
+        flush();
+        text += NO_TEXT;
+      }
+      flush();
+      return text;
     },
     piece(id) {
       const known = pieces.get(id);
       if (known !== undefined) return known;
       const text: string =
-        tokenizer.id_to_token(id) === undefined ? '' : tokenizer.decode([id], { skip_special_tokens: false });
+        tokenizer.id_to_token(id) === undefined
+          ? NO_TEXT
+          : tokenizer.decode([id], { skip_special_tokens: false });
       pieces.set(id, text);
       return text;
     },

@@ -10,6 +10,7 @@ export {
   evaluateChess,
 } from './chess/evaluate.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
+export { drawDemonstration, drawPrompt } from './draw-safely.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';
 export { type FormatOptions, formatDefinition } from './format.ts';
 export { gradeSafely } from './grade-safely.ts';

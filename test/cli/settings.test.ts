@@ -350,7 +350,10 @@ describe('terminal', () => {
           [999_999, 1e5],
           [123_456_789, 3],
         ] as const) {
-          for (const last of [{ 'value/explained_variance': -12.5 }, { 'completion/parse_rate': 0.25 }]) {
+          for (const last of [
+            { 'value/explained_variance': -12.5 },
+            { 'completion/length': 30, 'completion/parse_rate': 0.25 },
+          ]) {
             const row = { 'kl/step': kl, ...last };
             const line = summary(row, { step, totalSteps: 2e8, config }, { rate, episodeReturn }, context);
             expect(widthOf(line), line).toBeLessThanOrEqual(79);

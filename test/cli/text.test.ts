@@ -56,11 +56,30 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
   expect(resumed.code).toBe(0);
   const evaluated = await keel(['eval', 'last', '-n', '8', '--json'], { cwd });
   expect(JSON.parse(evaluated.stdout)).toMatchObject({ task: 'arithmetic', completions: 8, ungraded: 0 });
-  const byTask = await keel(
-    ['eval', 'arithmetic', '--from', id, '-n', '8', '--set', 'taskOptions.digits=1'],
-    { cwd },
+  // The task names its newest run, with that run's options.
+  const byTask = await keel(['eval', 'arithmetic', '-n', '8', '--json'], { cwd });
+  expect(JSON.parse(byTask.stdout)).toEqual(JSON.parse(evaluated.stdout));
+  const longer = await keel(['eval', 'arithmetic', '-n', '8', '--set', 'taskOptions.digits=2', '--json'], {
+    cwd,
+  });
+  const { examples } = JSON.parse(longer.stdout) as { examples: { prompt: string }[] };
+  expect(examples.some(({ prompt }) => /\d\d/.test(prompt))).toBe(true);
+  const directory = join(dir, 'checkpoints', '16');
+  const ofDirectory = await keel(['eval', 'arithmetic', '--from', directory, '-n', '8'], { cwd });
+  expect(ofDirectory.stdout).toMatch(/reward .* over 8 completions/);
+});
+
+test('training from a run says which of its options are not those of that run', async () => {
+  const own = scratch();
+  await keel(['clone', 'arithmetic', '--steps', '64', ...small], { cwd: own });
+  const trained = (options: string[]) =>
+    keel(['train', 'arithmetic', '--from', 'last', '--steps', '8', ...group, ...options], { cwd: own });
+  expect((await trained(sizes)).stdout).not.toMatch(/note:/);
+  // Two digits do not fit the context that one digit asked for; the note comes first all the same.
+  const { stdout } = await trained(['--set', 'threads=1']);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /note: the run that it starts from had digits 1, here it is 2: --set taskOptions\.digits=1 for the same/,
   );
-  expect(byTask.stdout).toMatch(/reward .* over 8 completions/);
 });
 
 test('preflight tries every part, and says that random weights look random', async () => {
@@ -104,7 +123,8 @@ test.each<[string[], number, RegExp]>([
   [['train', 'arithmetik'], 2, /arithmetik/],
   [['clone', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize is not a config key/],
   [['clone'], 2, /clone needs a task/],
-  [['eval', 'arithmetic'], 2, /needs a model: --from/],
+  [['eval', 'arithmetic'], 2, /needs a model, and runs has no run of arithmetic: keel clone arithmetic/],
+  [['eval', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize has no effect on eval/],
 ])('keel %j: exit code and one line', async (args, code, message) => {
   const outcome = await keel(args, { cwd: scratch() });
   expect(outcome.stderr).toMatch(message);

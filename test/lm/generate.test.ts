@@ -1,5 +1,12 @@
 import { afterAll, expect, test } from 'vitest';
-import { Decoder, generate, TokenDrawer, upToStop } from '../../src/lm/index.ts';
+import {
+  Decoder,
+  generate,
+  languageModel,
+  TokenDrawer,
+  tokenizerFrom,
+  upToStop,
+} from '../../src/lm/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { plainLogProbs, smallModel } from './support.ts';
 
@@ -107,6 +114,40 @@ test('completions end at the end token, a stop string, the limit or the KL cap, 
     } else expect(total - kls.at(-1)!).toBeLessThan(1 + 1e-4);
   }
   expect(capped.some(({ end }) => end === 'kl')).toBe(true);
+});
+
+test('a stop string whose characters are several tokens each ends a completion', async () => {
+  // The two bytes of é, as GPT-2's files spell them.
+  const tokens = ['Ã', '©', 'a', '<|endoftext|>'];
+  const bytes = tokenizerFrom(
+    {
+      version: '1.0',
+      normalizer: null,
+      post_processor: null,
+      added_tokens: [{ id: 3, content: '<|endoftext|>', special: true }],
+      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true },
+      decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true },
+      model: { type: 'BPE', vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: [] },
+    },
+    'test',
+  );
+  const own = languageModel({ vocabulary: 4, context: 24, layers: 1, width: 8, heads: 1 }, bytes, {
+    rng: new Rng(1),
+  });
+  const ownDecoder = new Decoder(own);
+  const all = await generate(own, ownDecoder, own.weights, {
+    ...plain,
+    prompts: [[3]],
+    copies: 32,
+    stop: ['é'],
+    rng: new Rng(5),
+  });
+  await ownDecoder.dispose();
+  expect(all.some(({ end }) => end === 'stop')).toBe(true);
+  for (const { tokens: drawn, end, text } of all) {
+    expect(bytes.decode(drawn).indexOf('é')).toBe(end === 'stop' ? text.length : -1);
+    if (end === 'stop') expect(drawn.slice(-2)).toEqual([0, 1]);
+  }
 });
 
 test('what cannot be is refused: a context that overflows, empty prompts, wrong options, weights that are not numbers', async () => {

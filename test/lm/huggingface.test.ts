@@ -116,6 +116,10 @@ test('missing, mismatched, further and untied tensors are refused by name', asyn
     'lm_head.weight': { shape: [18, 16], data: new Float32Array(18 * 16) },
   });
   await expect(loadModel(directory)).rejects.toThrow(/only tied weights are supported/);
+  const damaged = Float32Array.from(all['transformer.ln_f.bias'].data as Float32Array);
+  damaged[3] = Number.NaN;
+  await writeSafetensors(path, { ...all, 'transformer.ln_f.bias': { shape: [16], data: damaged } });
+  await expect(loadModel(directory)).rejects.toThrow(/ln_f\.bias is NaN at value 3: the model is damaged/);
   rmSync(path);
   await expect(loadModel(directory)).rejects.toThrow(
     /has no model\.safetensors nor model\.safetensors\.index\.json/,
@@ -224,6 +228,12 @@ test('the own tokenizer takes the longest piece, gives every text back, and refu
   for (const text of ['', ' ', 'a\n b', 'e2e2e4 '])
     expect(tokenizer.decode([tokenizer.end, ...tokenizer.encode(text)])).toBe(text);
   expect(() => tokenizer.encode('ab?c')).toThrow(/has no token for "\?c" in "ab\?c"/);
+  // What a model wrote must show: hidden tokens would be graded as if they were not there.
+  const unknown = tokenizer.size - [...'abe24 \n.', 'e2', 'e2e4', 'a.b'].length - 1;
+  const [a, b] = tokenizer.encode('ab');
+  expect(tokenizer.decode([a, unknown, b])).toBe('a<|unknown|>b');
+  expect(tokenizer.decode([a, tokenizer.size + 5, b])).toBe('a\ufffdb');
+  expect(tokenizer.piece(tokenizer.size + 5)).toBe('\ufffd');
   expect(() => ownTokenizer('')).toThrow(/no characters/);
   expect(() => tokenizerFrom({ model: {} }, 'x.json')).toThrow(/x\.json/);
 });

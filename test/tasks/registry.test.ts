@@ -2,9 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/random/index.ts';
 import {
   createTask,
   defineTask,
+  drawDemonstration,
+  drawPrompt,
   findTask,
   gradeSafely,
   isTaskName,
@@ -25,6 +28,32 @@ const file = (name: string, text: string): string => {
 };
 
 testTask('examples/own-task.ts', {});
+
+describe('what a task writes', () => {
+  const task = (change: object) => ({ name: 'mine', ...change }) as unknown as TextTask;
+  const rng = new Rng(0);
+
+  it('is given back, and a task that throws or gives something else is named', async () => {
+    const good = { text: 'a', data: null };
+    expect(await drawPrompt(task({ prompt: async () => good }), rng)).toBe(good);
+    const throwing = () => {
+      throw new Error('no more');
+    };
+    await expect(drawPrompt(task({ prompt: throwing }), rng)).rejects.toThrow(
+      'prompt of mine threw: no more; correct the task and resume',
+    );
+    await expect(drawPrompt(task({ prompt: () => 'a' }), rng)).rejects.toThrow(
+      /prompt of mine gave "a": return \{ text, data \}/,
+    );
+    expect(drawDemonstration(task({ demonstration: () => 'b' }), good, rng)).toBe('b');
+    expect(() => drawDemonstration(task({ demonstration: throwing }), good, rng)).toThrow(
+      'demonstration of mine threw: no more',
+    );
+    expect(() => drawDemonstration(task({ demonstration: () => 3 }), good, rng)).toThrow(
+      'demonstration of mine gave 3: return a string',
+    );
+  });
+});
 
 describe('tasks by name', () => {
   it('finds them whatever the case, and lists them with every option explained', () => {

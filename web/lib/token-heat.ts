@@ -45,7 +45,7 @@ export const visible = (token: string): string => token.replaceAll('\n', '⏎\n'
 export interface GroupFacts {
   /** Null where nothing could be graded. */
   readonly mean: number | null;
-  /** Whether all rewards are equal, so that nothing can be learnt from the group. */
+  /** Whether no completion is better than another, penalties included, so that nothing can be learnt from the group. */
   readonly flat: boolean;
   readonly parsed: number;
 }
@@ -54,7 +54,10 @@ export function factsOf(group: CompletionGroup): GroupFacts {
   const rewards = group.completions.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   return {
     mean: rewards.length === 0 ? null : rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
-    flat: rewards.length > 1 && rewards.every(reward => reward === rewards[0]),
+    flat:
+      rewards.length > 1 &&
+      rewards.every(reward => reward === rewards[0]) &&
+      group.completions.every(({ advantage }) => !advantage),
     parsed: group.completions.filter(({ parsed }) => parsed).length,
   };
 }

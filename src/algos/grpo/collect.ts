@@ -1,7 +1,7 @@
 /** A batch: prompts of a task, a group of completions of each, and their grades. */
 import { type Completion, type Decoder, generate, type LanguageModel } from '../../lm/index.ts';
 import type { Rng } from '../../random/index.ts';
-import { gradeSafely, newGrade, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
+import { drawPrompt, gradeSafely, newGrade, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
 import { TrainError } from '../ppo-trainer.ts';
 import type { GrpoConfig } from './config.ts';
 
@@ -44,7 +44,7 @@ export async function drawPrompts(
   const prompts: { prompt: TaskPrompt; tokens: number[] }[] = [];
   let [skipped, inARow] = [0, 0];
   while (prompts.length < count) {
-    const prompt = await task.prompt(rng);
+    const prompt = await drawPrompt(task, rng);
     const tokens = promptTokens(model, prompt);
     if (tokens.length <= room) {
       prompts.push({ prompt, tokens });

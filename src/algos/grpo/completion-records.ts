@@ -26,7 +26,7 @@ export interface CompletionRecord {
   readonly advantage: number;
   /** The text of each token, as it was drawn. */
   readonly tokens: readonly string[];
-  /** Log-probability of each token when it was drawn, at the run's temperature. */
+  /** Log-probability of each token when it was drawn: after temperature and truncation. */
   readonly logProbs: readonly number[];
   /** KL to the reference at each token: exact, or k3 of the token; none without a reference. */
   readonly klRef?: readonly number[];
@@ -88,7 +88,7 @@ export function completionRecords(parts: {
           ),
           advantage: short(parts.advantages[row]),
           tokens: completion.tokens.map(token => model.tokenizer.piece(token)),
-          logProbs: completion.tokens.map((_, t) => short(old.logProbs[at + t])),
+          logProbs: completion.logProbs.map(short),
           ...(klRef ? { klRef } : {}),
           ...(completion.problem === undefined ? {} : { problem: completion.problem }),
         };

@@ -23,12 +23,12 @@ interface EvalFlags {
 export function addEval(program: Command): void {
   program
     .command('eval')
-    .description('play episodes with a trained policy: mean ± std of their returns')
-    .argument('<run>', 'a run (its id, directory or last), or a text task with --from')
-    .option('--from <model>', 'text tasks: a model directory or a run')
+    .description('play episodes with a trained policy, or grade completions of a language model')
+    .argument('<run>', 'a run (its id, directory or last), or a text task: its newest run')
+    .option('--from <model>', 'text tasks: another model, a directory or a run')
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
     .addOption(setOption())
-    .addOption(countOption('-n, --episodes <n>', 'episodes to play').default(100))
+    .addOption(countOption('-n, --episodes <n>', 'episodes to play, prompts to complete').default(100))
     .option('--sampled', 'draw actions as in training, instead of taking the most likely')
     .addOption(policyCheckpointOption())
     .addOption(countOption('--seed <n>', 'of the episodes').default(10_000))
@@ -41,7 +41,8 @@ ${checkpointHelp}
 
 Examples:
   $ keel eval last
-  $ keel eval chess --from last -n 500
+  $ keel eval chess -n 500 --engine stockfish
+  $ keel eval chess --from gpt2/
   $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`,
     )
     .action(async (reference: string, flags: EvalFlags, command: Command) => {

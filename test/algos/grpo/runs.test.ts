@@ -216,8 +216,16 @@ test('the manifest says where labels truly came from, also after an engine gave 
     },
     root,
   });
-  expect(openRun(dir).manifest.config.sources).toMatchObject({
-    labelSource: 'Frail, depth 8, then own search, depth 1',
-    labelsSkipped: 3,
-  });
+  const gaveUp = { labelSource: 'Frail, depth 8, then own search, depth 1', labelsSkipped: 3 };
+  expect(openRun(dir).manifest.config.sources).toMatchObject(gaveUp);
+  expect(openRun(dir).manifest.config.sourcesBefore).toBeUndefined();
+  // A resumed run tries the engine again; what labelled the steps before must not be forgotten.
+  writeFileSync(
+    engine,
+    '#!/bin/sh\nwhile read -r line; do case "$line" in uci) echo "id name Frail"; echo uciok ;; isready) echo readyok ;; go*) echo "bestmove 0000" ;; quit) exit 0 ;; esac; done\n',
+  );
+  await resumeText(dir, { config: { steps: 8 } });
+  expect(openRun(dir).manifest.config.sourcesBefore).toMatchObject([gaveUp]);
+  await resumeText(dir, { config: { steps: 12 } });
+  expect(openRun(dir).manifest.config.sourcesBefore).toMatchObject([gaveUp, gaveUp]);
 });

@@ -40,6 +40,9 @@ describe('heat of tokens', () => {
 test('what is told of a group', () => {
   expect(factsOf(group!)).toMatchObject({ flat: false, parsed: 3 });
   expect(factsOf(flat!)).toEqual({ flat: true, parsed: 3, mean: expect.closeTo(-0.3, 12) });
+  // Equal rewards after which a penalty for length made a difference.
+  const penalised = flat!.completions.map((one, i) => ({ ...one, advantage: i === 0 ? -1 : 0.5 }));
+  expect(factsOf({ ...flat!, completions: penalised })).toMatchObject({ flat: false });
   expect(factsOf({ ...group!, completions: [{ ...first!, reward: null }] })).toEqual({
     flat: false,
     parsed: 1,
