@@ -1,7 +1,8 @@
 /** A trainer's snapshot as the files of a checkpoint, and back. Weights go by name, so that other tools can read them. */
 import { decodeSafetensors, encodeSafetensors, type Parameters } from '../nn/index.ts';
 import { Rng } from '../random/index.ts';
-import { type PpoSnapshot, TrainError } from './ppo-trainer.ts';
+import type { PpoSnapshot } from './ppo-trainer.ts';
+import { TrainError } from './train-error.ts';
 
 export const POLICY_FILE = 'policy.safetensors';
 export const OPTIMIZER_FILE = 'optimizer.safetensors';

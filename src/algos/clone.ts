@@ -11,8 +11,10 @@ import { tokenWeights } from './grpo/advantages.ts';
 import { type CloneConfig, cloneProblems } from './grpo/clone-config.ts';
 import { promptTokens } from './grpo/collect.ts';
 import { TextPrograms } from './grpo/programs.ts';
-import { type IterationResult, TrainError, type TrainEvent } from './ppo-trainer.ts';
+import type { IterationResult, TrainEvent } from './iteration.ts';
+import { cutRate } from './recovery.ts';
 import { scheduleFactor } from './schedule.ts';
+import { TrainError } from './train-error.ts';
 
 /** What the numbers in a checkpoint do not hold as tensors. */
 export interface CloneCounters {
@@ -182,20 +184,11 @@ export function createCloneTrainer({
       counters.envSteps += perIteration;
       if (failed) {
         counters.skippedInARow = 0;
-        counters.recoveries++;
-        if (counters.recoveries > config.recoveries) {
-          throw new TrainError(
-            `the loss or gradient was not finite again, after ${config.recoveries} restores with the learning rate cut to ${learningRate.toExponential(1)}: start a new run with a lower learningRate`,
-          );
-        }
-        counters.recoveryFactor *= config.recoveryFactor;
-        events.push({
-          type: 'restored',
-          attempt: counters.recoveries,
-          attempts: config.recoveries,
-          lrFrom: learningRate,
-          lrTo: learningRate * config.recoveryFactor,
-        });
+        const diagnosis = {
+          wrong: 'the loss or gradient was not finite again',
+          remedy: 'start a new run with a lower learningRate',
+        };
+        cutRate(counters, config, learningRate, diagnosis, events);
       } else {
         [state, draft] = [draft, state];
         model.weights = state.weights;

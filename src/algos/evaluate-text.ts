@@ -3,7 +3,7 @@ import { type Completion, Decoder, generate, type LanguageModel, type SamplingOp
 import { Rng } from '../random/index.ts';
 import type { TaskPrompt, TextTask } from '../tasks/index.ts';
 import { drawPrompts, gradeOf, promptTokens, wasTruncated } from './grpo/collect.ts';
-import { TrainError } from './ppo-trainer.ts';
+import { TrainError } from './train-error.ts';
 
 export interface CompleteOptions extends Partial<SamplingOptions> {
   readonly maxNewTokens?: number;

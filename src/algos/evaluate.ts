@@ -4,7 +4,7 @@ import { makeVectorEnv, type OptionValues } from '../envs/index.ts';
 import { Rng } from '../random/index.ts';
 import type { ObservationNormaliser } from '../rollout/normalise.ts';
 import type { ActorCritic } from './actor-critic.ts';
-import { TrainError } from './ppo-trainer.ts';
+import { TrainError } from './train-error.ts';
 
 export interface EvaluateOptions {
   env: string;

@@ -25,21 +25,16 @@ import { groupAdvantages, tokenWeights } from './grpo/advantages.ts';
 import { collectBatch, type TextBatch, wasTruncated } from './grpo/collect.ts';
 import { completionRecords, type GroupRecord } from './grpo/completion-records.ts';
 import type { GrpoConfig } from './grpo/config.ts';
-import {
-  controlReference,
-  type GrpoCounters,
-  type Knobs,
-  knobsAt,
-  nextReference,
-  restoreRate,
-  slowDown,
-} from './grpo/control.ts';
+import { controlReference, type GrpoCounters, type Knobs, knobsAt, slowDown } from './grpo/control.ts';
 import type { RefKl } from './grpo/loss.ts';
 import { TextPrograms, type TokenValues } from './grpo/programs.ts';
 import { rowOf } from './grpo/row.ts';
 import { compareSampler, refuseMismatch } from './grpo/sampler-gap.ts';
 import { grpoProblems } from './grpo/settings.ts';
-import { type IterationResult, TrainError, type TrainEvent } from './ppo-trainer.ts';
+import type { IterationResult, TrainEvent } from './iteration.ts';
+import { cutRate } from './recovery.ts';
+import { moveReference } from './reference-policy.ts';
+import { TrainError } from './train-error.ts';
 
 export interface GrpoTrainerOptions {
   readonly model: LanguageModel;
@@ -430,8 +425,13 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       counters.envSteps += batchSize;
       counters.gradientSteps += failed ? 0 : stats.taken;
       counters.skippedInARow = failed ? 0 : stats.streak;
-      if (failed) restoreRate(counters, config, knobs, events);
-      else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
+      if (failed) {
+        const diagnosis = {
+          wrong: `${config.skipLimit} gradient steps in a row had a loss or gradient that is not finite`,
+          remedy: 'lower learningRate, look at the scale of the rewards, then at klRefCoef',
+        };
+        cutRate(counters, config, knobs.learningRate, diagnosis, events);
+      } else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
       if (backtracks > 0 || retries > 0) {
         events.push({
           type: 'guard',
@@ -446,7 +446,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
 
       // ---- control: the reference, and how strongly it pulls
       const klRef = stats.means.klRef;
-      reference = nextReference(config, counters, reference, state.weights, klRef, events);
+      if (reference) moveReference(config, counters.iteration, reference, state.weights, klRef, events);
       if (!failed && klRef !== undefined) controlReference(config, counters, klRef, batchSize, events);
 
       // ---- report

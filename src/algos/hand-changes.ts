@@ -1,6 +1,7 @@
 /** What people change while a run is trained: asked for through its inbox, or made again where an earlier process made it. */
 import { type Adjustment, openInbox, type RunWriter, writeAdjustments } from '../runs/index.ts';
-import { TrainError, type TrainEvent } from './ppo-trainer.ts';
+import type { TrainEvent } from './iteration.ts';
+import { TrainError } from './train-error.ts';
 
 export interface HandChanges {
   /** Whether someone asked the run to stop. */

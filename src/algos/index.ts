@@ -8,13 +8,12 @@ export { policyGraph } from './export.ts';
 export type { CloneConfig, CloneSettings } from './grpo/clone-config.ts';
 export type { GrpoConfig, GrpoSettings } from './grpo/config.ts';
 export { createGrpoTrainer, type GrpoTrainer } from './grpo.ts';
+export type { TrainEvent } from './iteration.ts';
 export { type PolicyRouterOptions, policyRouter } from './policy-router.ts';
 export {
   createPpoTrainer,
   type PpoSnapshot,
   type PpoTrainer,
-  TrainError,
-  type TrainEvent,
 } from './ppo-trainer.ts';
 export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 export {
@@ -27,6 +26,7 @@ export {
   train,
 } from './train.ts';
 export { configJsonSchema, resolveConfig } from './train-config.ts';
+export { TrainError } from './train-error.ts';
 export {
   ConfigError,
   describeConfig,

@@ -6,14 +6,11 @@
  */
 import { compile, Graph } from '../engine/index.ts';
 import type { VectorEnv, VectorState } from '../envs/index.ts';
-import { type CoefficientRule, isNotableChange, nextCoefficient } from '../kl/controllers/coefficient.ts';
-import { regainedFactor, slowerFactor } from '../kl/controllers/guarded-rate.ts';
-import { nextRate } from '../kl/controllers/learning-rate.ts';
-import { explainedVariance } from '../metrics/index.ts';
+import { regainedFactor } from '../kl/controllers/guarded-rate.ts';
 import { parameters } from '../nn/index.ts';
 import { Rng, type RngState } from '../random/index.ts';
-import { createRollout, type Rollout } from '../rollout/buffer.ts';
-import { type Act, type CollectStats, collect, type Evaluate } from '../rollout/collect.ts';
+import { createRollout } from '../rollout/buffer.ts';
+import { type Act, collect, type Evaluate } from '../rollout/collect.ts';
 import { gae } from '../rollout/gae.ts';
 import { ActionNoise } from '../rollout/noise.ts';
 import {
@@ -24,14 +21,16 @@ import {
 } from '../rollout/normalise.ts';
 import type { ActorCritic } from './actor-critic.ts';
 import { settingProblems } from './explain-settings.ts';
+import type { IterationResult, TrainEvent } from './iteration.ts';
 import { unevenMinibatches } from './minibatches.ts';
 import { networkFor } from './network.ts';
-import { compilePpo, learn, measure, type PpoKnobs, type PpoPrograms, type PpoState } from './ppo.ts';
+import { compilePpo, learn, measure, type PpoPrograms, type PpoState } from './ppo.ts';
 import type { PpoConfig } from './ppo-config.ts';
-import { scheduleFactor } from './schedule.ts';
+import { control, holdLogStd, knobsAt, lowerLogStd, slowDown, type TrainerCounters } from './ppo-control.ts';
+import { rowOf } from './ppo-row.ts';
+import { cutRate } from './recovery.ts';
+import { moveReference } from './reference-policy.ts';
 import { TrainError } from './train-error.ts';
-
-export { TrainError } from './train-error.ts';
 
 export interface PpoTrainerOptions {
   envs: VectorEnv;
@@ -42,34 +41,6 @@ export interface PpoTrainerOptions {
   rewardScale?: number;
   device?: 'cpu' | 'webgpu' | 'cuda';
   threads?: number;
-}
-
-/** Something that happened in an iteration; `type` and fields are those of the run's events. */
-export interface TrainEvent {
-  readonly type: string;
-  readonly [key: string]: unknown;
-}
-
-export interface IterationResult {
-  /** By registry name. */
-  readonly row: Record<string, number>;
-  readonly events: TrainEvent[];
-}
-
-/** What the numbers in a checkpoint do not hold as tensors. */
-export interface TrainerCounters {
-  iteration: number;
-  envSteps: number;
-  gradientSteps: number;
-  klCoef: number;
-  /** Factors on the learning rates: the adaptive rule's, what the guard has cut, and what restores have. */
-  adaptiveFactor: number;
-  guardedFactor: number;
-  recoveryFactor: number;
-  recoveries: number;
-  /** Minibatches in a row, up to now, that were not finite. */
-  skippedInARow: number;
-  bestReturn: number | null;
 }
 
 export interface PpoSnapshot {
@@ -294,8 +265,14 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       counters.envSteps += samples;
       counters.gradientSteps += failed ? 0 : stats.taken;
       counters.skippedInARow = failed ? 0 : stats.streak;
-      if (failed) restoreRates(counters, config, knobs, events);
-      else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
+      if (failed) {
+        const diagnosis = {
+          wrong: `${config.skipLimit} minibatches in a row had a loss or gradient that is not finite`,
+          remedy:
+            'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate',
+        };
+        cutRate(counters, config, knobs.actorRate, diagnosis, events);
+      } else if (stats.skipped > 0) events.push({ type: 'skipped', count: stats.skipped });
       if (stats.stopped === 'kl') {
         const last = stats.minibatches - 1;
         const kl =
@@ -316,7 +293,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         });
       }
       const refKl = stats.klRef;
-      reference = nextReference(config, counters, reference, state.params, refKl, events);
+      if (reference) moveReference(config, counters.iteration, reference, state.params, refKl, events);
       // What the update wanted, not what the guard left of it; a restored one says nothing.
       if (!failed) control(config, counters, knobs, seen.klRaw, samples, events);
 
@@ -346,7 +323,8 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
 
     async snapshot() {
       return {
-        tensors: { ...state, ...(reference ? { reference } : {}) },
+        // The reference is written in place.
+        tensors: { ...state, ...(reference ? { reference: reference.slice() } : {}) },
         counters: { ...counters },
         rng: { act: rngs.act.state(), order: rngs.order.state() },
         observationNormaliser: observationNormaliser?.moments.state() ?? null,
@@ -470,284 +448,7 @@ function fillOrder(order: BigInt64Array, samples: number, epochs: number, rng: R
   }
 }
 
-// ---- KL control: everything that decides how far an update may go, in one place --------------------------------------
-
-/** This update's rates, clip range, penalty, stop and bound. */
-function knobsAt(config: PpoConfig, counters: TrainerCounters, progress: number): PpoKnobs {
-  const rate =
-    counters.recoveryFactor *
-    counters.adaptiveFactor *
-    counters.guardedFactor *
-    scheduleFactor(
-      { schedule: config.learningRateSchedule, end: config.learningRateEnd, warmup: config.warmupShare },
-      progress,
-    );
-  const clipFactor = scheduleFactor(
-    { schedule: config.clipRangeSchedule, end: config.clipRangeEnd },
-    progress,
-  );
-  return {
-    actorRate: config.learningRate * rate,
-    criticRate: (config.criticLearningRate ?? config.learningRate) * rate,
-    clipRange: config.clipRange * clipFactor,
-    klCoef: counters.klCoef,
-    klLimit: config.targetKl === null ? Number.POSITIVE_INFINITY : config.targetKl * config.targetKlFactor,
-    guard: config.guard ?? Number.POSITIVE_INFINITY,
-    stepsDone: counters.gradientSteps,
-    streak: counters.skippedInARow,
-  };
-}
-
-/** What the update's KL changes for the next one. */
-function control(
-  config: PpoConfig,
-  counters: TrainerCounters,
-  knobs: PpoKnobs,
-  kl: number,
-  samples: number,
-  events: TrainEvent[],
-): void {
-  if (config.klCoefRule !== 'fixed') {
-    const rule: CoefficientRule =
-      config.klCoefRule === 'adaptive'
-        ? { kind: 'adaptive', target: config.klCoefTarget }
-        : { kind: 'horizon', target: config.klCoefTarget, horizon: config.klCoefHorizon };
-    const from = counters.klCoef;
-    const bounds = { max: config.klCoefMax };
-    counters.klCoef = nextCoefficient(rule, from, kl, samples, bounds);
-    if (isNotableChange(rule, from, counters.klCoef, bounds)) {
-      events.push({
-        type: 'rate-change',
-        what: 'klCoef',
-        from,
-        to: counters.klCoef,
-        why: `the update had a KL of ${kl.toExponential(2)}`,
-      });
-    }
-  }
-  if (config.adaptiveRate) {
-    const { adaptiveRateTarget: target, adaptiveRateMin: min, adaptiveRateMax: max, learningRate } = config;
-    const from = learningRate * counters.adaptiveFactor;
-    const to = nextRate({ target, min, max }, from, kl);
-    counters.adaptiveFactor = to / learningRate;
-    if (to !== from)
-      events.push({
-        type: 'rate-change',
-        what: 'learningRate',
-        // As it is used, what the schedule and the guard make of it included.
-        from: knobs.actorRate,
-        to: knobs.actorRate * (to / from),
-        why: `the update had a KL of ${kl.toExponential(2)}`,
-      });
-  }
-}
-
-/** After an update that left the bound: lower rates for another attempt. False where they cannot be lower. */
-function slowDown(
-  counters: TrainerCounters,
-  knobs: PpoKnobs,
-  kls: Float32Array,
-  minibatches: number,
-  events: TrainEvent[],
-): boolean {
-  const within = kls.findIndex(kl => !(kl <= knobs.guard));
-  const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, within < 0 ? 1 : within / minibatches);
-  if (counters.guardedFactor === from) return false;
-  events.push({
-    type: 'rate-change',
-    what: 'learningRate',
-    from: knobs.actorRate,
-    to: (knobs.actorRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${knobs.guard}`,
-  });
-  return true;
-}
-
-/** After minibatches that were not finite: lower rates, or the end. */
-function restoreRates(
-  counters: TrainerCounters,
-  config: PpoConfig,
-  knobs: PpoKnobs,
-  events: TrainEvent[],
-): void {
-  counters.recoveries++;
-  if (counters.recoveries > config.recoveries) {
-    throw new TrainError(
-      `${config.skipLimit} minibatches in a row had a loss or gradient that is not finite, after ${config.recoveries} restores with the learning rate cut to ${knobs.actorRate.toExponential(1)}: look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate`,
-    );
-  }
-  counters.recoveryFactor *= config.recoveryFactor;
-  events.push({
-    type: 'restored',
-    attempt: counters.recoveries,
-    attempts: config.recoveries,
-    lrFrom: knobs.actorRate,
-    lrTo: knobs.actorRate * config.recoveryFactor,
-  });
-}
-
-/** The reference policy for the next update. */
-function nextReference(
-  config: PpoConfig,
-  counters: TrainerCounters,
-  reference: Float32Array | undefined,
-  params: Float32Array,
-  kl: number,
-  events: TrainEvent[],
-): Float32Array | undefined {
-  if (!reference) return undefined;
-  switch (config.reference) {
-    case 'none':
-    case 'frozen':
-      return reference;
-    case 'refreshed':
-      if (counters.iteration % config.referenceEvery !== 0) return reference;
-      events.push({ type: 'reference', kl });
-      return params.slice();
-    case 'averaged': {
-      const keep = config.referenceDecay;
-      return reference.map((value, i) => keep * value + (1 - keep) * params[i]);
-    }
-    default:
-      return config.reference satisfies never;
-  }
-}
-
-/** Puts log-stds that left their bounds back on them: the policy is the same, and they need not find the way back. */
-function holdLogStd(model: ActorCritic, params: Float32Array, { logStdMin, logStdMax }: PpoConfig): void {
-  const logStd = model.layout.views(params)['actor.logStd'];
-  logStd?.forEach((value, i) => {
-    logStd[i] = Math.min(logStdMax, Math.max(logStdMin, value));
-  });
-}
-
-/**
- * Brings log-stds down to the bound that falls from `logStdInitial` to `logStdEnd`. A fall of δ in each of n costs a KL of
- * about n δ²: at most half of the guard's bound goes to it, or a short run's updates would have nothing left to learn with.
- */
-function lowerLogStd(
-  model: ActorCritic,
-  before: Float32Array,
-  params: Float32Array,
-  { logStdInitial, logStdEnd, guard }: PpoConfig,
-  progress: number,
-): void {
-  const logStd = model.layout.views(params)['actor.logStd'];
-  if (logStdEnd === null || !logStd) return;
-  const bound = logStdInitial + (logStdEnd - logStdInitial) * progress;
-  const mostFall = guard === null ? Number.POSITIVE_INFINITY : Math.sqrt(guard / (2 * logStd.length));
-  const old = model.layout.views(before)['actor.logStd']!;
-  logStd.forEach((value, i) => {
-    logStd[i] = Math.min(value, Math.max(bound, old[i] - mostFall));
-  });
-}
-
-// ---- the row ---------------------------------------------------------------------------------------------------------
-
-function rowOf(parts: {
-  rollout: Rollout;
-  collected: CollectStats;
-  stats: ReturnType<typeof learn>['stats'];
-  seen: ReturnType<typeof measure>['stats'];
-  klRaw: number;
-  retries: number;
-  knobs: PpoKnobs;
-  config: PpoConfig;
-  counters: TrainerCounters;
-  minibatches: number;
-  model: ActorCritic;
-  params: Float32Array;
-  envs: VectorEnv;
-}): Record<string, number> {
-  const { rollout, collected, stats, seen, klRaw, retries, knobs, config, counters, minibatches } = parts;
-  const { model, params } = parts;
-  const { mean: advMean, std: advStd } = moments(rollout.advantages);
-  const { mean: returnMean } = moments(rollout.returns);
-  const { mean: valueMean } = moments(rollout.values);
-  const row: Record<string, number> = {
-    'train/iteration': counters.iteration,
-    'train/step': counters.envSteps,
-    'kl/step': seen.kl,
-    'kl/step_raw': klRaw,
-    'kl/step_k1': seen.k1,
-    'kl/step_k3': seen.k3,
-    'loss/policy': stats.policyLoss,
-    'loss/value': stats.valueLoss,
-    'loss/total': stats.loss,
-    'policy/entropy': seen.entropy,
-    'policy/ratio_mean': seen.ratioMean,
-    'policy/clip_fraction': stats.clipFraction,
-    'value/explained_variance': explainedVariance(rollout.values, rollout.returns),
-    'value/mean': valueMean,
-    'adv/mean': advMean,
-    'adv/std': advStd,
-    'reward/mean': collected.rewardMean,
-    'reward/std': collected.rewardStd,
-    'return/mean': returnMean,
-    'episode/count': collected.episodeReturns.length,
-    'grad/norm': stats.gradNorm,
-    'train/lr': knobs.actorRate,
-    'train/clip_range': knobs.clipRange,
-    'train/epochs_run': stats.taken / minibatches,
-    'train/minibatches_run': stats.taken,
-    'train/early_stop': stats.stopped === 'kl' ? 1 : 0,
-    'train/skipped': stats.skipped,
-    'guard/retries': retries,
-    'guard/backtracks': seen.backtracks,
-    'guard/scale': seen.scale,
-  };
-  if (config.criticLearningRate !== null) row['train/lr_critic'] = knobs.criticRate;
-  if (config.klCoef > 0 || config.klCoefRule !== 'fixed') row['kl/coef'] = knobs.klCoef;
-  if (config.reference !== 'none') {
-    row['kl/ref'] = stats.klRef;
-    row['kl/ref_coef'] = referenceCoefAt(config, knobs.stepsDone);
-  }
-  const { maxEntropy } = model.distribution;
-  if (Number.isFinite(maxEntropy)) row['policy/entropy_relative'] = seen.entropy / maxEntropy;
-  const logStd = model.layout.views(params)['actor.logStd'];
-  if (logStd) {
-    const held = Array.from(logStd, v => Math.exp(Math.min(config.logStdMax, Math.max(config.logStdMin, v))));
-    row['policy/std'] = held.reduce((a, b) => a + b, 0) / held.length;
-  }
-  if (parts.envs.mayBlowUp) row['episode/blow_ups'] = collected.blowUps;
-  const { episodeReturns, episodeLengths } = collected;
-  if (episodeReturns.length > 0) {
-    const best = episodeReturns.reduce(
-      (a, b) => Math.max(a, b),
-      counters.bestReturn ?? Number.NEGATIVE_INFINITY,
-    );
-    counters.bestReturn = best;
-    row['episode/return'] = moments(episodeReturns).mean;
-    row['episode/return_best'] = best;
-    row['episode/length'] = moments(episodeLengths).mean;
-    parts.envs.rewardTerms.forEach((name, k) => {
-      row[`reward/part/${name}`] = collected.termMeans[k];
-    });
-    parts.envs.measures.forEach((name, k) => {
-      row[`env/${name}`] = collected.measureMeans[k];
-    });
-  }
-  return row;
-}
-
-/** The weight on the KL to the reference after so many gradient steps. */
-export function referenceCoefAt(config: PpoConfig, gradientSteps: number): number {
-  const { klRefCoefInitial, klRefCoefFinal, klRefDecaySteps } = config;
-  const done = klRefDecaySteps === 0 ? 1 : Math.min(1, gradientSteps / klRefDecaySteps);
-  return klRefCoefInitial + (klRefCoefFinal - klRefCoefInitial) * done;
-}
-
 /** The mean that the update stopped on: a minibatch that was skipped moved nothing and counts as 0. */
 function epochKl(kls: Float32Array): number {
   return kls.reduce((sum, kl) => sum + (Number.isFinite(kl) ? kl : 0), 0) / kls.length;
-}
-
-function moments(values: ArrayLike<number>): { mean: number; std: number } {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  const mean = sum / values.length;
-  let squares = 0;
-  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / values.length) };
 }

@@ -4,7 +4,7 @@ import { type EnvView, type MadeEnv, makeEnv, type OptionValues } from '../envs/
 import type { ObservationNormaliser } from '../rollout/normalise.ts';
 import { packTurn, type Replay, saveReplay } from '../runs/index.ts';
 import type { ActorCritic } from './actor-critic.ts';
-import { TrainError } from './ppo-trainer.ts';
+import { TrainError } from './train-error.ts';
 
 /** Of an episode without an end, or a very long one, no more is kept. */
 const MOST_STEPS = 2000;

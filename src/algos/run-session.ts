@@ -11,7 +11,7 @@ import {
   scoreEpisodes,
 } from '../runs/index.ts';
 import { handChanges } from './hand-changes.ts';
-import type { IterationResult, TrainEvent } from './ppo-trainer.ts';
+import type { IterationResult, TrainEvent } from './iteration.ts';
 import type { LiveRecorder } from './record.ts';
 import type { RewardRescale } from './same-task.ts';
 import type { TrainConfig } from './train-schema.ts';

@@ -33,7 +33,7 @@ import { CompletionLog } from './grpo/completion-records.ts';
 import { type GrpoConfig, type GrpoSettings, grpoSchema } from './grpo/config.ts';
 import { grpoProblems, resolveGrpoConfig } from './grpo/settings.ts';
 import { createGrpoTrainer, type GrpoSnapshot } from './grpo.ts';
-import { type IterationResult, TrainError } from './ppo-trainer.ts';
+import type { IterationResult } from './iteration.ts';
 import {
   orClose,
   runSession,
@@ -46,6 +46,7 @@ import {
 import { checkSameTask } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { settingsOf } from './train-config.ts';
+import { TrainError } from './train-error.ts';
 import { ConfigError } from './train-schema.ts';
 
 /** How a text is learnt: from rewards, or from demonstrations. */

@@ -17,7 +17,8 @@ import { settingProblems } from './explain-settings.ts';
 import { policyGraph } from './export.ts';
 import { fittingActions, refuseInertForActions } from './inert-for-actions.ts';
 import type { PpoConfig } from './ppo-config.ts';
-import { createPpoTrainer, type PpoTrainer, TrainError, type TrainerCounters } from './ppo-trainer.ts';
+import type { TrainerCounters } from './ppo-control.ts';
+import { createPpoTrainer, type PpoTrainer } from './ppo-trainer.ts';
 import { openRecorder, recordLive } from './record.ts';
 import { rescaled } from './rescale.ts';
 import {
@@ -31,6 +32,7 @@ import {
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
+import { TrainError } from './train-error.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
 import { readWeights, warmStartSettings } from './warm-start.ts';
 

@@ -10,12 +10,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { filesOf, snapshotFrom, stateOf } from '../../src/algos/checkpoint-files.ts';
 import type { PpoConfig } from '../../src/algos/ppo-config.ts';
 import { ppoSchema } from '../../src/algos/ppo-config.ts';
-import {
-  createPpoTrainer,
-  type PpoSnapshot,
-  type PpoTrainer,
-  TrainError,
-} from '../../src/algos/ppo-trainer.ts';
+import { createPpoTrainer, type PpoSnapshot, type PpoTrainer } from '../../src/algos/ppo-trainer.ts';
+import { TrainError } from '../../src/algos/train-error.ts';
 import {
   cartPole,
   courier,

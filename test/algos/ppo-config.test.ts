@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoConfig, ppoSchema } from '../../src/algos/ppo-config.ts';
-import { TrainError } from '../../src/algos/ppo-trainer.ts';
+import { TrainError } from '../../src/algos/train-error.ts';
 import { box, cluster, type Env, pendulum, simulation } from '../../src/envs/index.ts';
 import {
   disposeTrainers,

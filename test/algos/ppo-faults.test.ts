@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { PpoBatch } from '../../src/algos/ppo.ts';
-import { TrainError } from '../../src/algos/ppo-trainer.ts';
+import { TrainError } from '../../src/algos/train-error.ts';
 import { box, cartPole, courier, type Env, pendulum } from '../../src/envs/index.ts';
 import { categorical, gaussian } from '../../src/kl/index.ts';
 import type { Rollout } from '../../src/rollout/buffer.ts';

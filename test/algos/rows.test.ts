@@ -1,8 +1,9 @@
 /** What a trainer reports: every key is in the registry, every event fits the schema, and the numbers are right. */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { IterationResult } from '../../src/algos/iteration.ts';
 import type { PpoConfig } from '../../src/algos/ppo-config.ts';
 import { ppoSchema } from '../../src/algos/ppo-config.ts';
-import { type IterationResult, referenceCoefAt } from '../../src/algos/ppo-trainer.ts';
+import { referenceCoefAt } from '../../src/algos/ppo-control.ts';
 import { cartPole, courier, type Env, pendulum, probeConstant } from '../../src/envs/index.ts';
 import { requireMetric } from '../../src/metrics/registry.ts';
 import { decodeRow, encodeRow } from '../../src/metrics/row.ts';

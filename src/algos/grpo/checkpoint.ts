@@ -6,7 +6,7 @@ import { flatFrom, type LanguageModel, modelFiles, modelFromFiles, namedTensors 
 import { decodeSafetensors, writeSafetensors } from '../../nn/index.ts';
 import { Rng } from '../../random/index.ts';
 import type { Checkpoint, CheckpointFile } from '../../runs/index.ts';
-import { TrainError } from '../ppo-trainer.ts';
+import { TrainError } from '../train-error.ts';
 
 /** What trainers of text keep. */
 export interface TextSnapshot<C = unknown> {

@@ -2,7 +2,7 @@
 import { type Completion, type Decoder, generate, type LanguageModel } from '../../lm/index.ts';
 import type { Rng } from '../../random/index.ts';
 import { drawPrompt, gradeSafely, newGrade, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
-import { TrainError } from '../ppo-trainer.ts';
+import { TrainError } from '../train-error.ts';
 import type { GrpoConfig } from './config.ts';
 
 export interface GradedCompletion extends Completion {

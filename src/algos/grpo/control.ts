@@ -1,7 +1,7 @@
 /** KL control: everything that decides how far an update may go, in one place. */
 import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
 import { slowerFactor } from '../../kl/controllers/guarded-rate.ts';
-import { TrainError, type TrainEvent } from '../ppo-trainer.ts';
+import type { TrainEvent } from '../iteration.ts';
 import { scheduleFactor } from '../schedule.ts';
 import type { GrpoConfig } from './config.ts';
 
@@ -66,58 +66,6 @@ export function slowDown(
     why: `the update left the bound of ${bound}`,
   });
   return true;
-}
-
-/** After steps that were not finite: a lower rate, or the end. */
-export function restoreRate(
-  counters: GrpoCounters,
-  config: GrpoConfig,
-  knobs: Knobs,
-  events: TrainEvent[],
-): void {
-  counters.recoveries++;
-  if (counters.recoveries > config.recoveries) {
-    throw new TrainError(
-      `${config.skipLimit} gradient steps in a row had a loss or gradient that is not finite, after ${config.recoveries} restores with the learning rate cut to ${knobs.learningRate.toExponential(1)}: lower learningRate, look at the scale of the rewards, then at klRefCoef`,
-    );
-  }
-  counters.recoveryFactor *= config.recoveryFactor;
-  events.push({
-    type: 'restored',
-    attempt: counters.recoveries,
-    attempts: config.recoveries,
-    lrFrom: knobs.learningRate,
-    lrTo: knobs.learningRate * config.recoveryFactor,
-  });
-}
-
-/** The reference for the next update. */
-export function nextReference(
-  config: GrpoConfig,
-  counters: GrpoCounters,
-  reference: Float32Array | undefined,
-  weights: Float32Array,
-  kl: number | undefined,
-  events: TrainEvent[],
-): Float32Array | undefined {
-  if (!reference) return undefined;
-  switch (config.reference) {
-    case 'none':
-    case 'frozen':
-      return reference;
-    case 'refreshed':
-      if (counters.iteration % config.referenceEvery !== 0) return reference;
-      events.push({ type: 'reference', ...(kl === undefined ? {} : { kl }) });
-      reference.set(weights);
-      return reference;
-    case 'averaged': {
-      const keep = config.referenceDecay;
-      for (let i = 0; i < reference.length; i++) reference[i] = keep * reference[i] + (1 - keep) * weights[i];
-      return reference;
-    }
-    default:
-      return config.reference satisfies never;
-  }
 }
 
 /** What the KL to the reference changes of its weight. */

@@ -1,6 +1,6 @@
 /** Whether the program that scores agrees with the one that sampled, at the same weights. */
 import { k3, LOG_RATIO_LIMIT } from '../../kl/index.ts';
-import { TrainError } from '../ppo-trainer.ts';
+import { TrainError } from '../train-error.ts';
 import type { TextBatch } from './collect.ts';
 
 /** How far they may be apart by rounding; beyond it they compute different things. */

@@ -1,8 +1,9 @@
 /** Small trainers in a line, and environments made for one purpose. */
 import { createHash } from 'node:crypto';
+import type { IterationResult } from '../../../src/algos/iteration.ts';
 import type { PpoConfig } from '../../../src/algos/ppo-config.ts';
 import { ppoSchema } from '../../../src/algos/ppo-config.ts';
-import { createPpoTrainer, type IterationResult, type PpoTrainer } from '../../../src/algos/ppo-trainer.ts';
+import { createPpoTrainer, type PpoTrainer } from '../../../src/algos/ppo-trainer.ts';
 import {
   box,
   cartPole,
