@@ -13,6 +13,9 @@ describe('keel simulate cluster', () => {
     expect(code, stderr).toBe(0);
     for (const name of ['round-robin', 'least-finish', 'power-of-two', 'least-added'])
       expect(stdout).toContain(name);
+    for (const measure of ['end to end', 'first token', 'between tokens', 'per token', 'until scheduled'])
+      expect(stdout).toMatch(new RegExp(`${measure}( +[\\d.e-]+){4}\\n`));
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/requests\/s, .* tokens\/s, .*% busy, \d+ evicted, \$/);
     expect(stdout).toMatch(/[▁▂▃▄▅▆▇█]{10}/);
     expect(stdout.split('\n').filter(line => widthOf(line) > 80)).toEqual([]);
   });

@@ -180,6 +180,24 @@ function routerTable(results: readonly { router: string; report: ClusterReport }
   return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
+/** Every measure of a request, in seconds. */
+function measureTable(report: ClusterReport): string[] {
+  const measures = [
+    ['end to end', report.endToEnd],
+    ['first token', report.timeToFirstToken],
+    ['between tokens', report.timeBetweenTokens],
+    ['per token', report.normalised],
+    ['until scheduled', report.schedulingDelay],
+  ] as const;
+  return table(
+    [
+      ['seconds', 'mean', 'p50', 'p90', 'p99'],
+      ...measures.map(([name, { mean, p50, p90, p99 }]) => [name, ...[mean, p50, p90, p99].map(number)]),
+    ],
+    [1, 2, 3, 4],
+  );
+}
+
 /** One router over time: what each replica did, and latency. */
 function printDetail(
   { print, raw, paint, columns }: Context,
@@ -188,6 +206,11 @@ function printDetail(
   timeline: ClusterTimeline,
 ): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
+  for (const line of measureTable(report)) raw(line);
+  print(
+    `${number(report.requestsPerSecond)} requests/s, ${number(report.tokensPerSecond)} tokens/s, ${number(100 * report.utilisation)}% busy, ${report.preemptions} evicted, $${number(report.dollars)}${report.reroutes > 0 ? `, ${report.reroutes} sent again after failures` : ''}`,
+  );
+  print();
   const width = Math.max(20, columns - 44);
   const rows = report.replicas.map((replica, r) => [
     replica.hardware,
