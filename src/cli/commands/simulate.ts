@@ -164,6 +164,9 @@ const looksLikeRun = (name: string): boolean => /[/\\\d]|^last$|^\w{4}$/.test(na
 /** A run's id would push the numbers off the screen: its last part tells it apart. */
 const shortName = (name: string): string => (name.length > 16 ? `…${name.slice(-15)}` : name);
 
+/** A dash where nothing was measured, such as between the tokens of answers of one. */
+const measured = (value: number): string => (Number.isNaN(value) ? '-' : number(value));
+
 function routerTable(results: readonly { router: string; report: ClusterReport }[]): string[] {
   const head = ['router', 'mean s', 'p50', 'p99', 'first', 'p99', 'ms/token', 'evicted', '$/1k'];
   const rows = results.map(({ router, report }) => [
@@ -173,7 +176,7 @@ function routerTable(results: readonly { router: string; report: ClusterReport }
     number(report.endToEnd.p99),
     number(report.timeToFirstToken.mean),
     number(report.timeToFirstToken.p99),
-    number(1000 * report.timeBetweenTokens.mean),
+    measured(1000 * report.timeBetweenTokens.mean),
     String(report.preemptions),
     number(report.dollarsPerThousandRequests),
   ]);
@@ -192,7 +195,7 @@ function measureTable(report: ClusterReport): string[] {
   return table(
     [
       ['seconds', 'mean', 'p50', 'p90', 'p99'],
-      ...measures.map(([name, { mean, p50, p90, p99 }]) => [name, ...[mean, p50, p90, p99].map(number)]),
+      ...measures.map(([name, { mean, p50, p90, p99 }]) => [name, ...[mean, p50, p90, p99].map(measured)]),
     ],
     [1, 2, 3, 4],
   );
