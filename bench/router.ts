@@ -25,7 +25,7 @@ import {
 } from '../src/envs/cluster/index.ts';
 import { Rng } from '../src/random/index.ts';
 import { writeFileAtomic } from '../src/runs/atomic.ts';
-import { listCheckpoints, listRuns } from '../src/runs/index.ts';
+import { listRuns } from '../src/runs/index.ts';
 import { machine, median, report, round } from './measure.ts';
 import { drawWarmStarts, type Point } from './router/warm-start-picture.ts';
 
@@ -35,10 +35,13 @@ const FOUR = 'h100,2*a100,a40';
 const REQUESTS = 20_000;
 /** Warm starts learn what one rule does. */
 const DEMONSTRATOR = 'least-finish';
-const DEMONSTRATIONS = 60_000;
-/** Then they are trained with small rollouts and much entropy: settings that a policy can lose by. */
-const warmStart = {
-  steps: 40_000,
+const DEMONSTRATIONS = 100_000;
+/**
+ * Then they are trained: with rollouts of 128 decisions of one environment, which is little to learn from and which a policy
+ * can lose by at first, with the reference and without; and with the preset, as `keel train cluster --from` does.
+ */
+const smallRollouts = {
+  steps: 40_960,
   envs: 1,
   stepsPerRollout: 128,
   minibatchSize: 64,
@@ -50,14 +53,21 @@ const warmStart = {
   entropyMin: 0.3,
   targetKl: 0.02,
   klCoef: 0.15,
-  checkpointEvery: 40,
-  keepEvery: 40,
+  checkpointEvery: 16,
+  keepEvery: 16,
 } as const;
-const references = {
-  with: { klRefCoefInitial: 0.3, klRefDecaySteps: 5000 },
-  without: { reference: 'none' },
+const warmStartArms = {
+  with: { ...smallRollouts, klRefCoefInitial: 1, klRefDecaySteps: 5000 },
+  without: { ...smallRollouts, reference: 'none' },
+  preset: { checkpointEvery: 1, keepEvery: 1 },
 } as const;
-type Reference = keyof typeof references;
+type Arm = keyof typeof warmStartArms;
+/** Steps that are evaluated: often at first, where drops are. */
+const evaluated: Readonly<Record<Arm, readonly number[]>> = {
+  with: [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960],
+  without: [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960],
+  preset: [0, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 200_704],
+};
 
 const settings = [
   { name: '4 replicas', replicas: FOUR, workload: 'conversation' },
@@ -201,8 +211,8 @@ async function compare(
   }
 }
 
-/** A clone of the rule, trained on, with the reference or without. */
-async function warmStartOf(root: string, seed: number, reference: Reference): Promise<string> {
+/** A clone of the rule, trained on. */
+async function warmStartOf(root: string, seed: number, arm: Arm): Promise<string> {
   const from = await runOf(root, 'clone', seed, place =>
     clone({
       env: 'cluster',
@@ -211,45 +221,48 @@ async function warmStartOf(root: string, seed: number, reference: Reference): Pr
       demonstrators: [DEMONSTRATOR],
     }),
   );
-  return runOf(root, reference, seed, place =>
-    train({
-      env: 'cluster',
-      from,
-      root: place,
-      config: { seed, ...warmStart, ...references[reference] },
-    }),
+  return runOf(root, arm, seed, place =>
+    train({ env: 'cluster', from, root: place, config: { seed, ...warmStartArms[arm] } }),
   );
 }
 
-/** Every kept checkpoint of the warm starts, on requests of their own, beside what was cloned. */
+/** Checkpoints of the warm starts, on requests of their own, beside what was cloned, on the same. */
 async function warmStarts(root: string): Promise<void> {
   const replicas = specsOf(FOUR);
   const spec = workloads.conversation;
   const scale = clusterScale(replicas, spec);
   const sets = [0, 1, 2].map(seed =>
-    drawWorkload(spec, { count: 6000, ratePerS: 0.8 * scale.capacityPerS }, new Rng(2000 + seed)),
+    drawWorkload(spec, { count: 10_000, ratePerS: 0.8 * scale.capacityPerS }, new Rng(2000 + seed)),
   );
-  const score = (router: Router): number =>
-    average(sets.map(workload => simulate({ replicas, workload, router }).endToEnd.mean));
-  const demonstrator = { name: DEMONSTRATOR, meanS: score(makeRouter(DEMONSTRATOR, new Rng(0))) };
-  const curves: Record<Reference, Point[][]> = { with: [], without: [] };
+  const score = (router: Router, place: string): number =>
+    average(
+      sets.map((workload, i) => {
+        const path = join(root, 'simulations', 'warm starts', `${place}-${i}.json`);
+        return kept(path, () => simulate({ replicas, workload, router })).endToEnd.mean;
+      }),
+    );
+  const demonstrator = {
+    name: DEMONSTRATOR,
+    meanS: score(makeRouter(DEMONSTRATOR, new Rng(0)), DEMONSTRATOR),
+  };
+  const percent = (meanS: number): number => round(100 * (meanS / demonstrator.meanS - 1), 2);
+  const curves: Record<Arm, Point[][]> = { with: [], without: [], preset: [] };
   for (const seed of seeds) {
-    for (const reference of ['with', 'without'] as const) {
-      const dir = await warmStartOf(root, seed, reference);
+    for (const arm of ['with', 'without', 'preset'] as const) {
+      const dir = await warmStartOf(root, seed, arm);
       const curve: Point[] = [];
-      for (const { step } of listCheckpoints(dir).sort((a, b) => a.step - b.step)) {
+      for (const step of evaluated[arm]) {
         const router = await routerOfRun(dir, { specs: replicas, scale, checkpoint: step });
-        curve.push({ step, meanS: score(router) });
+        curve.push({ step, meanS: score(router, `${router.name}-${step}`) });
         router.dispose();
       }
-      curves[reference].push(curve);
-      const worst = curve.reduce((a, b) => (b.meanS > a.meanS ? b : a));
-      const percent = (meanS: number): number => round(100 * (meanS / demonstrator.meanS - 1), 1);
+      curves[arm].push(curve);
+      const worst = curve.slice(1).reduce((a, b) => (b.meanS > a.meanS ? b : a));
       report({
-        what: `warm start ${reference} the reference`,
+        what: arm === 'preset' ? 'warm start with the preset' : `warm start ${arm} the reference`,
         seed,
         demonstrator: round(demonstrator.meanS, 3),
-        startPercent: percent(curve[0]!.meanS),
+        clonePercent: percent(curve[0]!.meanS),
         worst: { step: worst.step, percent: percent(worst.meanS) },
         endPercent: percent(curve.at(-1)!.meanS),
         curvePercent: curve.map(({ step, meanS }) => [step, percent(meanS)]),

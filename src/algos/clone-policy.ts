@@ -3,7 +3,7 @@
  * run that training can begin from (`train({ from })`).
  *
  * The demonstrators play in turns, each in environments of its own, with the same seeds. The actor learns their actions by
- * cross-entropy; the critic learns the discounted rewards that followed, in the scale that training uses, so that the
+ * cross-entropy, or the odds that they give to each action where they say (`logits`); the critic learns the discounted rewards that followed, in the scale that training uses, so that the
  * first advantages mean something.
  */
 import { join } from 'node:path';
@@ -65,13 +65,18 @@ export interface CloneResult extends TrainResult {
 
 /** Samples of a minibatch. */
 const BATCH = 512;
+/** Falls to nothing, linearly: which of two near-ties is more likely is settled by the last, smallest steps. */
 const LEARNING_RATE = 1e-3;
+/** Log-odds of an action that was not demonstrated. */
+const NEVER = -30;
 const DEFAULT_EPOCHS = 8;
 
 interface Demonstrations {
   readonly count: number;
   readonly observations: Float32Array; // (count, obsSize)
   readonly actions: Float32Array; // (count, actionSize)
+  /** (count, actions) Log-odds, for one discrete action: the demonstrator's own, else all for the action. */
+  readonly logits: Float32Array | undefined;
   readonly returns: Float32Array; // (count), discounted
   readonly scores: readonly DemonstratorScore[];
 }
@@ -113,11 +118,11 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
     const startedAt = performance.now();
     const data = await demonstrations(envId, options.envOptions ?? {}, config, names);
     const [initRng, orderRng] = new Rng(config.seed).split(2);
-    const learner = await cloner(trainer.model, data, config);
+    const learner = await cloner(trainer.model, data, config, epochs);
     let state = learner.begin(trainer.model.layout.initialise(initRng!));
     let lastRow: Record<string, number> | undefined;
     for (let epoch = 0; epoch < epochs && !options.signal?.aborted; epoch++) {
-      const { next, losses } = learner.epoch(state, orderRng!, epoch);
+      const { next, losses, learningRate } = learner.epoch(state, orderRng!, epoch);
       state = next;
       lastRow = {
         'train/iteration': epoch + 1,
@@ -125,7 +130,7 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
         'loss/clone': losses.policy,
         'loss/value': losses.value,
         'policy/clone_accuracy': losses.accuracy,
-        'train/lr': LEARNING_RATE,
+        'train/lr': learningRate,
         'time/elapsed_s': (performance.now() - startedAt) / 1000,
       };
       writer.row(lastRow);
@@ -197,16 +202,24 @@ async function demonstrations(
   for (const [k, name] of names.entries()) {
     const envs = await makeVectorEnv(envId, { envCount, workers: config.workers, options: envOptions });
     try {
-      const { obsSize, actionSize } = envs;
+      const { obsSize, actionSize, actionSpace } = envs;
+      const rule = definition.demonstrators![name]!;
+      const choices = actionSpace.kind === 'discrete' ? actionSpace.n : 0;
+      if (rule.logits && choices === 0)
+        throw new ConfigError(
+          `the demonstrator ${name} has logits, which are of one discrete action, not of ${actionSpace.describe()}: remove them`,
+        );
       out ??= {
         count,
         observations: new Float32Array(count * obsSize),
         actions: new Float32Array(count * actionSize),
+        logits: choices === 0 ? undefined : new Float32Array(count * choices).fill(NEVER),
         returns: new Float32Array(count),
       };
       const rngs = new Rng(config.seed).split(envCount);
       const options = envs.spec?.options ?? envOptions;
-      const rules = rngs.map(rng => definition.demonstrators![name]!.make(options, rng));
+      const players = rngs.map(rng => rule.make(options, rng));
+      const odds = rule.logits?.(options);
       const rewards = new Float64Array(stepsEach * envCount);
       const ended = new Uint8Array(stepsEach * envCount);
       const actions = new Float32Array(envCount * actionSize);
@@ -215,12 +228,14 @@ async function demonstrations(
       for (let t = 0; t < stepsEach; t++) {
         const at = first + t * envCount;
         out.observations.set(envs.observations, at * obsSize);
-        rules.forEach((rule, n) => {
-          rule(
-            envs.observations.subarray(n * obsSize, (n + 1) * obsSize),
-            actions.subarray(n * actionSize, (n + 1) * actionSize),
-          );
-        });
+        for (const [n, play] of players.entries()) {
+          const obs = envs.observations.subarray(n * obsSize, (n + 1) * obsSize);
+          const action = actions.subarray(n * actionSize, (n + 1) * actionSize);
+          play(obs, action);
+          const logits = out.logits?.subarray((at + n) * choices, (at + n + 1) * choices);
+          if (logits && odds) odds(obs, logits);
+          else if (logits) logits[action[0]!] = 0;
+        }
         out.actions.set(actions, at * actionSize);
         await envs.step(actions);
         for (let n = 0; n < envCount; n++) {
@@ -266,7 +281,7 @@ interface CloneState {
 }
 
 /** One program for an epoch: every minibatch of it, actor and critic. */
-async function cloner(model: ActorCritic, data: Demonstrations, config: TrainConfig) {
+async function cloner(model: ActorCritic, data: Demonstrations, config: TrainConfig, epochs: number) {
   const { layout, distribution, observationSize } = model;
   const batch = Math.min(BATCH, data.count);
   const trips = Math.floor(data.count / batch);
@@ -275,6 +290,7 @@ async function cloner(model: ActorCritic, data: Demonstrations, config: TrainCon
     g.input('observations', [data.count, observationSize]),
     g.input('actions', [data.count, distribution.actionSize]),
     g.input('returns', [data.count, 1]),
+    ...(data.logits ? [g.input('logits', [data.count, distribution.paramSize])] : []),
   ];
   const widths = columns.map(column => column.shape[1]!);
   const order = g.input('order', [trips, batch], 'int64');
@@ -284,17 +300,21 @@ async function cloner(model: ActorCritic, data: Demonstrations, config: TrainCon
     g.input('stepsDone', []),
   );
   const corrections = adamCorrections(counts, { epsilon: config.adamEpsilon });
+  const rates = mul(sub(1, mul(sub(counts, 0.5), 1 / (epochs * trips))), LEARNING_RATE);
   const result = loop({
     trips,
     carry: { params: params!, m: m!, v: v! },
     body({ iteration, carry }) {
       const rows = gather(order, iteration);
-      const [obs, action, returns] = columns.map((column, i) =>
+      const [obs, action, returns, logits] = columns.map((column, i) =>
         reshape(gather(column, rows), [batch, widths[i]!]),
       );
       const tensors = layout.tensors(carry.params);
       const policy = model.policy(tensors, obs!);
-      const policyLoss = neg(reduceMean(distribution.graph.logProb(policy, action!)));
+      const { logProb, kl, entropy, mode } = distribution.graph;
+      const policyLoss = logits
+        ? reduceMean(add(kl(logits, policy), entropy(logits))) // cross-entropy
+        : neg(reduceMean(logProb(policy, action!)));
       const error = sub(model.value(tensors, obs!), returns!);
       const valueLoss = reduceMean(mul(error, error));
       const [gradient] = grad(add(policyLoss, mul(valueLoss, config.valueCoef)), [carry.params]);
@@ -302,10 +322,10 @@ async function cloner(model: ActorCritic, data: Demonstrations, config: TrainCon
       const next = adam(carry, {
         gradient: gradient!,
         gradientScale: scale,
-        learningRate: LEARNING_RATE,
+        learningRate: gather(rates, iteration),
         corrections: correctionsAt(corrections, iteration),
       });
-      const same = equal(cast(distribution.graph.mode(policy), 'float32'), action!);
+      const same = equal(cast(mode(policy), 'float32'), action!);
       return { carry: next, scan: { policyLoss, valueLoss, accuracy: reduceMean(cast(same, 'float32')) } };
     },
   });
@@ -327,6 +347,7 @@ async function cloner(model: ActorCritic, data: Demonstrations, config: TrainCon
         observations: data.observations,
         actions: data.actions,
         returns: data.returns,
+        ...(data.logits ? { logits: data.logits } : {}),
         order: BigInt64Array.from({ length: trips * batch }, (_, i) => BigInt(rows[i]!)),
         stepsDone: Float32Array.of(epoch * trips),
         params: state.params,
@@ -336,6 +357,7 @@ async function cloner(model: ActorCritic, data: Demonstrations, config: TrainCon
       return {
         next: { params: out.newParams!, m: out.newM!, v: out.newV! } satisfies CloneState,
         losses: { policy: mean(out.policyLoss!), value: mean(out.valueLoss!), accuracy: mean(out.accuracy!) },
+        learningRate: LEARNING_RATE * (1 - (epoch + 0.5) / epochs),
       };
     },
     dispose: () => program.dispose(),

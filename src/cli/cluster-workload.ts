@@ -116,9 +116,10 @@ function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: R
   } catch (error) {
     throw error instanceof UsageError ? error : fileError(error, 'read', flags.workload);
   }
-  let workload = parseTrace(text, flags.workload);
+  const trace = parseTrace(text, flags.workload);
+  let workload: Workload = trace;
   if (flags.requests !== undefined) workload = firstOf(workload, flags.requests);
-  checkFits(replicas.map(replicaModel), workload, id => `${flags.workload}: request ${id + 1}`);
+  checkFits(replicas.map(replicaModel), workload, id => `${flags.workload}:${trace.lines[id]}: the request`);
   estimate(workload, flags.lengthError, rng);
   const scale = clusterScale(replicas, quantileSpec(workload));
   const wanted = flags.rate ?? (flags.load === undefined ? undefined : flags.load * scale.capacityPerS);

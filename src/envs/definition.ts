@@ -45,6 +45,12 @@ export interface Demonstrator<O extends OptionValues = OptionValues> {
   readonly onlyIfNamed?: boolean;
   /** Writes an action for an observation. */
   make(options: O, rng: Rng): (obs: Float32Array, action: Float32Array) => void;
+  /**
+   * For one discrete action: writes the log of each action's odds, the highest at the action that `make` chooses. These are
+   * cloned instead of the actions: a policy that knows near-ties from clear cases acts the same and has something to learn
+   * from, where one that is always sure has not.
+   */
+  logits?(options: O): (obs: Float32Array, logits: Float32Array) => void;
 }
 
 /** What one may pass when making an environment of known options: those, and the time limit. */
@@ -103,6 +109,8 @@ export function definitionProblem(value: unknown): string | undefined {
   for (const [name, rule] of Object.entries(demonstrators ?? {})) {
     if (typeof rule?.make !== 'function' || typeof rule.doc !== 'string')
       return `${where}: the demonstrator ${name} is ${show(rule)}: use { doc, make }`;
+    if (rule.logits !== undefined && typeof rule.logits !== 'function')
+      return `${where}: logits of the demonstrator ${name} is ${show(rule.logits)}: give a function of the options, or leave it out`;
   }
   if (options !== undefined) {
     if (typeof options !== 'object' || options === null)

@@ -350,7 +350,7 @@ export const metrics: readonly Metric[] = [
     title: 'Cloning loss',
     unit: 'nats',
     better: 'lower',
-    doc: 'Cross-entropy of what is cloned under the model: of a token or an action of the demonstrations, mean over those of the iteration.',
+    doc: 'Cross-entropy of what is cloned under the model: of a token or an action of the demonstrations, or of the odds that a demonstrator gives to each action, mean over those of the iteration.',
     healthy:
       'Falls from the log of the number of choices, fast at first, and flattens. What demonstrations leave open stays.',
   },

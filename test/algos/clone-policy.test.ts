@@ -6,6 +6,7 @@ import { type CloneResult, clone } from '../../src/algos/clone-policy.ts';
 import { routerOfRun } from '../../src/algos/policy-router.ts';
 import { fork, openTrained, resume, train } from '../../src/algos/train.ts';
 import { readWeights } from '../../src/algos/warm-start.ts';
+import { compile, Graph } from '../../src/engine/index.ts';
 import { clusterDemonstrators } from '../../src/envs/cluster/demonstrators.ts';
 import {
   Cluster,
@@ -20,6 +21,8 @@ import {
   simulate,
   workloads,
 } from '../../src/envs/cluster/index.ts';
+import { replicaFeatures } from '../../src/envs/cluster/observation.ts';
+import { makeVectorEnv } from '../../src/envs/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { loadCheckpoint, openRun } from '../../src/runs/index.ts';
 
@@ -44,7 +47,7 @@ beforeAll(async () => {
     envOptions,
     config: { ...config, steps: 2048, seed: 1 },
     demonstrators: ['least-finish'],
-    epochs: 30,
+    epochs: 150,
     root,
   });
 });
@@ -166,6 +169,49 @@ describe('a policy as a router', () => {
     await expect(routerOfRun(dir, { specs, scale })).rejects.toThrow(
       /trained in CartPole-v1, which routes nothing/,
     );
+  });
+});
+
+describe('demonstrators with odds', () => {
+  it('are cloned with them: a policy that is unsure of near-ties', async () => {
+    const trained = await openTrained(cloned.dir);
+    const { model, params } = trained.trainer;
+    const envs = await makeVectorEnv('Cluster-v0', { envCount: 1, options: envOptions });
+    await envs.reset({ seed: 3 });
+    const g = new Graph();
+    const observations = g.input('observations', [1, envs.obsSize]);
+    g.output(
+      'logits',
+      model.policy(model.layout.tensors(g.input('params', [model.layout.size])), observations),
+    );
+    const program = await compile(g);
+    const odds = clusterDemonstrators['least-finish']!.logits!({} as never);
+    const [wanted, action] = [new Float32Array(2), new Float32Array(1)];
+    const play = clusterDemonstrators['least-finish']!.make({} as never, new Rng(0));
+    const chance = ([a, b]: Float32Array): number => 1 / (1 + Math.exp(b! - a!));
+    let gap = 0;
+    for (let t = 0; t < 100; t++) {
+      odds(envs.observations, wanted);
+      play(envs.observations, action);
+      expect(wanted[action[0]!]).toBe(Math.max(...wanted));
+      const { logits } = program.run<{ logits: Float32Array }>({ params, observations: envs.observations });
+      gap += Math.abs(chance(logits) - chance(wanted)) / 100;
+      await envs.step(action);
+    }
+    expect(gap).toBeLessThan(0.05);
+    program.dispose();
+    await envs.close();
+    await trained.close();
+  });
+
+  it('never choose a replica that is down', () => {
+    const obs = new Float32Array(clusterSpaces(2).observationSpace.flatSize);
+    obs[replicaFeatures.indexOf('up')] = 1;
+    const logits = new Float32Array(2);
+    for (const name of ['least-finish', 'least-requests', 'least-tokens', 'least-added']) {
+      clusterDemonstrators[name]!.logits!({} as never)(obs, logits);
+      expect([...logits], name).toEqual([expect.closeTo(0), -30]);
+    }
   });
 });
 

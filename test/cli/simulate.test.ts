@@ -13,6 +13,9 @@ describe('keel simulate cluster', () => {
     expect(code, stderr).toBe(0);
     for (const name of ['round-robin', 'least-finish', 'power-of-two', 'least-added'])
       expect(stdout).toContain(name);
+    for (const measure of ['end to end', 'first token', 'between tokens', 'per token', 'until scheduled'])
+      expect(stdout).toMatch(new RegExp(`${measure}( +[\\d.e-]+){4}\\n`));
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/requests\/s, .* tokens\/s, .*% busy, \d+ evicted, \$/);
     expect(stdout).toMatch(/[▁▂▃▄▅▆▇█]{10}/);
     expect(stdout.split('\n').filter(line => widthOf(line) > 80)).toEqual([]);
   });
@@ -41,14 +44,14 @@ describe('keel simulate cluster', () => {
     expect(routers[0].endToEnd.p99).toBeGreaterThanOrEqual(routers[0].endToEnd.p50);
   });
 
-  test('a trace of one request has no rate; one that fits no replica is named as the trace does', async () => {
+  test('a trace of one request has no rate; one that fits no replica is named by its line', async () => {
     const trace = join(cwd, 'few.csv');
     writeFileSync(trace, 'arrived_at,num_prefill_tokens,num_decode_tokens\n3,200,20\n');
     const args = ['simulate', 'cluster', '--workload', trace, '--router', 'random'];
     expect((await keel(args, { cwd })).stdout.replaceAll(/\s+/g, ' ')).toContain('1 request all at once');
-    writeFileSync(trace, 'arrived_at,num_prefill_tokens,num_decode_tokens\n3,200,20\n4,200000,20\n');
+    writeFileSync(trace, 'arrived_at,num_prefill_tokens,num_decode_tokens\n3,200,0\n4,200000,20\n');
     expect((await keel(args, { cwd })).stderr.replaceAll(/\s+/g, ' ')).toMatch(
-      /few\.csv: request 2 needs the keys and values of 200019 tokens, which fit no replica/,
+      /few\.csv:3: the request needs the keys and values of 200019 tokens, which fit no replica/,
     );
   });
 

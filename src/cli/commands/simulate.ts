@@ -164,6 +164,9 @@ const looksLikeRun = (name: string): boolean => /[/\\\d]|^last$|^\w{4}$/.test(na
 /** A run's id would push the numbers off the screen: its last part tells it apart. */
 const shortName = (name: string): string => (name.length > 16 ? `…${name.slice(-15)}` : name);
 
+/** A dash where nothing was measured, such as between the tokens of answers of one. */
+const measured = (value: number): string => (Number.isNaN(value) ? '-' : number(value));
+
 function routerTable(results: readonly { router: string; report: ClusterReport }[]): string[] {
   const head = ['router', 'mean s', 'p50', 'p99', 'first', 'p99', 'ms/token', 'evicted', '$/1k'];
   const rows = results.map(({ router, report }) => [
@@ -173,11 +176,29 @@ function routerTable(results: readonly { router: string; report: ClusterReport }
     number(report.endToEnd.p99),
     number(report.timeToFirstToken.mean),
     number(report.timeToFirstToken.p99),
-    number(1000 * report.timeBetweenTokens.mean),
+    measured(1000 * report.timeBetweenTokens.mean),
     String(report.preemptions),
     number(report.dollarsPerThousandRequests),
   ]);
   return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/** Every measure of a request, in seconds. */
+function measureTable(report: ClusterReport): string[] {
+  const measures = [
+    ['end to end', report.endToEnd],
+    ['first token', report.timeToFirstToken],
+    ['between tokens', report.timeBetweenTokens],
+    ['per token', report.normalised],
+    ['until scheduled', report.schedulingDelay],
+  ] as const;
+  return table(
+    [
+      ['seconds', 'mean', 'p50', 'p90', 'p99'],
+      ...measures.map(([name, { mean, p50, p90, p99 }]) => [name, ...[mean, p50, p90, p99].map(measured)]),
+    ],
+    [1, 2, 3, 4],
+  );
 }
 
 /** One router over time: what each replica did, and latency. */
@@ -188,6 +209,11 @@ function printDetail(
   timeline: ClusterTimeline,
 ): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
+  for (const line of measureTable(report)) raw(line);
+  print(
+    `${number(report.requestsPerSecond)} requests/s, ${number(report.tokensPerSecond)} tokens/s, ${number(100 * report.utilisation)}% busy, ${report.preemptions} evicted, $${number(report.dollars)}${report.reroutes > 0 ? `, ${report.reroutes} sent again after failures` : ''}`,
+  );
+  print();
   const width = Math.max(20, columns - 44);
   const rows = report.replicas.map((replica, r) => [
     replica.hardware,

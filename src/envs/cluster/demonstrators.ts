@@ -12,8 +12,10 @@ const replicasIn = (obs: Float32Array): number => (obs.length - SHARED) / FEATUR
 const read = (obs: Float32Array, replica: number, feature: Feature): number =>
   obs[replica * FEATURES + replicaFeatures.indexOf(feature)]!;
 
+type Features = (name: Feature) => number;
+
 /** The up replica of the least score; the first of several. */
-function least(obs: Float32Array, score: (feature: (name: Feature) => number) => number): number {
+function least(obs: Float32Array, score: (feature: Features) => number): number {
   let [best, bestScore] = [0, Number.POSITIVE_INFINITY];
   for (let r = 0; r < replicasIn(obs); r++) {
     const feature = (name: Feature): number => read(obs, r, name);
@@ -36,33 +38,59 @@ const demonstrator = (doc: string, make: (rng: Rng) => Choose): Demonstrator<Clu
   },
 });
 
+/** Log-odds of a replica that is down. */
+const NEVER = -30;
+
+/**
+ * The up replica of the least score. Odds fall with the fourth power of what is compared, as the regrets of the observation
+ * do: of two replicas, one on which a request takes 19 % longer has half the odds. `logOf` gives the log of that power.
+ */
+const leastOf = (
+  doc: string,
+  score: (feature: Features) => number,
+  logOf: (feature: Features) => number,
+): Demonstrator<ClusterOptions> => ({
+  ...demonstrator(doc, () => obs => least(obs, score)),
+  logits: () => (obs, logits) => {
+    for (let r = 0; r < logits.length; r++) {
+      const feature = (name: Feature): number => read(obs, r, name);
+      logits[r] = feature('up') === 0 ? NEVER : Math.max(NEVER, -logOf(feature));
+    }
+  },
+});
+
 const onlyIfNamed = (rule: Demonstrator<ClusterOptions>): Demonstrator<ClusterOptions> => ({
   ...rule,
   onlyIfNamed: true,
 });
 
 /** Logarithms of the observation, undone. */
-const waiting = (feature: (name: Feature) => number): number => Math.round(Math.expm1(feature('waiting')));
+const requests = (feature: Features): number =>
+  Math.round(feature('running') * defaultReplica.maxBatch) + Math.round(Math.expm1(feature('waiting')));
+const thousandTokens = (feature: Features): number =>
+  Math.expm1(feature('tokensLeft')) + Math.expm1(feature('queuedTokens'));
 
 export const clusterDemonstrators: Readonly<Record<string, Demonstrator<ClusterOptions>>> = {
-  'least-finish': demonstrator(
+  'least-finish': leastOf(
     'where this request is expected to finish first',
-    () => obs => least(obs, feature => feature('finishRegret')),
+    feature => feature('finishRegret'),
+    feature => feature('finishRegret'),
   ),
-  'least-requests': demonstrator(
+  'least-requests': leastOf(
     'the fewest outstanding requests',
-    () => obs =>
-      least(obs, feature => Math.round(feature('running') * defaultReplica.maxBatch) + waiting(feature)),
+    requests,
+    feature => 4 * Math.log1p(requests(feature)),
   ),
-  'least-tokens': demonstrator(
+  'least-tokens': leastOf(
     'the fewest tokens still to be computed and generated',
-    () => obs =>
-      least(obs, feature => Math.expm1(feature('tokensLeft')) + Math.expm1(feature('queuedTokens'))),
+    thousandTokens,
+    feature => 4 * Math.log1p(thousandTokens(feature)),
   ),
   'least-added': onlyIfNamed(
-    demonstrator(
+    leastOf(
       'where this request and all that it delays lose the least time',
-      () => obs => least(obs, feature => feature('totalRegret')),
+      feature => feature('totalRegret'),
+      feature => feature('totalRegret'),
     ),
   ),
   'round-robin': onlyIfNamed(

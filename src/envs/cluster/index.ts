@@ -32,5 +32,5 @@ export { type ClusterScale, clusterScale } from './scale.ts';
 export { type SimulateOptions, simulate } from './simulate.ts';
 export { Cluster, type Outages } from './simulator.ts';
 export { TimelineRecorder } from './timeline.ts';
-export { atRate, parseTrace } from './trace.ts';
+export { atRate, parseTrace, type Trace } from './trace.ts';
 export { DEFAULT_LENGTH_ERROR, drawWorkload, estimate, type WorkloadSpec, workloads } from './workloads.ts';

@@ -19,8 +19,13 @@ const headers =
 
 const bad = (message: string): never => fail('file-invalid', message);
 
+/** Requests of a file, and the line of each: those without tokens are left out. */
+export interface Trace extends Workload {
+  readonly lines: Int32Array; // (count), from 1
+}
+
 /** Reads a trace; `name` is for messages. Estimates are the true lengths until someone blurs them. */
-export function parseTrace(text: string, name: string): Workload {
+export function parseTrace(text: string, name: string): Trace {
   const lines = text.split(/\r?\n/);
   while (lines.length > 0 && lines.at(-1)!.trim() === '') lines.pop();
   if (lines.length < 2)
@@ -41,7 +46,7 @@ export function parseTrace(text: string, name: string): Workload {
   };
   const [timeAt, promptAt, decodeAt] = [place('time'), place('prompt'), place('decode')];
 
-  const kept: [number, number, number][] = [];
+  const kept: [atS: number, prompt: number, decode: number, line: number][] = [];
   let firstS = Number.NaN;
   let beforeS = 0;
   for (let i = 1; i < lines.length; i++) {
@@ -60,7 +65,7 @@ export function parseTrace(text: string, name: string): Workload {
     const decode = tokensOf(cells[decodeAt], 'generated', where);
     // BurstGPT holds requests that failed, with an empty answer; there is nothing to serve.
     if (decode === 0 || prompt === 0) continue;
-    kept.push([atS, prompt, decode]);
+    kept.push([atS, prompt, decode, i + 1]);
   }
   if (kept.length === 0) bad(`${name} has no request with tokens to read and to generate`);
   const workload = emptyWorkload(kept.length);
@@ -70,7 +75,7 @@ export function parseTrace(text: string, name: string): Workload {
     workload.decodeTokens[i] = decode;
     workload.estimatedTokens[i] = decode;
   });
-  return workload;
+  return { ...workload, lines: Int32Array.from(kept, ([, , , line]) => line) };
 }
 
 function secondsOf(cell: string | undefined, where: string): number {
