@@ -40,8 +40,8 @@ export async function openSession(
       enableMemPattern: options.planMemory,
       graphOptimizationLevel: 'all',
       logSeverityLevel: 4,
-      // Each session has threads of its own. Spinning, those of the last program take the cores from the next one's.
-      extra: { session: { intra_op: { allow_spinning: '0' } } },
+      // Each session has threads of its own. After a run they would go on spinning and take the cores from the next program's.
+      extra: { session: { force_spinning_stop: '1' } },
     });
   } catch (error) {
     const reason = reasonOf(error);
