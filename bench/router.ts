@@ -38,7 +38,7 @@ const DEMONSTRATOR = 'least-finish';
 const DEMONSTRATIONS = 100_000;
 /**
  * Then they are trained: with rollouts of 128 decisions of one environment, which is little to learn from and which a policy
- * can lose by at first, with the reference and without; and with the preset, as `keel train cluster --from` does.
+ * can lose by at first, and with the preset, as `keel train cluster --from` does; each with the reference and without.
  */
 const smallRollouts = {
   steps: 40_960,
@@ -60,13 +60,23 @@ const warmStartArms = {
   with: { ...smallRollouts, klRefCoefInitial: 1, klRefDecaySteps: 5000 },
   without: { ...smallRollouts, reference: 'none' },
   preset: { checkpointEvery: 1, keepEvery: 1 },
+  presetWithout: { checkpointEvery: 1, keepEvery: 1, reference: 'none' },
 } as const;
 type Arm = keyof typeof warmStartArms;
+const armNames: Readonly<Record<Arm, string>> = {
+  with: 'small rollouts, with the reference',
+  without: 'small rollouts, without',
+  preset: 'preset, with the reference',
+  presetWithout: 'preset, without',
+};
 /** Steps that are evaluated: often at first, where drops are. */
+const ofSmallRollouts = [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960];
+const ofPreset = [0, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 200_704];
 const evaluated: Readonly<Record<Arm, readonly number[]>> = {
-  with: [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960],
-  without: [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960],
-  preset: [0, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 200_704],
+  with: ofSmallRollouts,
+  without: ofSmallRollouts,
+  preset: ofPreset,
+  presetWithout: ofPreset,
 };
 
 const settings = [
@@ -246,9 +256,9 @@ async function warmStarts(root: string): Promise<void> {
     meanS: score(makeRouter(DEMONSTRATOR, new Rng(0)), DEMONSTRATOR),
   };
   const percent = (meanS: number): number => round(100 * (meanS / demonstrator.meanS - 1), 2);
-  const curves: Record<Arm, Point[][]> = { with: [], without: [], preset: [] };
+  const curves: Record<Arm, Point[][]> = { with: [], without: [], preset: [], presetWithout: [] };
   for (const seed of seeds) {
-    for (const arm of ['with', 'without', 'preset'] as const) {
+    for (const arm of Object.keys(warmStartArms) as Arm[]) {
       const dir = await warmStartOf(root, seed, arm);
       const curve: Point[] = [];
       for (const step of evaluated[arm]) {
@@ -259,7 +269,7 @@ async function warmStarts(root: string): Promise<void> {
       curves[arm].push(curve);
       const worst = curve.slice(1).reduce((a, b) => (b.meanS > a.meanS ? b : a));
       report({
-        what: arm === 'preset' ? 'warm start with the preset' : `warm start ${arm} the reference`,
+        what: `warm start: ${armNames[arm]}`,
         seed,
         demonstrator: round(demonstrator.meanS, 3),
         clonePercent: percent(curve[0]!.meanS),
