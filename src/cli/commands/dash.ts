@@ -64,6 +64,10 @@ export async function servePage(
     onProblem: sentence => context.note(`keel: ${sentence}`),
   });
   if (server.note !== undefined) context.note(`keel: ${server.note}`);
+  // Before the address is said: who has read it may end it at once.
+  const ended = new Promise<void>(done => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => done());
+  });
   const say = (address: string): void => context.raw(`${context.paint('Keel', 'bold')} is at ${address}`);
   if (id !== undefined) say(runAddress(server.url, id, tab));
   else if (!single) say(server.url);
@@ -86,9 +90,7 @@ export async function servePage(
     openBrowser(url);
   }
   const waiting = setInterval(() => {}, 2 ** 30); // a server's own handles may all be closed for a moment
-  await new Promise<void>(done => {
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => done());
-  });
+  await ended;
   clearInterval(waiting);
   await server.close();
 }
