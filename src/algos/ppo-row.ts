@@ -4,6 +4,7 @@ import { explainedVariance } from '../metrics/index.ts';
 import type { Rollout } from '../rollout/buffer.ts';
 import type { CollectStats } from '../rollout/collect.ts';
 import type { ActorCritic } from './actor-critic.ts';
+import { moments } from './moments.ts';
 import type { learn, measure, PpoKnobs } from './ppo.ts';
 import type { PpoConfig } from './ppo-config.ts';
 import { referenceCoefAt, type TrainerCounters } from './ppo-control.ts';
@@ -93,13 +94,4 @@ export function rowOf(parts: {
     });
   }
   return row;
-}
-
-function moments(values: ArrayLike<number>): { mean: number; std: number } {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  const mean = sum / values.length;
-  let squares = 0;
-  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / values.length) };
 }

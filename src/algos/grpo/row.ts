@@ -1,5 +1,7 @@
 /** An iteration's row, by registry name. */
+
 import type { TextTask } from '../../tasks/index.ts';
+import { moments } from '../moments.ts';
 import type { groupAdvantages } from './advantages.ts';
 import { type TextBatch, wasTruncated } from './collect.ts';
 import type { GrpoConfig } from './config.ts';
@@ -22,8 +24,8 @@ export function rowOf(parts: {
   const { batch, task, config, counters, groups, rewards, advantages, sampler, seen, stats, knobs } = parts;
   const { completions } = batch;
   const graded = completions.filter(({ problem }) => problem === undefined);
-  const reward = momentsOf(graded.map(completion => completion.reward));
-  const { mean: advMean, std: advStd } = momentsOf(advantages);
+  const reward = moments(graded.map(completion => completion.reward));
+  const { mean: advMean, std: advStd } = moments(advantages);
   const lengths = completions.map(({ tokens }) => tokens.length);
   const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
     completions.filter(holds).length / completions.length;
@@ -50,11 +52,11 @@ export function rowOf(parts: {
     'train/lr': knobs.learningRate,
     'train/minibatches_run': stats.taken,
     'train/skipped': stats.skipped,
-    'completion/length': momentsOf(lengths).mean,
+    'completion/length': moments(lengths).mean,
     'completion/length_min': lengths.reduce((a, b) => Math.min(a, b)),
     'completion/length_max': lengths.reduce((a, b) => Math.max(a, b)),
     'completion/truncated': shareOf(wasTruncated),
-    'completion/prompt_length': momentsOf(batch.prompts.map(({ tokens }) => tokens.length)).mean,
+    'completion/prompt_length': moments(batch.prompts.map(({ tokens }) => tokens.length)).mean,
     'completion/prompts_skipped': batch.promptsSkipped,
     'sampler/logp_diff': sampler.logProbDiff,
     'sampler/logp_diff_max': sampler.logProbDiffMax,
@@ -77,26 +79,17 @@ export function rowOf(parts: {
   row['reward/group_std'] = groups.groupStd;
   row['reward/zero_std_groups'] = groups.zeroStdGroups;
   if (config.lengthPenalty > 0 || config.truncated === 'penalise')
-    row['reward/penalised'] = momentsOf(rewards.filter(value => !Number.isNaN(value))).mean;
+    row['reward/penalised'] = moments(rewards.filter(value => !Number.isNaN(value))).mean;
   row['episode/return'] = reward.mean;
   row['episode/return_best'] = counters.bestReward;
   row['episode/count'] = graded.length;
   row['completion/parse_rate'] = graded.filter(({ parsed }) => parsed).length / graded.length;
   task.rewardParts.forEach((name, i) => {
-    row[`reward/part/${name}`] = momentsOf(graded.map(completion => completion.parts[i])).mean;
+    row[`reward/part/${name}`] = moments(graded.map(completion => completion.parts[i])).mean;
   });
   task.metricNames.forEach((name, i) => {
     const known = graded.map(completion => completion.metrics[i]).filter(value => !Number.isNaN(value));
-    if (known.length > 0) row[`env/${name}`] = momentsOf(known).mean;
+    if (known.length > 0) row[`env/${name}`] = moments(known).mean;
   });
   return row;
-}
-
-function momentsOf(values: ArrayLike<number>): { mean: number; std: number } {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  const mean = sum / values.length;
-  let squares = 0;
-  for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / values.length) };
 }
