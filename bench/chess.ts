@@ -19,7 +19,7 @@ import {
 import { checkpointDir, listCheckpoints, readEvents, readManifest, readRows } from '../src/runs/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
-import { machine, report, round } from './measure.ts';
+import { machine, report, round, sum } from './measure.ts';
 import { wholeRun } from './whole-run.ts';
 
 /** Positions and mates that models are judged by; the seed is not one of training. */
@@ -126,7 +126,6 @@ async function judge(dir: string, settings: string, sampled: boolean): Promise<R
 function reportRun(kind: string, seed: number, dir: string): void {
   const rows = readRows(dir).items;
   const all = (name: string): number[] => rows.map(row => row[name]).filter(value => value !== undefined);
-  const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
   const tenth = (values: readonly number[], from: number): number => {
     const some = values.slice(Math.floor(from * values.length), Math.ceil((from + 0.1) * values.length));
     return round(sum(some) / some.length, 4);

@@ -28,7 +28,7 @@ import {
 import { adamW, type GptOptions, norm } from '../src/nn/index.ts';
 import { Rng } from '../src/random/index.ts';
 import { makeTask } from '../src/tasks/index.ts';
-import { machine, median, report, round } from './measure.ts';
+import { machine, median, report, round, sum } from './measure.ts';
 
 const models: Record<string, GptOptions> = {
   '3.3M': { vocabulary: 512, context: 128, layers: 4, width: 256, heads: 8 },
@@ -112,16 +112,23 @@ async function benchStep(name: string, threads: number): Promise<void> {
   await step();
   const python = process.env.KEEL_TORCH_PYTHON;
   const [ours, theirs]: number[][] = [[], []];
+  let [ourCpu, theirCpu] = [0, 0];
   let torch: string | undefined;
   const rounds = name === '3.3M' ? 5 : 3;
   for (let i = 0; i < rounds; i++) {
+    const before = process.cpuUsage();
     for (let k = 0; k < 3; k++) ours.push(await step());
+    const { user, system } = process.cpuUsage(before);
+    ourCpu += (user + system) / 1000;
     if (!python) continue;
     const { vocabulary, layers, width, heads } = options;
     const sizes = [vocabulary, length + 1, layers, width, heads, batch, length, threads, 3].map(String);
     const script = fileURLToPath(new URL('gpt-torch.py', import.meta.url));
-    const out = JSON.parse(execFileSync(python, [script, ...sizes], { encoding: 'utf8' }));
+    const out = JSON.parse(
+      execFileSync(python, [script, ...sizes], { encoding: 'utf8', env: limitedTo(threads) }),
+    );
     theirs.push(...out.times_ms);
+    theirCpu += out.cpu_ms;
     ({ torch } = out);
   }
   const ms = median(ours);
@@ -132,10 +139,12 @@ async function benchStep(name: string, threads: number): Promise<void> {
     length,
     threads,
     step_ms: round(ms, 1),
+    cores: round(ourCpu / sum(ours)),
     tokens_per_second: Math.round((1000 * batch * length) / ms),
     ...(theirs.length > 0
       ? {
           torch_ms: round(median(theirs), 1),
+          torch_cores: round(theirCpu / sum(theirs)),
           ratio_to_torch: round(median(theirs) / ms),
           torch,
           target_ratio: 1,
@@ -143,6 +152,15 @@ async function benchStep(name: string, threads: number): Promise<void> {
       : {}),
   });
   await programs.dispose();
+}
+
+/**
+ * `torch.set_num_threads` does not reach an OpenBLAS with threads of its own, as Debian's is: unless the environment says
+ * otherwise it takes every core.
+ */
+function limitedTo(threads: number): NodeJS.ProcessEnv {
+  const count = String(threads);
+  return { ...process.env, OMP_NUM_THREADS: count, OPENBLAS_NUM_THREADS: count, MKL_NUM_THREADS: count };
 }
 
 /** 64 sequences of 64 new tokens after prompts of 64: with the cache, and by running everything again for each token. */

@@ -8,6 +8,8 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+export const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
 /** Median milliseconds of each task, timed in turns after one unmeasured round. */
 export function timeInTurns(rounds: number, tasks: readonly (() => unknown)[]): number[] {
   const times: number[][] = tasks.map(() => []);

@@ -117,6 +117,9 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
     await options.onStart?.(progress(0));
     const startedAt = performance.now();
     const data = await demonstrations(envId, options.envOptions ?? {}, config, names);
+    const { observationNormaliser: normaliser } = trainer;
+    normaliser?.moments.update(data.observations);
+    normaliser?.apply(data.observations, data.observations);
     const [initRng, orderRng] = new Rng(config.seed).split(2);
     const learner = await cloner(trainer.model, data, config, epochs);
     let state = learner.begin(trainer.model.layout.initialise(initRng!));

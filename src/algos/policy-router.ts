@@ -10,6 +10,7 @@ import {
   type Router,
 } from '../envs/cluster/index.ts';
 import { clusterDefinition } from '../envs/index.ts';
+import { ObservationNormaliser } from '../rollout/normalise.ts';
 import { openRun } from '../runs/index.ts';
 import type { ActorCritic } from './actor-critic.ts';
 import { networkFor } from './network.ts';
@@ -22,16 +23,26 @@ export interface PolicyRouterOptions {
   /** Made for as many replicas as there are specs. */
   readonly model: ActorCritic;
   readonly params: Float32Array;
+  /** Where it was trained with one. */
+  readonly normaliser?: ObservationNormaliser | undefined;
   readonly specs: readonly ReplicaSpec[];
   readonly scale: ClusterScale;
 }
 
+export interface PolicyRouter extends Router {
+  /** Other parameters of the same network, from the next decision on. */
+  use(params: Float32Array): void;
+  dispose(): void;
+}
+
 /** Sends each request where the policy finds it most likely, of the replicas that are up. */
-export async function policyRouter(options: PolicyRouterOptions): Promise<Router & { dispose(): void }> {
-  const { model, params, specs, scale } = options;
+export async function policyRouter(options: PolicyRouterOptions): Promise<PolicyRouter> {
+  const { model, specs, scale, normaliser } = options;
+  let { params } = options;
   const g = new Graph();
   const input = g.input('observation', [1, model.observationSize]);
-  g.output('logits', model.policy(model.layout.tensors(g.constant(params, [model.layout.size])), input));
+  const weights = model.layout.tensors(g.input('params', [model.layout.size]));
+  g.output('logits', model.policy(weights, input));
   const program = await compile(g, { checkFeeds: false });
   const observe = clusterObserver(specs, scale);
   const obs = new Float32Array(model.observationSize);
@@ -46,12 +57,16 @@ export async function policyRouter(options: PolicyRouterOptions): Promise<Router
       lastS = cluster.nowS;
       noteArrival(traffic, cluster.nowS);
       observe(cluster, id, traffic, obs);
-      program.run({ observation: obs }, { logits });
+      normaliser?.apply(obs, obs);
+      program.run({ params, observation: obs }, { logits });
       let best = -1;
       for (let r = 0; r < specs.length; r++) {
         if (cluster.replicas[r]!.isUp && (best === -1 || logits[r]! > logits[best]!)) best = r;
       }
       return best;
+    },
+    use(others) {
+      params = others;
     },
     dispose: () => program.dispose(),
   };
@@ -65,7 +80,7 @@ export async function routerOfRun(
     scale,
     checkpoint,
   }: Pick<PolicyRouterOptions, 'specs' | 'scale'> & { checkpoint?: 'last' | 'best' | number },
-): Promise<Router & { dispose(): void }> {
+): Promise<PolicyRouter> {
   const { id, manifest } = openRun(dir);
   if (manifest.environment.id !== clusterDefinition.id)
     throw new TrainError(
@@ -75,6 +90,12 @@ export async function routerOfRun(
   const spaces = clusterSpaces(specs.length);
   const model = networkFor(trainSchema.parse(settings), spaces.observationSpace, spaces.actionSpace);
   // Episodes have loads of their own, so the best return is the lightest load's: the last checkpoint is the best trained.
-  const params = readWeights(dir, checkpoint ?? 'last').fit(model.layout);
-  return policyRouter({ name: id, model, params, specs, scale });
+  const weights = readWeights(dir, checkpoint ?? 'last');
+  const params = weights.fit(model.layout);
+  let normaliser: ObservationNormaliser | undefined;
+  if (weights.observationMoments) {
+    normaliser = new ObservationNormaliser(model.observationSize);
+    normaliser.moments.restore(weights.observationMoments);
+  }
+  return policyRouter({ name: id, model, params, normaliser, specs, scale });
 }

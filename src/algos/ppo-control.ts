@@ -1,11 +1,11 @@
 /** PPO's KL control: everything that decides how far an update may go, in one place. */
 import { type CoefficientRule, isNotableChange, nextCoefficient } from '../kl/controllers/coefficient.ts';
-import { slowerFactor } from '../kl/controllers/guarded-rate.ts';
 import { nextRate } from '../kl/controllers/learning-rate.ts';
 import type { ActorCritic } from './actor-critic.ts';
 import type { TrainEvent } from './iteration.ts';
 import type { PpoKnobs } from './ppo.ts';
 import type { PpoConfig } from './ppo-config.ts';
+import { slowDownTo } from './recovery.ts';
 import { scheduleFactor } from './schedule.ts';
 
 /** What the numbers in a checkpoint do not hold as tensors. */
@@ -103,17 +103,7 @@ export function slowDown(
   events: TrainEvent[],
 ): boolean {
   const within = kls.findIndex(kl => !(kl <= knobs.guard));
-  const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, within < 0 ? 1 : within / minibatches);
-  if (counters.guardedFactor === from) return false;
-  events.push({
-    type: 'rate-change',
-    what: 'learningRate',
-    from: knobs.actorRate,
-    to: (knobs.actorRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${knobs.guard}`,
-  });
-  return true;
+  return slowDownTo(within < 0 ? 1 : within / minibatches, counters, knobs.actorRate, knobs.guard, events);
 }
 
 /** Puts log-stds that left their bounds back on them: the policy is the same, and they need not find the way back. */

@@ -62,8 +62,11 @@ export interface PpoTrainer {
   readonly params: Float32Array;
   /** Starts the environments; a restored trainer does not need it. */
   start(): Promise<void>;
-  /** Begins from these parameters instead of random ones; they become the reference as well, where there is one. */
-  warmStart(params: Float32Array): void;
+  /**
+   * Begins from these parameters instead of random ones, and from what their observations were normalised by; they become
+   * the reference as well, where there is one.
+   */
+  warmStart(params: Float32Array, observationMoments?: MomentsState): void;
   iterate(): Promise<IterationResult>;
   snapshot(): Promise<PpoSnapshot>;
   restore(snapshot: PpoSnapshot): Promise<void>;
@@ -183,7 +186,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       await envs.reset({ seed });
     },
 
-    warmStart(params) {
+    warmStart(params, moments) {
       if (params.length !== model.layout.size) {
         throw new TrainError(
           `the parameters to start from have ${params.length} values, this network ${model.layout.size}: use the same hidden layers and network`,
@@ -195,6 +198,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         v: new Float32Array(model.layout.size),
       };
       if (reference) reference = params.slice();
+      if (moments) observationNormaliser?.moments.restore(moments);
     },
 
     async iterate() {

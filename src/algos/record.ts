@@ -145,6 +145,26 @@ const LEAST_PAUSE_MS = 10_000;
 /** Replays of one run all begin alike, so that what differs between them is the policy. */
 const seedOf = (seed: number): number => 10_000 + seed;
 
+/** Writes a recording of a policy into its run. */
+export interface RecordingWriter {
+  write(policy: RecordedPolicy): void;
+  close(): void;
+}
+
+/** Of episodes, as replays. */
+export async function replayWriter(
+  runDir: string,
+  ...of: Parameters<typeof openRecorder>
+): Promise<RecordingWriter | undefined> {
+  const recorder = await openRecorder(...of);
+  return (
+    recorder && {
+      write: policy => saveReplay(runDir, recorder.record(policy)),
+      close: () => recorder.close(),
+    }
+  );
+}
+
 /** Records into a run while it is trained. */
 export interface LiveRecorder {
   /** Whether there is something to see. */
@@ -157,25 +177,18 @@ export interface LiveRecorder {
 }
 
 export interface LiveOptions {
-  readonly runDir: string;
-  /** Undefined where there is nothing to draw. */
-  readonly open: () => Promise<Recorder | undefined>;
+  /** What writes one recording after the other; undefined where there is nothing to draw. */
+  readonly open: () => Promise<RecordingWriter | undefined>;
   /** The policy as it is now. */
   readonly policy: () => Omit<RecordedPolicy, 'seed'>;
   readonly seed: number;
-  /** Told, once, of what went wrong with it, which costs only further replays. */
+  /** Told, once, of what went wrong with it, which costs only further recordings. */
   readonly onProblem: (message: string) => void;
 }
 
 /** Records after the first update, then at a pace that costs next to nothing. Never throws. */
-export async function recordLive({
-  runDir,
-  open,
-  policy,
-  seed,
-  onProblem,
-}: LiveOptions): Promise<LiveRecorder> {
-  let recorder: Recorder | undefined;
+export async function recordLive({ open, policy, seed, onProblem }: LiveOptions): Promise<LiveRecorder> {
+  let recorder: RecordingWriter | undefined;
   try {
     recorder = await open();
   } catch (error) {
@@ -187,7 +200,7 @@ export async function recordLive({
     if (recorder === undefined) return;
     const startedAt = performance.now();
     try {
-      saveReplay(runDir, recorder.record({ ...now, seed: seedOf(seed) }));
+      recorder.write({ ...now, seed: seedOf(seed) });
     } catch (error) {
       recorder.close();
       recorder = undefined;

@@ -1,4 +1,5 @@
-/** What follows steps that were not finite, for PPO, GRPO and cloning alike: a lower rate, or the end. */
+/** What follows steps that were not finite, or left the bound, for PPO, GRPO and cloning alike: a lower rate, or the end. */
+import { slowerFactor } from '../kl/controllers/guarded-rate.ts';
 import type { TrainEvent } from './iteration.ts';
 import { TrainError } from './train-error.ts';
 
@@ -24,4 +25,25 @@ export function cutRate(
     lrFrom: learningRate,
     lrTo: learningRate * config.recoveryFactor,
   });
+}
+
+/** After an update of which this share was within the bound: a lower rate for another attempt. False where it cannot be lower. */
+export function slowDownTo(
+  shareWithin: number,
+  counters: { guardedFactor: number },
+  learningRate: number,
+  bound: number,
+  events: TrainEvent[],
+): boolean {
+  const from = counters.guardedFactor;
+  counters.guardedFactor = slowerFactor(from, shareWithin);
+  if (counters.guardedFactor === from) return false;
+  events.push({
+    type: 'rate-change',
+    what: 'learningRate',
+    from: learningRate,
+    to: (learningRate * counters.guardedFactor) / from,
+    why: `the update left the bound of ${bound}`,
+  });
+  return true;
 }

@@ -1,7 +1,13 @@
 /** Whole training runs: a trainer, and a run on disk that it writes to. */
 import { dirname, join } from 'node:path';
 import { saveOnnx } from '../engine/index.ts';
-import { makeVectorEnv, type OptionValues, resolveEnv } from '../envs/index.ts';
+import {
+  type ClusterOptions,
+  clusterDefinition,
+  makeVectorEnv,
+  type OptionValues,
+  resolveEnv,
+} from '../envs/index.ts';
 import {
   adjustedAt,
   type Checkpoint,
@@ -19,7 +25,8 @@ import { fittingActions, refuseInertForActions } from './inert-for-actions.ts';
 import type { PpoConfig } from './ppo-config.ts';
 import type { TrainerCounters } from './ppo-control.ts';
 import { createPpoTrainer, type PpoTrainer } from './ppo-trainer.ts';
-import { openRecorder, recordLive } from './record.ts';
+import { recordLive, replayWriter } from './record.ts';
+import { routingWriter } from './record-routing.ts';
 import { rescaled } from './rescale.ts';
 import {
   orClose,
@@ -34,7 +41,7 @@ import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
 import { TrainError } from './train-error.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
-import { readWeights, warmStartSettings } from './warm-start.ts';
+import { readWeights, requireSameScale, warmStartSettings } from './warm-start.ts';
 
 export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 
@@ -72,7 +79,10 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
   const preset = { ...(weights ? warmStartSettings : {}), ...(options.preset ?? loadPreset(envId)) };
   const config = resolveConfig(preset, given);
   const session = await openSession(envId, options.envOptions ?? {}, config, given);
-  const start = await orClose(session, () => weights?.fit(session.trainer.model.layout));
+  const start = await orClose(session, () => {
+    if (weights) requireSameScale(weights, options.from!, config.normaliseObservations);
+    return weights?.fit(session.trainer.model.layout);
+  });
   const writer = await orClose(session, () =>
     RunWriter.create(
       {
@@ -91,7 +101,7 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
     // Without it a kill before the first checkpoint would begin again without them.
     saveFirst: start !== undefined,
     begin: async () => {
-      if (start) session.trainer.warmStart(start);
+      if (start) session.trainer.warmStart(start, weights?.observationMoments ?? undefined);
       await session.trainer.start();
     },
   });
@@ -315,8 +325,10 @@ export async function openSession(
       ...(config.record && {
         record: (runDir: string, onProblem: (message: string) => void) =>
           recordLive({
-            runDir,
-            open: () => openRecorder(envId, envOptions, trainer.model),
+            open: () =>
+              envId === clusterDefinition.id
+                ? routingWriter(runDir, spec!.options as ClusterOptions, trainer)
+                : replayWriter(runDir, envId, envOptions, trainer.model),
             policy: () => ({
               params: trainer.params,
               normaliser: trainer.observationNormaliser,

@@ -1,7 +1,9 @@
 /** Weights to begin from: those of another run, or of a file. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { z } from 'zod';
 import { fileError } from '../metrics/files.ts';
 import { decodeSafetensors, type Parameters } from '../nn/index.ts';
+import type { MomentsState } from '../rollout/normalise.ts';
 import { listCheckpoints, loadCheckpoint, openRun } from '../runs/index.ts';
 import { POLICY_FILE } from './checkpoint-files.ts';
 import { TrainError } from './train-error.ts';
@@ -13,6 +15,8 @@ export const warmStartSettings: TrainSettings = { reference: 'frozen' };
 export interface Weights {
   /** The run that they come from. */
   readonly parent: { readonly id: string; readonly step: number } | undefined;
+  /** What its observations were normalised by; null where they were not, undefined where a file does not say. */
+  readonly observationMoments: MomentsState | null | undefined;
   /** All parameters of a network by their names; an error where one is missing or has another shape. */
   fit(layout: Parameters): Float32Array;
 }
@@ -25,7 +29,11 @@ export function readWeights(from: string, which?: 'last' | 'best' | number): Wei
   if (from.endsWith('.safetensors')) {
     if (which !== undefined)
       throw new TrainError(`${from} is a file, which has no checkpoints: leave out which one`);
-    return { parent: undefined, fit: layout => fit(readFile(from), from, layout) };
+    return {
+      parent: undefined,
+      observationMoments: undefined,
+      fit: layout => fit(readFile(from), from, layout),
+    };
   }
   const run = openRun(from);
   const best = listCheckpoints(from).some(({ isBest }) => isBest);
@@ -34,8 +42,37 @@ export function readWeights(from: string, which?: 'last' | 'best' | number): Wei
   if (!checkpoint || !bytes) throw new TrainError(`${from} has no checkpoint to begin from: train it first`);
   return {
     parent: { id: run.id, step: checkpoint.index.step },
+    observationMoments: momentsOf(checkpoint.state, from),
     fit: layout => fit(bytes, from, layout),
   };
+}
+
+const momentsSchema = z.object({
+  count: z.number().int().min(0),
+  mean: z.array(z.number()),
+  m2: z.array(z.number().min(0)),
+});
+
+function momentsOf(state: object, from: string): MomentsState | null {
+  const { observationNormaliser } = state as { observationNormaliser?: unknown };
+  const parsed = momentsSchema.nullable().safeParse(observationNormaliser ?? null);
+  if (!parsed.success)
+    throw new TrainError(
+      `the checkpoint of ${from} has a damaged observation normaliser: use another checkpoint`,
+    );
+  return parsed.data;
+}
+
+/** Weights mean nothing without the scale of the observations that they were learnt with. */
+export function requireSameScale(
+  { observationMoments: moments }: Weights,
+  from: string,
+  normaliseObservations: boolean,
+): void {
+  if (moments === undefined || (moments !== null) === normaliseObservations) return;
+  throw new TrainError(
+    `${from} was trained ${moments ? 'with' : 'without'} normaliseObservations: set it to ${moments !== null}`,
+  );
 }
 
 function readFile(path: string): Uint8Array {

@@ -161,7 +161,7 @@ function firstOf(workload: Workload, requests: number): Workload {
 }
 
 function outagesOf(text: string, replicas: number, horizonS: number, rng: Rng): Outages {
-  const match = /^([\d.]+)\/([\d.]+)$/.exec(text);
+  const match = /^(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text);
   if (!match)
     throw new UsageError(`--failures ${text} cannot be read: write the mean seconds up and down, 600/30`);
   return drawOutages(replicas, { meanUpS: Number(match[1]), meanDownS: Number(match[2]) }, horizonS, rng);

@@ -99,9 +99,12 @@ export async function preflightText(options: TextPreflightOptions): Promise<Part
       const { layers, width, heads, context, vocabulary } = model.options;
       return {
         detail: `${grouped(model.layout.size)} parameters (${layers} layers, width ${width}, ${heads} heads), vocabulary ${vocabulary}, context ${context}, on ${config.device}, ${config.threads} threads`,
-        ...(options.from === undefined
-          ? { warnings: ['its weights are random: keel clone makes a model to start from'] }
-          : {}),
+        warnings: [
+          ...(options.from === undefined
+            ? ['its weights are random: keel clone makes a model to start from']
+            : []),
+          ...namelessTokens(model),
+        ],
       };
     },
     // An iteration whose step is too small to change a weight: what it measures is whether the programs agree.
@@ -249,6 +252,16 @@ export async function preflightText(options: TextPreflightOptions): Promise<Part
     await task?.close?.();
     await rm(root, { recursive: true, force: true });
   }
+}
+
+/** A vocabulary may be padded to a round number; much more than that, and the tokenizer is another model's. */
+export function namelessTokens({ options: { vocabulary }, tokenizer }: LanguageModel): string[] {
+  const nameless = vocabulary - tokenizer.size;
+  return nameless <= Math.max(128, vocabulary / 50)
+    ? []
+    : [
+        `${grouped(nameless)} of the vocabulary's ${grouped(vocabulary)} tokens have no text: is it the tokenizer that the model was trained with?`,
+      ];
 }
 
 /** Whoever encodes the texts again gets other tokens in so many of them: why tokens are kept. */

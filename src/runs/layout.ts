@@ -19,7 +19,7 @@ export const defaultRoot = 'runs';
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
  *   events.out.tfevents.<n>.keel   made again on resume
- *   cluster.json                   what a policy that routes requests did when it was last simulated
+ *   cluster.json                   what a policy that routes requests did when it was last recorded or simulated
  *   lock.<n>                       while a process writes
  * ```
  */

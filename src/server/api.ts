@@ -86,6 +86,8 @@ export interface RunSummary {
   readonly replaysAt: number | null;
   /** When its completions last changed; null where it writes none. */
   readonly completionsAt: number | null;
+  /** When the recording of its routing last changed; null where there is none. */
+  readonly clusterAt: number | null;
 }
 
 export interface RunList {
@@ -222,7 +224,7 @@ export interface ReplaysAnswer {
   readonly replays: readonly ReplaySummary[];
 }
 
-/** What a policy that routes requests did when it was last simulated (`keel simulate cluster --router <run>`). */
+/** What a policy that routes requests did when it was last recorded in training, or simulated (`keel simulate cluster --router <run>`). */
 export interface ClusterAnswer {
   readonly timeline: ClusterTimeline | null;
   /** What is wrong with the recording, as a sentence. */

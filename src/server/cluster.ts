@@ -36,6 +36,7 @@ function isTimeline(value: unknown): value is ClusterTimeline {
   return (
     t.version === 1 &&
     typeof t.router === 'string' &&
+    (t.step === undefined || Number.isSafeInteger(t.step)) &&
     replicas >= 1 &&
     (t.replicas as unknown[]).every(name => typeof name === 'string') &&
     numbers(t.timeS) &&

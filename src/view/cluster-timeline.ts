@@ -4,6 +4,8 @@
 export interface ClusterTimeline {
   readonly version: 1;
   readonly router: string;
+  /** Decisions that the policy had been trained for, where a training run recorded it. */
+  readonly step?: number;
   /** Hardware of each replica. */
   readonly replicas: readonly string[];
   /** (moments) When each was looked at. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloneResult, clone } from '../../src/algos/clone-policy.ts';
 import { routerOfRun } from '../../src/algos/policy-router.ts';
 import { fork, openTrained, resume, train } from '../../src/algos/train.ts';
+import type { TrainSettings } from '../../src/algos/train-schema.ts';
 import { readWeights } from '../../src/algos/warm-start.ts';
 import { compile, Graph } from '../../src/engine/index.ts';
 import { clusterDemonstrators } from '../../src/envs/cluster/demonstrators.ts';
@@ -25,6 +26,7 @@ import { replicaFeatures } from '../../src/envs/cluster/observation.ts';
 import { makeVectorEnv } from '../../src/envs/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { loadCheckpoint, openRun } from '../../src/runs/index.ts';
+import { clusterOf } from '../../src/server/cluster.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-clone-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -51,6 +53,32 @@ beforeAll(async () => {
     root,
   });
 });
+
+const scale = clusterScale(specs, workloads.conversation);
+const requests = () =>
+  drawWorkload(workloads.conversation, { count: 400, ratePerS: 0.6 * scale.capacityPerS }, new Rng(4));
+
+/** Share of the requests that a run's policy sends where the rule would. */
+async function agreement(dir: string): Promise<number> {
+  const router = await routerOfRun(dir, { specs, scale });
+  const rule = makeRouter('least-finish', new Rng(0));
+  let [same, all] = [0, 0];
+  simulate({
+    replicas: specs,
+    workload: requests(),
+    router: {
+      name: 'both',
+      choose(cluster, id) {
+        const chosen = router.choose(cluster, id);
+        all++;
+        if (chosen === rule.choose(cluster, id)) same++;
+        return chosen;
+      },
+    },
+  });
+  router.dispose();
+  return same / all;
+}
 
 describe('clone', () => {
   it('acts as its demonstrator almost always, and is a run that can be opened', async () => {
@@ -112,6 +140,55 @@ describe('train from a clone', () => {
     expect(openRun(dir).manifest.config.reference).toBe('none');
   });
 
+  it('leaves a recording of what it routes, with the decisions that it was trained for', async () => {
+    const { dir } = await train({
+      env: 'cluster',
+      envOptions,
+      config: { ...config, steps: 256 },
+      from: cloned.dir,
+      root,
+    });
+    const { timeline, problem } = clusterOf(dir);
+    expect(problem).toBeNull();
+    expect(timeline).toMatchObject({ step: 256, replicas: ['h100', 'a40'] });
+    expect(timeline!.routed.flat().reduce((a, b) => a + b, 0)).toBe(envOptions.requests);
+    const silent = await train({
+      env: 'cluster',
+      envOptions,
+      config: { ...config, steps: 128, record: false },
+      root,
+    });
+    expect(clusterOf(silent.dir)).toEqual({ timeline: null, problem: null });
+  });
+
+  // A fault that was here: weights went on without what their observations had been normalised by.
+  it('goes on with what normalised the observations; refuses to go on without', async () => {
+    const normalised = { ...config, network: 'mlp', normaliseObservations: true } as const;
+    const own = await clone({
+      env: 'cluster',
+      envOptions,
+      config: { ...normalised, steps: 2048, seed: 1 },
+      demonstrators: ['least-finish'],
+      epochs: 150,
+      root,
+    });
+    expect(own.accuracy).toBeGreaterThan(0.85);
+    const begin = (from: string, settings: TrainSettings) =>
+      train({ env: 'cluster', envOptions, config: { ...settings, steps: 128 }, from, root });
+    const { dir } = await begin(own.dir, { ...normalised, keepEvery: 1 });
+    const moments = readWeights(own.dir).observationMoments!;
+    expect(moments.count).toBe(2048);
+    expect(readWeights(dir, 0).observationMoments).toEqual(moments);
+    expect(readWeights(dir, 128).observationMoments!.count).toBe(2048 + 128);
+    await expect(begin(own.dir, { ...config, network: 'mlp' })).rejects.toThrow(
+      /was trained with normaliseObservations: set it to true/,
+    );
+    await expect(begin(cloned.dir, { ...normalised, network: 'mlp' })).rejects.toThrow(
+      /was trained without normaliseObservations: set it to false/,
+    );
+    expect(await agreement(own.dir)).toBeGreaterThan(0.8);
+  });
+
   it('refuses another network, and what is not there', async () => {
     const begin = (from: string, hidden: number[]) =>
       train({ env: 'cluster', envOptions, config: { ...config, hidden, steps: 128 }, from, root });
@@ -128,44 +205,19 @@ describe('train from a clone', () => {
 
 describe('a policy as a router', () => {
   it('routes more replicas than it was trained on, as the rule that it was cloned from mostly would', async () => {
-    const scale = clusterScale(specs, workloads.conversation);
-    const requests = drawWorkload(
-      workloads.conversation,
-      { count: 400, ratePerS: 0.6 * scale.capacityPerS },
-      new Rng(4),
-    );
-    const router = await routerOfRun(cloned.dir, { specs, scale });
-    const rule = makeRouter('least-finish', new Rng(0));
-    let [same, all] = [0, 0];
-    simulate({
-      replicas: specs,
-      workload: requests,
-      router: {
-        name: 'both',
-        choose(cluster, id) {
-          const chosen = router.choose(cluster, id);
-          all++;
-          if (chosen === rule.choose(cluster, id)) same++;
-          return chosen;
-        },
-      },
-    });
-    router.dispose();
-    expect(same / all).toBeGreaterThan(0.8);
-
+    expect(await agreement(cloned.dir)).toBeGreaterThan(0.8);
     const more = hardwareList('2*h100,3*a40').map(hardware => ({ ...defaultReplica, hardware }));
     const wider = await routerOfRun(cloned.dir, {
       specs: more,
       scale: clusterScale(more, workloads.conversation),
     });
-    const report = simulate({ replicas: more, workload: requests, router: wider });
+    const report = simulate({ replicas: more, workload: requests(), router: wider });
     wider.dispose();
     expect(report.replicas.reduce((sum, replica) => sum + replica.requests, 0)).toBe(400);
   });
 
   it('refuses a run of another environment', async () => {
     const { dir } = await train({ env: 'cartpole', config: { ...config, steps: 128 }, preset: {}, root });
-    const scale = clusterScale(specs, workloads.conversation);
     await expect(routerOfRun(dir, { specs, scale })).rejects.toThrow(
       /trained in CartPole-v1, which routes nothing/,
     );

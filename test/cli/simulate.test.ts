@@ -71,6 +71,7 @@ describe('keel simulate cluster', () => {
       /request 0 needs the keys and values of 6\d{4} tokens/,
     ],
     [['simulate', 'cluster', '--failures', 'often'], /--failures often cannot be read/],
+    [['simulate', 'cluster', '--failures', '../..'], /--failures \.\.\/\.\. cannot be read/],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await keel(args, { cwd });
     expect(stderr).toMatch(message);

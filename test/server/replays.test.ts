@@ -37,6 +37,14 @@ test('a run says whether it has replays', async () => {
   expect((await summaryOf('sb3')).replaysAt).toBeNull();
 });
 
+test('a run says when its routing was recorded', async () => {
+  const { dir } = makeRun(root, 'router', 3);
+  await until(async () => (await summaryOf('router')) !== undefined, 'the run');
+  expect((await summaryOf('router')).clusterAt).toBeNull();
+  writeFileSync(join(dir, 'cluster.json'), '{}');
+  await until(async () => (await summaryOf('router')).clusterAt !== null, 'clusterAt');
+});
+
 test('the list, oldest policy first, with the best marked', async () => {
   const { replays } = (await get(`/api/runs/${run.id}/replays`)).json<ReplaysAnswer>();
   expect(replays).toMatchObject([

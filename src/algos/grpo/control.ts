@@ -1,7 +1,7 @@
 /** KL control: everything that decides how far an update may go, in one place. */
 import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
-import { slowerFactor } from '../../kl/controllers/guarded-rate.ts';
 import type { TrainEvent } from '../iteration.ts';
+import { slowDownTo } from '../recovery.ts';
 import { scheduleFactor } from '../schedule.ts';
 import type { GrpoConfig } from './config.ts';
 
@@ -55,17 +55,8 @@ export function slowDown(
   bound: number,
   events: TrainEvent[],
 ): boolean {
-  const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0);
-  if (counters.guardedFactor === from) return false;
-  events.push({
-    type: 'rate-change',
-    what: 'learningRate',
-    from: knobs.learningRate,
-    to: (knobs.learningRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${bound}`,
-  });
-  return true;
+  const share = Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0;
+  return slowDownTo(share, counters, knobs.learningRate, bound, events);
 }
 
 /** What the KL to the reference changes of its weight. */

@@ -9,8 +9,8 @@ import { hardwareList } from './hardware.ts';
 import { clusterSpaces, newTraffic, noteArrival, type Traffic } from './observation.ts';
 import { clusterObserver } from './observer.ts';
 import type { ClusterOptions } from './options.ts';
-import { defaultReplica } from './replica-model.ts';
-import { clusterScale } from './scale.ts';
+import { defaultReplica, type ReplicaSpec } from './replica-model.ts';
+import { type ClusterScale, clusterScale } from './scale.ts';
 import { Cluster, type ClusterState } from './simulator.ts';
 import { DEFAULT_LENGTH_ERROR, drawWorkload, type WorkloadSpec, workloads } from './workloads.ts';
 
@@ -23,6 +23,21 @@ interface Episode {
   readonly traffic: Traffic;
   /** The request that waits for its replica. */
   request: number;
+}
+
+/** The replicas of an environment, what arrives there, and what they bear of it. */
+export function clusterOf(options: ClusterOptions): {
+  readonly specs: readonly ReplicaSpec[];
+  readonly workload: WorkloadSpec;
+  readonly scale: ClusterScale;
+} {
+  const specs = hardwareList(options.replicas).map(hardware => ({
+    ...defaultReplica,
+    scheduler: options.scheduler,
+    hardware,
+  }));
+  const workload = workloads[options.workload];
+  return { specs, workload, scale: clusterScale(specs, workload) };
 }
 
 type SavedEpisode = {
@@ -84,18 +99,12 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
   maxEpisodeSteps: null,
   demonstrators: clusterDemonstrators,
   make: options => {
-    const specs = hardwareList(options.replicas).map(hardware => ({
-      ...defaultReplica,
-      scheduler: options.scheduler,
-      hardware,
-    }));
     if (options.load - options.loadSpread <= 0)
       fail(
         'option-invalid',
         `load ${options.load} less loadSpread ${options.loadSpread} leaves no arrivals: use a smaller loadSpread`,
       );
-    const workload: WorkloadSpec = workloads[options.workload];
-    const scale = clusterScale(specs, workload);
+    const { specs, workload, scale } = clusterOf(options);
     const { capacityPerS, referenceS, idleS } = scale;
     const { tail, sloS } = options;
     const cost =

@@ -151,6 +151,7 @@ export class ForeignRun implements WatchedRun {
       loaded: this.#everLoaded,
       replaysAt: null,
       completionsAt: null,
+      clusterAt: null,
     };
   }
 

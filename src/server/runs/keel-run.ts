@@ -43,6 +43,7 @@ interface Seen {
   readonly adjustments: string;
   readonly replays: string;
   readonly completions: string;
+  readonly cluster: string;
 }
 
 export class KeelRun implements WatchedRun {
@@ -62,6 +63,7 @@ export class KeelRun implements WatchedRun {
   #problem: string | null = null;
   #replaysAt: number | null = null;
   #completionsAt: number | null = null;
+  #clusterAt: number | null = null;
   #statusAt = Number.NEGATIVE_INFINITY;
   #seen: Seen | undefined;
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
@@ -103,7 +105,7 @@ export class KeelRun implements WatchedRun {
   }
 
   look(now: number): 'same' | 'changed' | 'gone' {
-    const { metrics, events, manifest, replays, completions } = runPaths(this.path);
+    const { metrics, events, manifest, replays, completions, cluster } = runPaths(this.path);
     const seen = {
       metrics: stamp(metrics),
       events: stamp(events),
@@ -111,6 +113,7 @@ export class KeelRun implements WatchedRun {
       adjustments: stamp(adjustmentsPath(this.path)),
       replays: stamp(replays),
       completions: stamp(completions),
+      cluster: stamp(cluster),
     };
     if (seen.manifest === '') return 'gone';
     let changed = !this.loaded && !this.#resting;
@@ -125,6 +128,10 @@ export class KeelRun implements WatchedRun {
     }
     if (seen.completions !== (this.#seen?.completions ?? '')) {
       this.#completionsAt = seen.completions === '' ? null : changedAt(completions);
+      changed = true;
+    }
+    if (seen.cluster !== (this.#seen?.cluster ?? '')) {
+      this.#clusterAt = seen.cluster === '' ? null : changedAt(cluster);
       changed = true;
     }
     if (seen.replays !== (this.#seen?.replays ?? '')) {
@@ -207,6 +214,7 @@ export class KeelRun implements WatchedRun {
       loaded: this.#everLoaded || this.loaded,
       replaysAt: this.#replaysAt,
       completionsAt: this.#completionsAt,
+      clusterAt: this.#clusterAt,
     };
   }
 

@@ -245,6 +245,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     loaded: true,
     replaysAt: null,
     completionsAt: run.groups.length > 0 ? startTime : null,
+    clusterAt: null,
   };
 }
 

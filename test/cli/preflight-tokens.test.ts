@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { namelessTokens } from '../../src/cli/preflight-text.ts';
+import { languageModel, ownTokenizer } from '../../src/lm/index.ts';
+import { Rng } from '../../src/random/index.ts';
+
+/** 26 letters, the end and the unknown token, in a vocabulary of any size. */
+const modelWith = (vocabulary: number) =>
+  languageModel(
+    { vocabulary, context: 8, layers: 1, width: 4, heads: 1 },
+    ownTokenizer('abcdefghijklmnopqrstuvwxyz'),
+    { rng: new Rng(1) },
+  );
+
+test('padding to a round number is nothing to speak of; the tokenizer of a smaller model is', () => {
+  expect(namelessTokens(modelWith(28))).toEqual([]);
+  expect(namelessTokens(modelWith(128))).toEqual([]);
+  expect(namelessTokens(modelWith(5028))).toEqual([
+    "5,000 of the vocabulary's 5,028 tokens have no text: is it the tokenizer that the model was trained with?",
+  ]);
+});
