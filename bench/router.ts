@@ -27,7 +27,7 @@ import { Rng } from '../src/random/index.ts';
 import { writeFileAtomic } from '../src/runs/atomic.ts';
 import { listRuns } from '../src/runs/index.ts';
 import { machine, median, report, round } from './measure.ts';
-import { drawWarmStarts, type Point } from './router/warm-start-picture.ts';
+import { drawWarmStarts, type Evaluation } from './router/warm-start-picture.ts';
 
 const seeds = [0, 1, 2, 3, 4];
 const loads = [0.7, 0.8, 0.9];
@@ -39,47 +39,27 @@ const DEMONSTRATIONS = 100_000;
 /** Of 10,000 requests each; they tell differences of .05 % from none. */
 const EVALUATION_SETS = 8;
 /**
- * Then they are trained: with rollouts of 128 decisions of one environment, which is little to learn from and which a policy
- * can lose by at first, and with the preset, as `keel train cluster --from` does; each with the reference and without.
+ * Then they are trained as `keel train cluster --from` does it, near a reference and with small first steps, and plainly, without
+ * either; with the preset's learning rate, and with three times that, which a policy can lose by at first.
  */
-const smallRollouts = {
-  steps: 40_960,
-  envs: 1,
-  stepsPerRollout: 128,
-  minibatchSize: 64,
-  epochs: 8,
-  learningRate: 3e-4,
-  learningRateSchedule: 'constant',
-  clipRange: 0.15,
-  entropyCoef: 0.02,
-  entropyMin: 0.3,
-  targetKl: 0.02,
-  klCoef: 0.15,
-  checkpointEvery: 16,
-  keepEvery: 16,
-} as const;
+const everyCheckpoint = { checkpointEvery: 1, keepEvery: 1 } as const;
+const plain = { reference: 'none', warmupShare: 0 } as const;
+const fast = { learningRate: 3e-3 } as const;
 const warmStartArms = {
-  with: { ...smallRollouts, klRefCoefInitial: 1, klRefDecaySteps: 5000 },
-  without: { ...smallRollouts, reference: 'none' },
-  preset: { checkpointEvery: 1, keepEvery: 1 },
-  presetWithout: { checkpointEvery: 1, keepEvery: 1, reference: 'none' },
+  preset: { ...everyCheckpoint },
+  presetPlain: { ...everyCheckpoint, ...plain },
+  fast: { ...everyCheckpoint, ...fast },
+  fastPlain: { ...everyCheckpoint, ...fast, ...plain },
 } as const;
 type Arm = keyof typeof warmStartArms;
 const armNames: Readonly<Record<Arm, string>> = {
-  with: 'small rollouts, with the reference',
-  without: 'small rollouts, without',
-  preset: 'preset, with the reference',
-  presetWithout: 'preset, without',
+  preset: 'with the reference',
+  presetPlain: 'without',
+  fast: 'learning rate 3e-3, with the reference',
+  fastPlain: 'learning rate 3e-3, without',
 };
 /** Steps that are evaluated: often at first, where drops are. */
-const ofSmallRollouts = [0, 2048, 4096, 6144, 8192, 16_384, 24_576, 32_768, 40_960];
-const ofPreset = [0, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 200_704];
-const evaluated: Readonly<Record<Arm, readonly number[]>> = {
-  with: ofSmallRollouts,
-  without: ofSmallRollouts,
-  preset: ofPreset,
-  presetWithout: ofPreset,
-};
+const evaluated = [0, 4096, 8192, 12_288, 16_384, 24_576, 32_768, 65_536, 131_072, 200_704];
 
 const settings = [
   { name: '4 replicas', replicas: FOUR, workload: 'conversation' },
@@ -252,43 +232,37 @@ async function warmStarts(root: string): Promise<void> {
       return kept(path, () => simulate({ replicas, workload, router })).endToEnd.mean;
     });
   const theirs = means(makeRouter(DEMONSTRATOR, new Rng(0)), DEMONSTRATOR);
-  const demonstrator = { name: DEMONSTRATOR, meanS: average(theirs) };
-  const percent = (meanS: number): number => round(100 * (meanS / demonstrator.meanS - 1), 2);
-  /** The mean, and what the sets of requests leave open of its difference to the demonstrator's. */
-  const score = (router: Router, place: string): { meanS: number; errorPercent: number } => {
-    const own = means(router, place);
-    const differences = own.map((meanS, i) => meanS - theirs[i]!);
+  const demonstratorS = average(theirs);
+  /** Against the demonstrator, in percent, and what the sets of requests leave open of it. */
+  const score = (router: Router, place: string): Omit<Evaluation, 'step'> => {
+    const differences = means(router, place).map((meanS, i) => meanS - theirs[i]!);
     const error = spread(differences) / Math.sqrt(sets.length - 1);
-    return { meanS: average(own), errorPercent: round((100 * error) / demonstrator.meanS, 2) };
+    const percent = (seconds: number): number => round((100 * seconds) / demonstratorS, 2);
+    return { percent: percent(average(differences)), error: percent(error) };
   };
-  const curves: Record<Arm, (Point & { errorPercent: number })[][]> = {
-    with: [],
-    without: [],
-    preset: [],
-    presetWithout: [],
-  };
+  const curves: Record<Arm, Evaluation[][]> = { preset: [], presetPlain: [], fast: [], fastPlain: [] };
   for (const seed of seeds) {
     for (const arm of Object.keys(warmStartArms) as Arm[]) {
       const dir = await warmStartOf(root, seed, arm);
-      const curve: (Point & { errorPercent: number })[] = [];
-      for (const step of evaluated[arm]) {
+      const curve: Evaluation[] = [];
+      for (const step of evaluated) {
         const router = await routerOfRun(dir, { specs: replicas, scale, checkpoint: step });
         curve.push({ step, ...score(router, `${router.name}-${step}`) });
         router.dispose();
       }
       curves[arm].push(curve);
-      const worst = curve.slice(1).reduce((a, b) => (b.meanS > a.meanS ? b : a));
       report({
         what: `warm start: ${armNames[arm]}`,
         seed,
-        demonstrator: round(demonstrator.meanS, 3),
-        clonePercent: percent(curve[0]!.meanS),
-        worst: { step: worst.step, percent: percent(worst.meanS), errorPercent: worst.errorPercent },
-        endPercent: percent(curve.at(-1)!.meanS),
-        curvePercent: curve.map(({ step, meanS }) => [step, percent(meanS)]),
+        demonstrator: round(demonstratorS, 3),
+        worst: curve.slice(1).reduce((a, b) => (b.percent > a.percent ? b : a)),
+        curve: curve.map(({ step, percent, error }) => [step, percent, error]),
       });
     }
-    drawWarmStarts('docs/pictures/warm-start.svg', demonstrator, curves);
+    drawWarmStarts('docs/pictures/warm-start.svg', DEMONSTRATOR, {
+      with: curves.fast,
+      without: curves.fastPlain,
+    });
   }
 }
 

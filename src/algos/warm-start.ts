@@ -9,8 +9,15 @@ import { POLICY_FILE } from './checkpoint-files.ts';
 import { TrainError } from './train-error.ts';
 import type { TrainSettings } from './train-schema.ts';
 
-/** What a warm start changes below presets and what the user sets: the start is a reference to stay near at first. */
-export const warmStartSettings: TrainSettings = { reference: 'frozen' };
+/**
+ * What a warm start changes below presets and what the user sets: the start is a reference to stay near at first, and the first
+ * updates, whose directions are mostly noise, are small (docs/results.md, routing, has five runs with and without).
+ */
+export const warmStartSettings: TrainSettings = {
+  reference: 'frozen',
+  klRefDecaySteps: 1000,
+  warmupShare: 0.1,
+};
 
 export interface Weights {
   /** The run that they come from. */
