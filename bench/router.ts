@@ -39,24 +39,26 @@ const DEMONSTRATIONS = 100_000;
 /** Of 10,000 requests each; they tell differences of .05 % from none. */
 const EVALUATION_SETS = 8;
 /**
- * Then they are trained as `keel train cluster --from` does it, near a reference and with small first steps, and plainly, without
- * either; with the preset's learning rate, and with three times that, which a policy can lose by at first.
+ * Then they are trained as `keel train cluster --from` does it, near a reference and with small first steps; with small first
+ * steps alone; and plainly, without either. And with three times the preset's learning rate, which a policy can lose by at first.
  */
 const everyCheckpoint = { checkpointEvery: 1, keepEvery: 1 } as const;
 const plain = { reference: 'none', warmupShare: 0 } as const;
 const fast = { learningRate: 3e-3 } as const;
 const warmStartArms = {
-  preset: { ...everyCheckpoint },
-  presetPlain: { ...everyCheckpoint, ...plain },
-  fast: { ...everyCheckpoint, ...fast },
+  warm: { ...everyCheckpoint },
+  noReference: { ...everyCheckpoint, reference: 'none' },
+  plain: { ...everyCheckpoint, ...plain },
+  fastWarm: { ...everyCheckpoint, ...fast },
   fastPlain: { ...everyCheckpoint, ...fast, ...plain },
 } as const;
 type Arm = keyof typeof warmStartArms;
 const armNames: Readonly<Record<Arm, string>> = {
-  preset: 'with the reference',
-  presetPlain: 'without',
-  fast: 'learning rate 3e-3, with the reference',
-  fastPlain: 'learning rate 3e-3, without',
+  warm: 'reference and small first steps',
+  noReference: 'small first steps',
+  plain: 'neither',
+  fastWarm: 'learning rate 3e-3, reference and small first steps',
+  fastPlain: 'learning rate 3e-3, neither',
 };
 /** Steps that are evaluated: often at first, where drops are. */
 const evaluated = [0, 4096, 8192, 12_288, 16_384, 24_576, 32_768, 65_536, 131_072, 200_704];
@@ -240,7 +242,13 @@ async function warmStarts(root: string): Promise<void> {
     const percent = (seconds: number): number => round((100 * seconds) / demonstratorS, 2);
     return { percent: percent(average(differences)), error: percent(error) };
   };
-  const curves: Record<Arm, Evaluation[][]> = { preset: [], presetPlain: [], fast: [], fastPlain: [] };
+  const curves: Record<Arm, Evaluation[][]> = {
+    warm: [],
+    noReference: [],
+    plain: [],
+    fastWarm: [],
+    fastPlain: [],
+  };
   for (const seed of seeds) {
     for (const arm of Object.keys(warmStartArms) as Arm[]) {
       const dir = await warmStartOf(root, seed, arm);
@@ -260,7 +268,7 @@ async function warmStarts(root: string): Promise<void> {
       });
     }
     drawWarmStarts('docs/pictures/warm-start.svg', DEMONSTRATOR, {
-      with: curves.fast,
+      with: curves.fastWarm,
       without: curves.fastPlain,
     });
   }

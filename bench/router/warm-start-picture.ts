@@ -41,8 +41,8 @@ export function drawWarmStarts(
       .join('');
   const level = y(0).toFixed(1);
   const legend = [
-    ['#1f5fa8', '', 'with reference'],
-    ['#c2560c', '', 'without'],
+    ['#1f5fa8', '', 'as --from does'],
+    ['#c2560c', '', 'plainly'],
     ['#666', '5 4', demonstrator],
   ].map(
     ([colour, dashes, name], i) =>

@@ -112,7 +112,7 @@ export async function clone(options: CloneOptions): Promise<CloneResult> {
       config,
       step,
       totalSteps: config.steps,
-      recorded: false,
+      recorded: undefined,
     });
     await options.onStart?.(progress(0));
     const startedAt = performance.now();

@@ -347,7 +347,8 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
       const ofReference =
         reference && (await programs.score(reference, sequences, shape, temperature, refKl === 'exact'));
       const sampler = compareSampler(batch, old.logProbs, shape.newTokens);
-      if (counters.iteration === 0) refuseMismatch(sampler, batch, old.logProbs, shape.newTokens);
+      if (counters.iteration === 0)
+        refuseMismatch(sampler, batch, old.logProbs, shape.newTokens, config.device);
       const scored: ScoredBatch = {
         sequences,
         shape,

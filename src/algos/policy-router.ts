@@ -16,7 +16,7 @@ import type { ActorCritic } from './actor-critic.ts';
 import { networkFor } from './network.ts';
 import { TrainError } from './train-error.ts';
 import { trainSchema } from './train-schema.ts';
-import { readWeights } from './warm-start.ts';
+import { readWeights, requireSameScale } from './warm-start.ts';
 
 export interface PolicyRouterOptions {
   readonly name: string;
@@ -88,10 +88,12 @@ export async function routerOfRun(
     );
   const { env: _, ...settings } = manifest.config as Record<string, unknown>;
   const spaces = clusterSpaces(specs.length);
-  const model = networkFor(trainSchema.parse(settings), spaces.observationSpace, spaces.actionSpace);
+  const config = trainSchema.parse(settings);
+  const model = networkFor(config, spaces.observationSpace, spaces.actionSpace);
   // Episodes have loads of their own, so the best return is the lightest load's: the last checkpoint is the best trained.
   const weights = readWeights(dir, checkpoint ?? 'last');
   const params = weights.fit(model.layout);
+  requireSameScale(weights, dir, config.normaliseObservations, model.observationSize);
   let normaliser: ObservationNormaliser | undefined;
   if (weights.observationMoments) {
     normaliser = new ObservationNormaliser(model.observationSize);

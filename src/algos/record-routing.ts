@@ -8,8 +8,8 @@ import { policyRouter } from './policy-router.ts';
 import type { PpoTrainer } from './ppo-trainer.ts';
 import type { RecordingWriter } from './record.ts';
 
-/** Some minutes of a small cluster, in a fraction of a second. */
-const MOST_REQUESTS = 2000;
+/** A minute of a small cluster, in a tenth of a second. */
+const MOST_REQUESTS = 1000;
 
 /** Lets the policy route the requests of an episode at the mean load and keeps what came of it, the newest alone. */
 export async function routingWriter(
@@ -22,6 +22,7 @@ export async function routingWriter(
   const count = Math.min(options.requests, MOST_REQUESTS);
   const router = await policyRouter({ name: 'policy', model, params, normaliser, specs, scale });
   return {
+    shownIn: 'cluster',
     write({ params: now, step, seed }) {
       router.use(now);
       const ratePerS = load * scale.capacityPerS;

@@ -147,6 +147,8 @@ const seedOf = (seed: number): number => 10_000 + seed;
 
 /** Writes a recording of a policy into its run. */
 export interface RecordingWriter {
+  /** The page's tab. */
+  readonly shownIn: 'robot' | 'cluster';
   write(policy: RecordedPolicy): void;
   close(): void;
 }
@@ -159,6 +161,7 @@ export async function replayWriter(
   const recorder = await openRecorder(...of);
   return (
     recorder && {
+      shownIn: 'robot',
       write: policy => saveReplay(runDir, recorder.record(policy)),
       close: () => recorder.close(),
     }
@@ -167,8 +170,8 @@ export async function replayWriter(
 
 /** Records into a run while it is trained. */
 export interface LiveRecorder {
-  /** Whether there is something to see. */
-  readonly active: boolean;
+  /** Which of the page's tabs has something to see. */
+  readonly active: RecordingWriter['shownIn'] | undefined;
   /** After an update: records if it is time for it. */
   tick(): void;
   /** At the end: records once more, if the newest replay is not of this policy already. */
@@ -199,6 +202,7 @@ export async function recordLive({ open, policy, seed, onProblem }: LiveOptions)
   const record = (now: Omit<RecordedPolicy, 'seed'>): void => {
     if (recorder === undefined) return;
     const startedAt = performance.now();
+    const isFirst = recordedStep === -1;
     try {
       recorder.write({ ...now, seed: seedOf(seed) });
     } catch (error) {
@@ -208,11 +212,13 @@ export async function recordLive({ open, policy, seed, onProblem }: LiveOptions)
     }
     recordedStep = now.step;
     const endedAt = performance.now();
-    dueAt = endedAt + Math.max(LEAST_PAUSE_MS, (endedAt - startedAt) / LARGEST_SHARE);
+    // The first one compiles and says little of the others.
+    const took = isFirst ? 0 : endedAt - startedAt;
+    dueAt = endedAt + Math.max(LEAST_PAUSE_MS, took / LARGEST_SHARE);
   };
   return {
     get active() {
-      return recorder !== undefined;
+      return recorder?.shownIn;
     },
     tick() {
       if (performance.now() >= dueAt) record(policy());

@@ -34,8 +34,8 @@ export interface TrainProgress<C extends SessionConfig = TrainConfig> {
   readonly config: C;
   readonly step: number;
   readonly totalSteps: number;
-  /** Whether episodes are recorded to be looked at. */
-  readonly recorded: boolean;
+  /** What is recorded to be looked at, if anything: the page's tab of that name shows it. */
+  readonly recorded: 'robot' | 'cluster' | undefined;
 }
 
 export interface TrainHooks<C extends SessionConfig = TrainConfig> {
@@ -181,7 +181,7 @@ export async function runSession<C extends SessionConfig>(
       config,
       step,
       totalSteps: config.steps,
-      recorded: recording?.active ?? false,
+      recorded: recording?.active,
     });
     await hooks.onStart?.(progress(trainer.counters.envSteps));
     let logged = performance.now();

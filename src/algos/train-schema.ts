@@ -39,7 +39,7 @@ export const trainSchema = ppoSchema.extend({
     .boolean()
     .default(true)
     .describe(
-      'Record an episode now and then, to be seen on the page; only where the environment can be drawn.',
+      'Record an episode now and then, to be seen on the page; only where the environment can be drawn, or routes requests.',
     ),
   tensorboard: z.boolean().default(true).describe('Write TensorBoard event files beside the log.'),
   csv: z.boolean().default(true).describe('Write metrics.csv beside the log.'),

@@ -41,7 +41,7 @@ import { loadPreset } from './settings-file.ts';
 import { resolveConfig, settingsOf } from './train-config.ts';
 import { TrainError } from './train-error.ts';
 import { ConfigError, type TrainConfig, type TrainSettings, trainSchema } from './train-schema.ts';
-import { readWeights, requireSameScale, warmStartSettings } from './warm-start.ts';
+import { readWeights, requireSameScale, warmStartPreset } from './warm-start.ts';
 
 export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
 
@@ -60,7 +60,8 @@ export interface TrainOptions extends TrainHooks {
   root?: string;
   /**
    * Begins from the weights of another run (its directory) or of a file (`.safetensors`), of the same network: one that
-   * was cloned, say. Unless `reference` is set, they are also a frozen reference to stay near at first.
+   * was cloned, say. Unless `reference`, `klRefDecaySteps` or `warmupShare` are set, they are also a frozen reference, let go
+   * over two thirds of the run, and the learning rate rises over a tenth of it.
    */
   from?: string;
   /** Which checkpoint of that run; the best, else the last. */
@@ -76,12 +77,15 @@ export async function train(options: TrainOptions): Promise<TrainResult> {
   const { id: envId } = await resolveEnv(options.env);
   const given = settingsOf(options.config);
   const weights = options.from === undefined ? undefined : readWeights(options.from, options.fromCheckpoint);
-  const preset = { ...(weights ? warmStartSettings : {}), ...(options.preset ?? loadPreset(envId)) };
+  const own = options.preset ?? loadPreset(envId);
+  const preset = weights ? warmStartPreset(own, given) : own;
   const config = resolveConfig(preset, given);
   const session = await openSession(envId, options.envOptions ?? {}, config, given);
   const start = await orClose(session, () => {
-    if (weights) requireSameScale(weights, options.from!, config.normaliseObservations);
-    return weights?.fit(session.trainer.model.layout);
+    const { layout, observationSize } = session.trainer.model;
+    const fitted = weights?.fit(layout);
+    if (weights) requireSameScale(weights, options.from!, config.normaliseObservations, observationSize);
+    return fitted;
   });
   const writer = await orClose(session, () =>
     RunWriter.create(

@@ -12,7 +12,7 @@ import { resolveGrpoConfig } from '../algos/grpo/settings.ts';
 import { createGrpoTrainer, type GrpoTrainer } from '../algos/grpo.ts';
 import type { TrainResult } from '../algos/run-session.ts';
 import { newModel, resumeText, trainText } from '../algos/train-text.ts';
-import { type LanguageModel, loadModel } from '../lm/index.ts';
+import { type LanguageModel, LmError, loadModel } from '../lm/index.ts';
 import { checkpointDir, readTrajectory } from '../runs/index.ts';
 import { makeTask, type TextTask } from '../tasks/index.ts';
 import { attemptPart, type PartReport } from './preflight.ts';
@@ -265,15 +265,23 @@ export function namelessTokens({ options: { vocabulary }, tokenizer }: LanguageM
 }
 
 /** Whoever encodes the texts again gets other tokens in so many of them: why tokens are kept. */
-function retokenised(
+export function retokenised(
   model: LanguageModel,
   completions: readonly { text: string; tokens: readonly string[] }[],
 ): string[] {
+  const { tokenizer } = model;
   const other = completions.filter(({ text, tokens }) => {
-    const pieces = tokens.filter(piece => piece !== model.tokenizer.piece(model.tokenizer.end));
+    const pieces = tokens.filter(piece => piece !== tokenizer.piece(tokenizer.end));
     if (pieces.join('') !== text) return false;
-    const again = model.tokenizer.encode(text).map(token => model.tokenizer.piece(token));
-    return again.join('\u0000') !== pieces.join('\u0000');
+    let again: number[];
+    try {
+      again = tokenizer.encode(text);
+    } catch (error) {
+      // Tokens without text of their own, which random weights draw as well as others.
+      if (error instanceof LmError) return true;
+      throw error;
+    }
+    return again.map(token => tokenizer.piece(token)).join('\u0000') !== pieces.join('\u0000');
   }).length;
   return other === 0
     ? []

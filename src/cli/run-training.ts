@@ -57,7 +57,7 @@ export async function runTraining<C extends SessionConfig = TrainConfig>(
         if (more !== undefined) (json ? context.note : context.print)(more);
         reporter.start(progress);
         if (dash === undefined || !wantsDash(context, dash, json)) return;
-        const started = startDash(context, progress.dir, dash, progress.recorded ? 'robot' : undefined);
+        const started = startDash(context, progress.dir, dash, progress.recorded);
         // Who wants to look sees it from the first update; otherwise nothing waits for the page.
         if (dash.open) await started;
       },

@@ -17,7 +17,7 @@ export function clusterOf(runDir: string): ClusterAnswer {
     const value = parseJson(readBounded(path, maxBytes), 'cluster.json');
     return isTimeline(value)
       ? { timeline: value, problem: null }
-      : { timeline: null, problem: 'cluster.json is of another version: simulate the run again' };
+      : { timeline: null, problem: 'cluster.json is damaged or of another version: simulate the run again' };
   } catch (error) {
     if (!(error instanceof RunError)) throw error;
     return { timeline: null, problem: 'cluster.json is damaged: simulate the run again' };

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloneResult, clone } from '../../src/algos/clone-policy.ts';
 import { routerOfRun } from '../../src/algos/policy-router.ts';
+import { loadPreset } from '../../src/algos/settings-file.ts';
 import { fork, openTrained, resume, train } from '../../src/algos/train.ts';
 import type { TrainSettings } from '../../src/algos/train-schema.ts';
-import { readWeights } from '../../src/algos/warm-start.ts';
+import { readWeights, requireSameScale, warmStartPreset } from '../../src/algos/warm-start.ts';
 import { compile, Graph } from '../../src/engine/index.ts';
 import { clusterDemonstrators } from '../../src/envs/cluster/demonstrators.ts';
 import {
@@ -141,7 +142,11 @@ describe('train from a clone', () => {
   });
 
   it('leaves a recording of what it routes, with the decisions that it was trained for', async () => {
+    let shownIn: string | undefined;
     const { dir } = await train({
+      onStart: ({ recorded }) => {
+        shownIn = recorded;
+      },
       env: 'cluster',
       envOptions,
       config: { ...config, steps: 256 },
@@ -152,6 +157,7 @@ describe('train from a clone', () => {
     expect(problem).toBeNull();
     expect(timeline).toMatchObject({ step: 256, replicas: ['h100', 'a40'] });
     expect(timeline!.routed.flat().reduce((a, b) => a + b, 0)).toBe(envOptions.requests);
+    expect(shownIn).toBe('cluster');
     const silent = await train({
       env: 'cluster',
       envOptions,
@@ -183,17 +189,46 @@ describe('train from a clone', () => {
     await expect(begin(own.dir, { ...config, network: 'mlp' })).rejects.toThrow(
       /was trained with normaliseObservations: set it to true/,
     );
-    await expect(begin(cloned.dir, { ...normalised, network: 'mlp' })).rejects.toThrow(
-      /was trained without normaliseObservations: set it to false/,
+    // Another network comes before another scale, whose remedy would not help.
+    await expect(begin(cloned.dir, normalised)).rejects.toThrow(
+      /of Cluster-v0\).*use the same environment, network and hidden layers/,
     );
     expect(await agreement(own.dir)).toBeGreaterThan(0.8);
+    // The weights' file alone has what normalised beside it.
+    const file = join(own.dir, 'checkpoints', String(own.step), 'policy.safetensors');
+    expect(readWeights(file).observationMoments).toEqual(moments);
+    await expect(begin(file, { ...config, network: 'mlp' })).rejects.toThrow(
+      /trained with normaliseObservations/,
+    );
+  });
+
+  it.each([
+    ['the preset', {}, { klRefDecaySteps: 1045, warmupShare: 5 / 49 }],
+    ['a short run', { steps: 20_000 }, { klRefDecaySteps: 107, warmupShare: 0.5 }],
+    ['a long one', { steps: 2_000_000 }, { klRefDecaySteps: 10_432, warmupShare: 0.1 }],
+  ])('lets the reference go in time, with small first steps: %s', (_, given, expected) => {
+    const preset = loadPreset('Cluster-v0');
+    expect(warmStartPreset(preset, given)).toMatchObject({ ...expected, reference: 'frozen' });
+    expect(warmStartPreset({ ...preset, warmupShare: 0.3 }, given).warmupShare).toBe(0.3);
+  });
+
+  it('refuses moments of other observations', () => {
+    const weights = {
+      parent: undefined,
+      observationMoments: { count: 1, mean: [0, 0], m2: [1, 1] },
+      fit: () => new Float32Array(),
+    };
+    expect(() => requireSameScale(weights, 'it', true, 2)).not.toThrow();
+    expect(() => requireSameScale(weights, 'it', true, 3)).toThrow(
+      /is for 2 values, observations here have 3/,
+    );
   });
 
   it('refuses another network, and what is not there', async () => {
     const begin = (from: string, hidden: number[]) =>
       train({ env: 'cluster', envOptions, config: { ...config, hidden, steps: 128 }, from, root });
     await expect(begin(cloned.dir, [8])).rejects.toThrow(
-      /is \(\d+, 16\), this network's \(\d+, 8\): use the same network/,
+      /is \(\d+, 16\), this network's \(\d+, 8\): use the same environment, network/,
     );
     await expect(begin(cloned.dir, [16, 16])).rejects.toThrow(/its network is another one|this network's/);
     await expect(begin(join(root, 'nothing.safetensors'), [16])).rejects.toThrow(

@@ -25,7 +25,7 @@ function logOf(
     config: resolveConfig({}),
     step,
     totalSteps: 6400,
-    recorded: false,
+    recorded: undefined,
   });
   reporter.start(progress(0));
   report({

@@ -68,7 +68,7 @@ describe('keel simulate cluster', () => {
     [['simulate', 'cluster', '--load', '-1'], /-1 is not a number from 0/],
     [
       ['simulate', 'cluster', '--prompt', 'fixed:60000', '--requests', '5'],
-      /request 0 needs the keys and values of 6\d{4} tokens/,
+      /request 0 needs the keys and values of 6\d{4} tokens, which do not fit replica 3 \(a40 holds/,
     ],
     [['simulate', 'cluster', '--failures', 'often'], /--failures often cannot be read/],
     [['simulate', 'cluster', '--failures', '../..'], /--failures \.\.\/\.\. cannot be read/],

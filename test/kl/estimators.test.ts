@@ -108,7 +108,7 @@ describe('estimates from a batch', () => {
   });
 
   it('estimates KL(old ‖ new), not KL(new ‖ old)', () => {
-    // facts/kl-and-ppo.md: 1.855 and 2.955.
+    // Computed independently of this code: 1.855 and 2.955.
     const first = params([0, 0.5, -0.3, 1, 0.2], [0.5, 0.8, 0.3, 1.2, 0.6]);
     const second = params([0.3, 0.9, 0.1, 0.5, 0.6], [0.8, 0.5, 0.6, 0.9, 0.8]);
     const { logNew, logOld } = logProbs(first, second, 100_000, new Rng(4));

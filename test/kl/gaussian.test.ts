@@ -8,7 +8,7 @@ import { klOfNormals } from './support/high-precision.ts';
 const params = (mean: number[], std: number[]): number[] => [...mean, ...std.map(Math.log)];
 const old = params([0, 0.5, -0.3, 1, 0.2], [0.5, 0.8, 0.3, 1.2, 0.6]);
 
-// facts/kl-and-ppo.md, computed independently of this code.
+// Computed independently of this code.
 const VECTORS = [
   {
     next: params([0.1, 0.6, -0.2, 0.9, 0.3], [0.6, 0.7, 0.4, 1, 0.5]),

@@ -5,10 +5,13 @@ import type { TextBatch } from './collect.ts';
 
 /**
  * How far they may be apart by rounding; beyond it they compute different things. Single precision leaves a KL of about 1e-13
- * and log-probabilities apart by 1e-5, weights in bfloat16 1e-6 and more even in a tiny model.
+ * and log-probabilities apart by 1e-5, weights in bfloat16 1e-6 and more even in a tiny model. GPUs may multiply with the ten
+ * bits of TF32, whatever the type.
  */
-const SAMPLER_KL_LIMIT = 1e-8;
-const SAMPLER_LOG_PROB_LIMIT = 1e-3;
+const LIMITS = {
+  cpu: { kl: 1e-8, logProb: 1e-3 },
+  gpu: { kl: 1e-5, logProb: 1e-2 },
+} as const;
 
 /** Below this a token's two log-probabilities are equal but for single precision's rounding. */
 const SAME = 1e-4;
@@ -60,8 +63,10 @@ export function refuseMismatch(
   batch: { readonly completions: readonly Sampled[] },
   scored: Float32Array,
   newTokens: number,
+  device: 'cpu' | 'webgpu' | 'cuda' = 'cpu',
 ): void {
-  if (kl < SAMPLER_KL_LIMIT && logProbDiffMax < SAMPLER_LOG_PROB_LIMIT) return;
+  const limits = LIMITS[device === 'cpu' ? 'cpu' : 'gpu'];
+  if (kl < limits.kl && logProbDiffMax < limits.logProb) return;
   throw new TrainError(
     `before the first step sampler and scorer differ by a KL of ${kl.toExponential(1)} and a log-probability of ${logProbDiffMax.toExponential(1)}, which must be 0: of temperature, precision, dropout and re-tokenised text, ${likelyCause(batch, scored, newTokens)}`,
   );

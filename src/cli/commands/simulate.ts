@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { ClusterReport, Router } from '../../envs/cluster/index.ts';
@@ -143,7 +145,7 @@ async function routersOf(
   const routers: { router: Router; run: string | undefined }[] = [];
   for (const [i, name] of names.entries()) {
     const isRule = routerKinds.some(kind => kind.name === name);
-    if (isRule || !looksLikeRun(name)) {
+    if (isRule || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
       routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!), run: undefined });
       continue;
     }

@@ -1,6 +1,7 @@
 /** How many requests a second a cluster can bear, which is what a load is a share of. */
 import { Rng } from '../../random/index.ts';
 import type { ReplicaSpec } from './replica-model.ts';
+import type { Workload } from './requests.ts';
 import { Cluster } from './simulator.ts';
 import { drawWorkload, type WorkloadSpec } from './workloads.ts';
 
@@ -21,14 +22,17 @@ export function replicaCapacity(spec: ReplicaSpec, workload: WorkloadSpec): numb
   return capacity;
 }
 
-function measure(spec: ReplicaSpec, workload: WorkloadSpec): number {
-  // All arrive within the first moment.
-  const drawn = drawWorkload(
+/** What capacities are measured with: all arrive within the first moment. */
+export function capacityRequests(workload: WorkloadSpec): Workload {
+  return drawWorkload(
     { ...workload, arrivals: { kind: 'poisson' } },
     { count: REQUESTS, ratePerS: 1e9, lengthError: 0 },
     new Rng(0),
   );
-  const cluster = new Cluster([spec], drawn);
+}
+
+function measure(spec: ReplicaSpec, workload: WorkloadSpec): number {
+  const cluster = new Cluster([spec], capacityRequests(workload));
   while (cluster.nextDecision() !== -1) cluster.route(0);
   const finishes = cluster.progress.finishS.slice().sort();
   const [from, to] = [Math.floor(REQUESTS * 0.1), Math.floor(REQUESTS * 0.9)];

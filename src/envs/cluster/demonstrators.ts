@@ -42,8 +42,9 @@ const demonstrator = (doc: string, make: (rng: Rng) => Choose): Demonstrator<Clu
 const NEVER = -30;
 
 /**
- * The up replica of the least score. Odds fall with the fourth power of what is compared, as the regrets of the observation
- * do: of two replicas, one on which a request takes 19 % longer has half the odds. `logOf` gives the log of that power.
+ * The up replica of the least score, and odds that fall with what is compared: `logOf` gives minus their logarithm. Regrets of
+ * the observation are such logarithms, of a fourth power: of two replicas, one on which a request takes 19 % longer has half
+ * the odds.
  */
 const leastOf = (
   doc: string,
@@ -79,12 +80,14 @@ export const clusterDemonstrators: Readonly<Record<string, Demonstrator<ClusterO
   'least-requests': leastOf(
     'the fewest outstanding requests',
     requests,
-    feature => 4 * Math.log1p(requests(feature)),
+    // Counts are nearly level where this rule routes: one request more must tell. It has half the odds.
+    feature => Math.LN2 * requests(feature),
   ),
   'least-tokens': leastOf(
     'the fewest tokens still to be computed and generated',
     thousandTokens,
-    feature => 4 * Math.log1p(thousandTokens(feature)),
+    // Nearly level as well: 5 % more tokens have half the odds.
+    feature => 16 * Math.log1p(thousandTokens(feature)),
   ),
   'least-added': onlyIfNamed(
     leastOf(

@@ -1,6 +1,7 @@
 /** What is usual for a workload on a cluster: the units of observations and costs. */
 import { Rng } from '../../random/index.ts';
-import { replicaCapacity } from './capacity.ts';
+import { capacityRequests, replicaCapacity } from './capacity.ts';
+import { checkFits } from './fits.ts';
 import type { ObservationScale } from './observation.ts';
 import { type ReplicaSpec, replicaModel } from './replica-model.ts';
 import { drawWorkload, type WorkloadSpec } from './workloads.ts';
@@ -12,6 +13,8 @@ export interface ClusterScale extends ObservationScale {
 
 export function clusterScale(specs: readonly ReplicaSpec[], workload: WorkloadSpec): ClusterScale {
   const models = specs.map(replicaModel);
+  // Before they are measured one by one, where nobody would know of the others.
+  checkFits(models, capacityRequests(workload));
   const capacities = specs.map(spec => replicaCapacity(spec, workload));
   const capacityPerS = capacities.reduce((a, b) => a + b, 0);
   const idleS = (promptTokens: number, decodeTokens: number): number => {
