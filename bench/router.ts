@@ -268,8 +268,8 @@ async function warmStarts(root: string): Promise<void> {
       });
     }
     drawWarmStarts('docs/pictures/warm-start.svg', DEMONSTRATOR, {
-      with: curves.fastWarm,
-      without: curves.fastPlain,
+      with: curves.warm,
+      without: curves.plain,
     });
   }
 }

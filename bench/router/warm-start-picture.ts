@@ -10,7 +10,7 @@ export interface Evaluation {
 
 const [WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM] = [720, 360, 60, 20, 150, 45];
 /** Later on all are far better than the demonstrator. */
-const LAST_STEP = 32_768;
+const LAST_STEP = 24_576;
 
 /** Writes the picture: a line for each seed. */
 export function drawWarmStarts(
