@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    globalSetup: ['test/shared-scratch.ts'],
     setupFiles: ['test/property-seed.ts'],
     include: ['test/**/*.test.ts'],
     pool: 'forks',

@@ -2,10 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -14,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { afterAll } from 'vitest';
+import { afterAll, inject } from 'vitest';
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url));
 export const fixture = (name: string): string =>
@@ -26,20 +28,31 @@ afterAll(() => {
   for (const child of alive) child.kill('SIGKILL');
 });
 
-let builtMain: string | undefined;
-
 /**
- * `dist/cli/main.js` of a package in a temporary directory. Types are dropped, not checked, which takes a second; each of
- * the many processes then starts in a third of the time that tsx would take.
+ * `dist/cli/main.js` of a package in a temporary directory, made by the first test file that asks for it. Types are dropped,
+ * not checked, which takes seconds; each of the many processes then starts in a third of the time that tsx would take.
  */
 export function mainFile(): string {
-  if (builtMain !== undefined) return builtMain;
+  const built = join(inject('sharedScratch'), 'package');
+  if (!existsSync(built)) {
+    const own = mkdtempSync(join(dirname(built), 'package-'));
+    buildPackage(own);
+    try {
+      renameSync(own, built);
+    } catch (error) {
+      // Another file's tests made it meanwhile.
+      if (!existsSync(built)) throw error;
+    }
+  }
+  return join(built, 'dist/cli/main.js');
+}
+
+function buildPackage(built: string): void {
   const { options } = ts.parseJsonConfigFileContent(
     ts.readConfigFile(join(root, 'tsconfig.build.json'), ts.sys.readFile).config,
     ts.sys,
     root,
   );
-  const built = scratch();
   for (const name of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.ts')) continue;
     const { outputText } = ts.transpileModule(readFileSync(join(root, 'src', name), 'utf8'), {
@@ -60,8 +73,6 @@ export function mainFile(): string {
   cpSync(join(root, 'configs'), join(built, 'configs'), { recursive: true });
   cpSync(join(root, 'package.json'), join(built, 'package.json'));
   symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'));
-  builtMain = join(built, 'dist/cli/main.js');
-  return builtMain;
 }
 
 export interface Outcome {
