@@ -90,8 +90,7 @@ export async function routerOfRun(
   const spaces = clusterSpaces(specs.length);
   const config = trainSchema.parse(settings);
   const model = networkFor(config, spaces.observationSpace, spaces.actionSpace);
-  // Episodes have loads of their own, so the best return is the lightest load's: the last checkpoint is the best trained.
-  const weights = readWeights(dir, checkpoint ?? 'last');
+  const weights = readWeights(dir, checkpoint);
   const params = weights.fit(model.layout);
   requireSameScale(weights, dir, config.normaliseObservations, model.observationSize);
   let normaliser: ObservationNormaliser | undefined;

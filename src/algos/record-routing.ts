@@ -1,6 +1,8 @@
 /** What a policy that routes requests does while it is trained, for the page: one workload, again and again. */
+
+import { clusterFor } from '../envs/cluster/cluster-env.ts';
 import { drawWorkload, simulate, TimelineRecorder } from '../envs/cluster/index.ts';
-import { type ClusterOptions, clusterOf } from '../envs/index.ts';
+import type { ClusterOptions } from '../envs/index.ts';
 import { Rng } from '../random/index.ts';
 import { writeFileAtomic } from '../runs/atomic.ts';
 import { runPaths } from '../runs/layout.ts';
@@ -17,7 +19,7 @@ export async function routingWriter(
   options: ClusterOptions,
   { model, params, observationNormaliser: normaliser }: PpoTrainer,
 ): Promise<RecordingWriter> {
-  const { specs, workload: spec, scale } = clusterOf(options);
+  const { specs, workload: spec, scale } = clusterFor(options);
   const { load, lengthError } = options;
   const count = Math.min(options.requests, MOST_REQUESTS);
   const router = await policyRouter({ name: 'policy', model, params, normaliser, specs, scale });

@@ -64,7 +64,7 @@ export interface TrainOptions extends TrainHooks {
    * over two thirds of the run, and the learning rate rises over a tenth of it.
    */
   from?: string;
-  /** Which checkpoint of that run; the best, else the last. */
+  /** Which checkpoint of that run; the best, else the last; of a cluster the last. */
   fromCheckpoint?: 'last' | 'best' | number;
 }
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { fileError } from '../metrics/files.ts';
 import { decodeSafetensors, type Parameters } from '../nn/index.ts';
 import type { MomentsState } from '../rollout/normalise.ts';
+import { stateName } from '../runs/checkpoint.ts';
 import { listCheckpoints, loadCheckpoint, openRun } from '../runs/index.ts';
 import { parseJson, readBounded } from '../runs/json.ts';
 import { POLICY_FILE } from './checkpoint-files.ts';
@@ -57,7 +58,7 @@ const MAX_OBSERVATION = 1e100;
 const MAX_BYTES = 2 ** 31;
 const MAX_STATE_BYTES = 2 ** 28;
 
-/** Reads the weights of a run's checkpoint (the best, else the last), or of a safetensors file. */
+/** Reads the weights of a run's checkpoint (the best, else the last; of a cluster the last), or of a safetensors file. */
 export function readWeights(from: string, which?: 'last' | 'best' | number): Weights {
   if (from.endsWith('.safetensors')) {
     if (which !== undefined)
@@ -69,7 +70,7 @@ export function readWeights(from: string, which?: 'last' | 'best' | number): Wei
     };
   }
   const run = openRun(from);
-  // Episodes of a cluster have loads of their own: its best checkpoint is the one that had light loads.
+  // Episodes of a cluster have loads of their own, so its best return is the lightest load's: the last is the best trained.
   const best =
     !run.manifest.environment.id.startsWith('Cluster-') && listCheckpoints(from).some(({ isBest }) => isBest);
   const checkpoint = loadCheckpoint(from, which ?? (best ? 'best' : 'last'));
@@ -89,22 +90,22 @@ const momentsSchema = z
     m2: z.array(z.number().min(0)),
   })
   .refine(({ mean, m2 }) => mean.length === m2.length);
+const stateSchema = z.object({ observationNormaliser: momentsSchema.nullish() });
 
 /** Those of the checkpoint that a file lies in. */
 function momentsBeside(file: string): MomentsState | null | undefined {
-  const path = join(dirname(file), 'state.json');
+  const path = join(dirname(file), stateName);
   if (!existsSync(path)) return undefined;
-  return momentsOf(parseJson(readBounded(path, MAX_STATE_BYTES), path) as object, file);
+  return momentsOf(parseJson(readBounded(path, MAX_STATE_BYTES), path), file);
 }
 
-function momentsOf(state: object, from: string): MomentsState | null {
-  const { observationNormaliser } = state as { observationNormaliser?: unknown };
-  const parsed = momentsSchema.nullable().safeParse(observationNormaliser ?? null);
+function momentsOf(state: unknown, from: string): MomentsState | null {
+  const parsed = stateSchema.safeParse(state);
   if (!parsed.success)
     throw new TrainError(
       `the checkpoint of ${from} has a damaged observation normaliser: use another checkpoint`,
     );
-  return parsed.data;
+  return parsed.data.observationNormaliser ?? null;
 }
 
 /** Weights mean nothing without the scale of the observations that they were learnt with. */

@@ -16,7 +16,7 @@ export {
   mountainCarContinuousDefinition,
 } from './classic/mountain-car-continuous.ts';
 export { type PendulumOptions, pendulum, pendulumDefinition } from './classic/pendulum.ts';
-export { cluster, clusterDefinition, clusterOf } from './cluster/cluster-env.ts';
+export { cluster, clusterDefinition } from './cluster/cluster-env.ts';
 export type { ClusterOptions } from './cluster/options.ts';
 export { type CourierOptions, courier, courierDefinition } from './courier/courier.ts';
 export {

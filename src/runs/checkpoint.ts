@@ -65,7 +65,7 @@ export interface Checkpoint {
 }
 
 const indexName = 'checkpoint.json';
-const stateName = 'state.json';
+export const stateName = 'state.json';
 const maxIndexBytes = 2 ** 20;
 const stepPattern = /^(0|[1-9]\d{0,15})$/;
 /** A plain name on every system, and none of ours. */

@@ -1,5 +1,4 @@
 /** An iteration's row, by registry name. */
-
 import type { TextTask } from '../../tasks/index.ts';
 import { moments } from '../moments.ts';
 import type { groupAdvantages } from './advantages.ts';

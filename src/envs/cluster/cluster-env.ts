@@ -26,7 +26,7 @@ interface Episode {
 }
 
 /** The replicas of an environment, what arrives there, and what they bear of it. */
-export function clusterOf(options: ClusterOptions): {
+export function clusterFor(options: ClusterOptions): {
   readonly specs: readonly ReplicaSpec[];
   readonly workload: WorkloadSpec;
   readonly scale: ClusterScale;
@@ -104,7 +104,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
         'option-invalid',
         `load ${options.load} less loadSpread ${options.loadSpread} leaves no arrivals: use a smaller loadSpread`,
       );
-    const { specs, workload, scale } = clusterOf(options);
+    const { specs, workload, scale } = clusterFor(options);
     const { capacityPerS, referenceS, idleS } = scale;
     const { tail, sloS } = options;
     const cost =

@@ -62,8 +62,10 @@ export class KeelRun implements WatchedRun {
   #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
   #replaysAt: number | null = null;
-  #completionsAt: number | null = null;
-  #clusterAt: number | null = null;
+  readonly #changedAt: { completions: number | null; cluster: number | null } = {
+    completions: null,
+    cluster: null,
+  };
   #statusAt = Number.NEGATIVE_INFINITY;
   #seen: Seen | undefined;
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
@@ -126,12 +128,12 @@ export class KeelRun implements WatchedRun {
       this.#readAdjustments();
       changed = true;
     }
-    if (seen.completions !== (this.#seen?.completions ?? '')) {
-      this.#completionsAt = seen.completions === '' ? null : changedAt(completions);
-      changed = true;
-    }
-    if (seen.cluster !== (this.#seen?.cluster ?? '')) {
-      this.#clusterAt = seen.cluster === '' ? null : changedAt(cluster);
+    for (const [name, path] of [
+      ['completions', completions],
+      ['cluster', cluster],
+    ] as const) {
+      if (seen[name] === (this.#seen?.[name] ?? '')) continue;
+      this.#changedAt[name] = seen[name] === '' ? null : changedAt(path);
       changed = true;
     }
     if (seen.replays !== (this.#seen?.replays ?? '')) {
@@ -213,8 +215,8 @@ export class KeelRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded || this.loaded,
       replaysAt: this.#replaysAt,
-      completionsAt: this.#completionsAt,
-      clusterAt: this.#clusterAt,
+      completionsAt: this.#changedAt.completions,
+      clusterAt: this.#changedAt.cluster,
     };
   }
 
