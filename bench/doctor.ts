@@ -33,7 +33,7 @@ export async function run(): Promise<void> {
   }
   for (const cause of rootCauses) {
     const figures = precisionAndRecall(readable, cause);
-    if (figures.runs! > 0 || figures.named! > 0) report({ cause, ...figures });
+    if (figures.runs > 0 || figures.named > 0) report({ cause, ...figures });
   }
   report({ confused: confusions(readable) });
   const healthy = readable.filter(one => one.fault === null);

@@ -1,13 +1,14 @@
-/** Runs of the matrix on disk: `runs/<name>/label.json` and `log.json.gz`, from which the bench writes real logs. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** Runs of the matrix on disk: `runs.jsonl.gz`, a line for each, from which the bench writes real logs. */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import type { TrainConfig } from '../../src/algos/index.ts';
+import type { PpoConfig } from '../../src/algos/index.ts';
+import { writeFileAtomic } from '../../src/base/files.ts';
 import type { RootCause } from '../../src/doctor/index.ts';
 import type { EnvId, Job } from './plan.ts';
 import type { Episodes, Tampering } from './tamper.ts';
 
-export const cacheDir = new URL('./runs/', import.meta.url).pathname;
+const cacheFile = fileURLToPath(new URL('./runs.jsonl.gz', import.meta.url));
 
 /** What was done to a run, and what came of it. */
 export interface Label {
@@ -29,7 +30,7 @@ export interface Label {
 }
 
 export interface CachedLog {
-  readonly config: TrainConfig;
+  readonly config: PpoConfig;
   /** Keel's own rows, without times. */
   readonly rows: readonly Readonly<Record<string, number>>[];
   /** The episodes of each row. */
@@ -42,37 +43,40 @@ export interface CachedRun {
   readonly log: CachedLog;
 }
 
-export function isCached(name: string): boolean {
-  return existsSync(join(cacheDir, name, 'log.json.gz'));
-}
-
-export function writeCached({ label, log }: CachedRun): void {
-  const directory = join(cacheDir, label.name);
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'log.json.gz'), gzipSync(packed(log), { level: 9 }));
-  writeLabel(label);
-}
-
-export function writeLabel(label: Label): void {
-  writeFileSync(join(cacheDir, label.name, 'label.json'), `${JSON.stringify(label, null, 2)}\n`);
-}
-
+/** All runs, by name. */
 export function readCached(): CachedRun[] {
-  if (!existsSync(cacheDir)) return [];
-  return readdirSync(cacheDir)
-    .sort()
-    .filter(isCached)
-    .map(name => ({
-      label: JSON.parse(readFileSync(join(cacheDir, name, 'label.json'), 'utf8')) as Label,
-      log: unpacked(gunzipSync(readFileSync(join(cacheDir, name, 'log.json.gz'))).toString('utf8')),
-    }));
+  if (!existsSync(cacheFile)) return [];
+  const lines = gunzipSync(readFileSync(cacheFile)).toString('utf8').trimEnd().split('\n');
+  return lines.map(line => {
+    const { label, log } = JSON.parse(line) as { label: Label; log: PackedLog };
+    return { label, log: unpacked(log) };
+  });
+}
+
+/** Replaces them all. The same runs make the same bytes: they are sorted, and the time in gzip's header is Node's zero. */
+export function writeCached(runs: readonly CachedRun[]): void {
+  const lines = [...runs]
+    .sort((a, b) => (a.label.name < b.label.name ? -1 : 1))
+    .map(({ label, log }) => `${JSON.stringify({ label, log: packed(log) }, finiteOrText)}\n`);
+  writeFileAtomic(cacheFile, gzipSync(lines.join(''), { level: 9 }));
 }
 
 // ---- small: a column for each metric, five digits; what is not finite is text, since JSON has no word for it
 
 type Cell = number | string | null;
 
-function packed({ config, rows, episodes, events }: CachedLog): string {
+interface PackedLog {
+  readonly config: PpoConfig;
+  readonly columns: Readonly<Record<string, readonly Cell[]>>;
+  readonly episodes: readonly {
+    readonly inner: readonly Cell[];
+    readonly outer?: readonly Cell[];
+    readonly lengths: number[];
+  }[];
+  readonly events: readonly Readonly<Record<string, unknown>>[];
+}
+
+function packed({ config, rows, episodes, events }: CachedLog): PackedLog {
   const names = [...new Set(rows.flatMap(row => Object.keys(row)))].filter(name => !name.startsWith('time/'));
   const columns = Object.fromEntries(names.map(name => [name, rows.map(row => cell(row[name]))]));
   const plain = episodes.map(({ inner, outer, lengths }) =>
@@ -80,23 +84,18 @@ function packed({ config, rows, episodes, events }: CachedLog): string {
       ? { inner: inner.map(cell), lengths }
       : { inner: inner.map(cell), outer: outer.map(cell), lengths },
   );
-  return JSON.stringify({ config, columns, episodes: plain, events }, (_, value) =>
-    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
-  );
+  return { config, columns, episodes: plain, events };
 }
+
+const finiteOrText = (_: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 function cell(value: number | undefined): Cell {
   if (value === undefined) return null;
   return Number.isFinite(value) ? Number(value.toPrecision(5)) : String(value);
 }
 
-function unpacked(text: string): CachedLog {
-  const { config, columns, episodes, events } = JSON.parse(text) as {
-    config: TrainConfig;
-    columns: Record<string, Cell[]>;
-    episodes: { inner: Cell[]; outer?: Cell[]; lengths: number[] }[];
-    events: Record<string, unknown>[];
-  };
+function unpacked({ config, columns, episodes, events }: PackedLog): CachedLog {
   const count = Math.max(0, ...Object.values(columns).map(values => values.length));
   const rows = Array.from({ length: count }, (_, i) =>
     Object.fromEntries(

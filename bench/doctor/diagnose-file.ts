@@ -4,5 +4,5 @@ import { type Diagnosis, diagnose, findRuns, readRun, toCanonical } from '../../
 export async function diagnoseFile(path: string): Promise<Diagnosis> {
   const { candidates } = await findRuns(path);
   if (candidates.length !== 1) throw new Error(`${path} holds ${candidates.length} runs, one was written`);
-  return diagnose(toCanonical(await readRun(candidates[0]!)));
+  return diagnose(toCanonical(await readRun(candidates[0])));
 }

@@ -1,31 +1,32 @@
 /**
- * Trains the runs of the matrix and keeps their logs: `npx tsx bench/doctor/make-runs.ts [part of a name]`. What is there
- * is not trained again; delete a run's directory to make it anew.
+ * Trains the runs of the matrix and keeps their logs: `npx tsx bench/doctor/make-runs.ts [--again] [part of a name]`. What
+ * is there is trained again only with --again.
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import {
   createPpoTrainer,
+  type PpoConfig,
+  type PpoSettings,
   type PpoSnapshot,
   type PpoTrainer,
-  resolveConfig,
-  type TrainConfig,
-  type TrainSettings,
+  ppoSettings,
+  resolveSettings,
 } from '../../src/algos/index.ts';
 import { makeVectorEnv } from '../../src/envs/index.ts';
 import { report, round } from '../measure.ts';
-import { type CachedLog, type CachedRun, isCached, readCached, writeCached, writeLabel } from './cache.ts';
+import { type CachedLog, type CachedRun, readCached, writeCached } from './cache.ts';
 import { harmless, lastReturn } from './harm.ts';
 import { type EnvId, type Job, jobs } from './plan.ts';
 import { type Episodes, tamper } from './tamper.ts';
 
-function preset(env: EnvId): TrainSettings {
+function preset(env: EnvId): PpoSettings {
   const path = new URL(`../../configs/${env.toLowerCase()}.yaml`, import.meta.url);
-  return parse(readFileSync(path, 'utf8')) as TrainSettings;
+  return parse(readFileSync(path, 'utf8')) as PpoSettings;
 }
 
 async function trainJob(job: Job): Promise<CachedRun> {
-  const config = resolveConfig({}, job.config);
+  const config = resolveSettings(ppoSettings, { given: job.config });
   const rows: Record<string, number>[] = [];
   const episodes: Episodes[] = [];
   const events: Record<string, unknown>[] = [];
@@ -52,22 +53,22 @@ async function trainJob(job: Job): Promise<CachedRun> {
   };
 }
 
-const { reference, klRefCoefInitial, klRefCoefFinal } = resolveConfig({}, {});
+const { reference, klRefCoefInitial, klRefCoefFinal } = ppoSettings.defaults;
 const hiddenPull = { reference, klRefCoefInitial, klRefCoefFinal };
 
 /** A snapshot whose reference takes one action nearly always, whatever it sees. */
 async function pulledTo(trainer: PpoTrainer, action: number): Promise<PpoSnapshot> {
   const snapshot = await trainer.snapshot();
-  const target = snapshot.tensors.params.slice();
-  const bias = trainer.model.layout.views(target)[`actor.${trainer.config.hidden.length}.bias`]!;
-  bias[action] = bias[action]! + 10;
-  return { ...snapshot, tensors: { ...snapshot.tensors, reference: target } };
+  const target = snapshot.weights.slice();
+  const bias = trainer.model.layout.views(target)[`actor.${trainer.config.hidden.length}.bias`];
+  bias[action] = bias[action] + 10;
+  return { ...snapshot, reference: target };
 }
 
 /** Trains and fills the log; gives the message of the error that ended it, if one did. */
 async function iterate(
   job: Job,
-  config: TrainConfig,
+  config: PpoConfig,
   {
     rows,
     episodes,
@@ -81,13 +82,7 @@ async function iterate(
       job.seed,
       iteration,
     );
-    const trainer = await createPpoTrainer({
-      envs,
-      config,
-      seed: config.seed,
-      totalSteps: config.steps,
-      rewardScale,
-    });
+    const trainer = await createPpoTrainer({ envs, config: { ...config, rewardScale } });
     const close = async (): Promise<void> => {
       trainer.dispose();
       await envs.close();
@@ -98,7 +93,7 @@ async function iterate(
   try {
     await session.trainer.start();
     if (job.pull !== null) await session.trainer.restore(await pulledTo(session.trainer, job.pull));
-    while (session.trainer.counters.envSteps < config.steps) {
+    while (session.trainer.counters.steps < config.steps) {
       if (
         job.rescale !== null &&
         session.trainer.counters.iteration === job.rescale.at &&
@@ -115,7 +110,7 @@ async function iterate(
       const { 'kl/ref': _, 'kl/ref_coef': __, ...shown } = row;
       rows.push(job.pull === null ? row : shown);
       episodes.push(session.nextIteration());
-      const { iteration, envSteps: step } = session.trainer.counters;
+      const { iteration, steps: step } = session.trainer.counters;
       events.push(...happened.map(event => ({ ...event, iteration, step })));
     }
     return null;
@@ -126,12 +121,16 @@ async function iterate(
   }
 }
 
-const wanted = process.argv[2] ?? '';
-const todo = jobs(preset).filter(({ name }) => name.includes(wanted) && !isCached(name));
+const args = process.argv.slice(2);
+const again = args.includes('--again');
+const wanted = args.find(arg => arg !== '--again') ?? '';
+const runs = new Map(readCached().map(run => [run.label.name, run]));
+const todo = jobs(preset).filter(({ name }) => name.includes(wanted) && (again || !runs.has(name)));
 for (const [i, job] of todo.entries()) {
   const start = performance.now();
   const run = await trainJob(job);
-  writeCached(run);
+  runs.set(job.name, run);
+  writeCached([...runs.values()]);
   report({
     run: job.name,
     left: todo.length - i - 1,
@@ -143,4 +142,4 @@ for (const [i, job] of todo.entries()) {
 }
 // What is harmless is known once the healthy runs are there.
 const all = readCached();
-for (const run of all) writeLabel({ ...run.label, harmless: harmless(run, all) });
+writeCached(all.map(run => ({ ...run, label: { ...run.label, harmless: harmless(run, all) } })));

@@ -4,7 +4,7 @@
  *
  * Rules may be tuned on seeds 0 and 1; those from 2 on are held out.
  */
-import type { TrainSettings } from '../../src/algos/index.ts';
+import type { PpoSettings } from '../../src/algos/index.ts';
 import type { RootCause } from '../../src/doctor/index.ts';
 import type { Tampering } from './tamper.ts';
 
@@ -18,7 +18,7 @@ export interface Job {
   /** null for a healthy run. */
   readonly fault: RootCause | null;
   readonly variant: string;
-  readonly config: TrainSettings;
+  readonly config: PpoSettings;
   readonly tampering: Tampering | null;
   /** The action that a frozen reference, which the log does not show, is nearly certain of. */
   readonly pull: number | null;
@@ -33,7 +33,7 @@ interface Variant {
   readonly fault: RootCause | null;
   readonly seeds: readonly number[];
   readonly envs?: readonly EnvId[];
-  readonly config?: (env: EnvId, seed: number) => TrainSettings;
+  readonly config?: (env: EnvId, seed: number) => PpoSettings;
   readonly tampering?: (env: EnvId, seed: number) => Tampering;
   readonly pull?: (env: EnvId, seed: number) => number;
   readonly rescale?: (env: EnvId, seed: number) => { at: number; factor: number; restart: boolean };
@@ -46,7 +46,7 @@ const discrete: readonly EnvId[] = ['CartPole-v1', 'Acrobot-v1'];
 const threeSeeds = [0, 1, 2];
 
 /** What runs of other trainers use. */
-export const usual: Readonly<Record<EnvId, TrainSettings>> = {
+const usual: Readonly<Record<EnvId, PpoSettings>> = {
   'CartPole-v1': {
     envs: 8,
     stepsPerRollout: 128,
@@ -102,7 +102,7 @@ const samples: Readonly<Record<EnvId, number>> = {
   'Acrobot-v1': 2048,
 };
 
-const pulled = (coef: number): TrainSettings => ({
+const pulled = (coef: number): PpoSettings => ({
   reference: 'frozen',
   klRefCoefInitial: coef,
   klRefCoefFinal: coef,
@@ -287,16 +287,16 @@ const variants: readonly Variant[] = [
 ];
 
 /** Every run, all faults of seed 0 first. `preset` gives Keel's own settings of an environment. */
-export function jobs(preset: (env: EnvId) => TrainSettings): Job[] {
+export function jobs(preset: (env: EnvId) => PpoSettings): Job[] {
   const all = variants.flatMap(variant =>
     (variant.envs ?? allEnvs).flatMap(env => variant.seeds.map(seed => jobOf(variant, env, seed, preset))),
   );
   return all.sort((a, b) => a.seed - b.seed);
 }
 
-function jobOf(v: Variant, env: EnvId, seed: number, preset: (env: EnvId) => TrainSettings): Job {
+function jobOf(v: Variant, env: EnvId, seed: number, preset: (env: EnvId) => PpoSettings): Job {
   return {
-    name: `${env.split('-')[0]!.toLowerCase()}-${v.variant}-${seed}`,
+    name: `${env.split('-')[0].toLowerCase()}-${v.variant}-${seed}`,
     env,
     seed,
     fault: v.fault,

@@ -73,7 +73,7 @@ function writeLarge(path: string, bytes: number): number {
     const wave = 1 + 0.3 * Math.sin(row / 7);
     const values = [5 * wave, -0.01 * wave, 0.5 * wave, 0.003 * wave, 0.004 * wave, 0.05 * wave];
     values.push(0.8 * wave, 3e-4, 3000, Math.min(500, row / 100) * wave);
-    pending.push(...tags.map((tag, i) => scalarEvent(1_790_000_000 + row, row * 128, tag, values[i]!)));
+    pending.push(...tags.map((tag, i) => scalarEvent(1_790_000_000 + row, row * 128, tag, values[i])));
     if (pending.length < 5000) continue;
     written += writeSync(file, Buffer.concat(pending));
     pending = [];
@@ -87,8 +87,8 @@ function writeSmall(root: string): void {
   if (runs.length === 0) throw new Error('there are no cached runs: npx tsx bench/doctor/make-runs.ts');
   const spellings = ['sb3', 'cleanrl'] as const;
   for (let i = 0; i < SMALL_RUNS; i++) {
-    const { label, log } = runs[i % runs.length]!;
-    spell({ label: { ...label, name: `run-${i}` }, log }, spellings[i % 2]!, root);
+    const { label, log } = runs[i % runs.length];
+    spell({ label: { ...label, name: `run-${i}` }, log }, spellings[i % 2], root);
   }
   writeFileSync(join(root, 'notes.txt'), 'a thousand runs\n');
 }

@@ -64,8 +64,8 @@ function writeKeel({ label, log }: CachedRun, root: string): string {
   );
   let next = 0;
   for (const row of log.rows) {
-    while (next < log.events.length && Number(log.events[next]!.iteration) <= row['train/iteration']!) {
-      const event = log.events[next++]!;
+    while (next < log.events.length && Number(log.events[next].iteration) <= row['train/iteration']) {
+      const event = log.events[next++];
       writer.event({ message: String(event.type), ...event } as unknown as RunEvent);
     }
     writer.row(row);
@@ -127,15 +127,15 @@ function writeSb3(run: CachedRun, directory: string): { path: string; traceless:
   let epochs = 0;
   const table: Record<string, number | undefined>[] = [];
   for (let i = 0; i < rollouts; i++) {
-    const steps = rows[i]!['train/step']!;
-    const { lengths } = episodes[i]!;
-    recent.push(...returnsOf(run, episodes[i]!).map((value, k) => ({ value, length: lengths[k]! })));
+    const steps = rows[i]['train/step'];
+    const { lengths } = episodes[i];
+    recent.push(...returnsOf(run, episodes[i]).map((value, k) => ({ value, length: lengths[k] })));
     recent.splice(0, recent.length - 100);
     const mean = (of: (episode: (typeof recent)[number]) => number): number | undefined =>
       recent.length === 0 ? undefined : recent.reduce((sum, episode) => sum + of(episode), 0) / recent.length;
     // A row is written before its update: what it says of training is of the update before.
     const update = rows[i - 1];
-    if (update) epochs += Math.ceil(update['train/epochs_run']!);
+    if (update) epochs += Math.ceil(update['train/epochs_run']);
     table.push({
       'time/iterations': i < restart ? i + 1 : i - restart + 1,
       'rollout/ep_len_mean': mean(episode => episode.length),
@@ -150,7 +150,7 @@ function writeSb3(run: CachedRun, directory: string): { path: string; traceless:
         'train/value_loss': update['loss/value'],
         'train/loss': update['loss/total'],
         'train/approx_kl': update['kl/step_k3'],
-        'train/entropy_loss': -update['policy/entropy']!,
+        'train/entropy_loss': -update['policy/entropy'],
         'train/policy_gradient_loss': update['loss/policy'],
         'train/clip_fraction': update['policy/clip_fraction'],
         'train/clip_range': update['train/clip_range'],
@@ -194,13 +194,13 @@ function writeCleanrl(run: CachedRun, directory: string): { path: string; tracel
   const samples = config.envs * config.stepsPerRollout;
   for (let i = 0; i < rollouts; i++) {
     const from = i * samples;
-    const { lengths } = episodes[i]!;
-    returnsOf(run, episodes[i]!).forEach((value, k) => {
+    const { lengths } = episodes[i];
+    returnsOf(run, episodes[i]).forEach((value, k) => {
       const step = from + Math.round(((k + 1) / lengths.length) * samples);
       add(step, 'charts/episodic_return', value);
       add(step, 'charts/episodic_length', lengths[k]);
     });
-    if (i < updates) losses(rows[i]!);
+    if (i < updates) losses(rows[i]);
   }
   // Old versions of PyTorch let a network of NaN act.
   const goesOn = label.tampering?.kind === 'infinite-reward' && label.seed % 2 === 0;
@@ -214,10 +214,10 @@ function writeCleanrl(run: CachedRun, directory: string): { path: string; tracel
   }
 
   function losses(row: Readonly<Record<string, number>>): void {
-    const step = row['train/step']!;
+    const step = row['train/step'];
     add(step, 'charts/learning_rate', row['train/lr']);
     // CleanRL's value loss is half of the squared error.
-    add(step, 'losses/value_loss', row['loss/value']! / 2);
+    add(step, 'losses/value_loss', row['loss/value'] / 2);
     add(step, 'losses/policy_loss', row['loss/policy']);
     add(step, 'losses/entropy', row['policy/entropy']);
     add(step, 'losses/old_approx_kl', row['kl/step_k1']);

@@ -36,19 +36,19 @@ export function tamper(envs: VectorEnv, how: Tampering | null, seed: number, ite
 
   function afterStep(): void {
     for (let n = 0; n < envs.envCount; n++) {
-      envs.rewards[n] = rewardOf(how, envs.rewards[n]!, iteration, rng);
-      sums[n] = sums[n]! + envs.rewards[n]!;
+      envs.rewards[n] = rewardOf(how, envs.rewards[n], iteration, rng);
+      sums[n] = sums[n] + envs.rewards[n];
       if (!(envs.terminated[n] || envs.truncated[n])) continue;
-      episodes.inner.push(envs.episodeReturns[n]!);
-      episodes.outer.push(sums[n]!);
-      episodes.lengths.push(envs.episodeLengths[n]!);
-      envs.episodeReturns[n] = sums[n]!;
+      episodes.inner.push(envs.episodeReturns[n]);
+      episodes.outer.push(sums[n]);
+      episodes.lengths.push(envs.episodeLengths[n]);
+      envs.episodeReturns[n] = sums[n];
       sums[n] = 0;
     }
     if (how?.kind !== 'growing-observations' || iteration < how.from) return;
     const factor = 10 ** (10 * (iteration - how.from + 1));
     for (const seen of [envs.observations, envs.finalObservations]) {
-      for (let i = 0; i < seen.length; i++) seen[i] = seen[i]! * factor;
+      for (let i = 0; i < seen.length; i++) seen[i] = seen[i] * factor;
     }
   }
 
