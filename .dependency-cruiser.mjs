@@ -5,22 +5,22 @@
 
 /** What each folder of src/ may import, besides itself: only folders above it. cli, on top, may import everything. */
 const mayImport = {
-  text: [],
-  random: [],
-  engine: ['text'],
-  metrics: ['text'],
-  view: ['text', 'metrics'],
-  envs: ['text', 'random', 'view'],
-  tasks: ['text', 'random', 'envs'],
-  nn: ['text', 'engine', 'random'],
-  kl: ['text', 'engine', 'random'],
-  lm: ['text', 'engine', 'nn', 'kl', 'random'],
-  rollout: ['text', 'engine', 'nn', 'kl', 'envs', 'random'],
-  runs: ['text', 'metrics', 'view'],
-  doctor: ['text', 'metrics', 'runs'],
-  server: ['text', 'metrics', 'view', 'runs', 'doctor'],
+  base: [],
+  random: ['base'],
+  engine: ['base'],
+  metrics: ['base'],
+  view: ['base', 'metrics'],
+  envs: ['base', 'random', 'view'],
+  tasks: ['base', 'random', 'envs'],
+  nn: ['base', 'engine', 'random'],
+  kl: ['base', 'engine', 'random'],
+  lm: ['base', 'engine', 'nn', 'kl', 'random'],
+  rollout: ['base', 'engine', 'nn', 'kl', 'envs', 'random'],
+  runs: ['base', 'metrics', 'view'],
+  doctor: ['base', 'metrics', 'runs'],
+  server: ['base', 'metrics', 'view', 'runs', 'doctor'],
   algos: [
-    'text',
+    'base',
     'engine',
     'nn',
     'kl',
@@ -34,6 +34,22 @@ const mayImport = {
     'runs',
   ],
 };
+
+/**
+ * Tables of settings are data: the doctor takes the trainer's names from them, the page's form what may change. Doctor and
+ * server may import these files of src/algos and no other; they need neither the engine nor what is trained.
+ */
+const settingTables = [
+  'src/algos/settings/',
+  'src/algos/ppo/settings.ts',
+  'src/algos/grpo/settings.ts',
+  'src/algos/clone/text/settings.ts',
+  'src/algos/clone/policy/settings.ts',
+  'src/algos/errors.ts',
+];
+const mayImportTables = ['doctor', 'server'];
+/** What the tables themselves may import, besides each other. */
+const tablesMayImport = ['src/base/', 'node_modules/zod/', 'node_modules/yaml/'];
 
 /** Files directly in src/, such as index.ts, are the package's entries: all but the programs on top. */
 const entriesMayNotImport = ['cli', 'server'];
@@ -65,7 +81,13 @@ const folderRules = folders.map(folder => ({
   comment: `src/${folder} may import ${mayImport[folder].join(', ') || 'no other folder'}.`,
   severity: 'error',
   from: { path: `^src/${folder}/` },
-  to: { path: '^src/', pathNot: oneOf([folder, ...mayImport[folder]].map(name => `src/${name}/`)) },
+  to: {
+    path: '^src/',
+    pathNot: oneOf([
+      ...[folder, ...mayImport[folder]].map(name => `src/${name}/`),
+      ...(mayImportTables.includes(folder) ? settingTables : []),
+    ]),
+  },
 }));
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -78,6 +100,16 @@ export default {
       severity: 'error',
       from: { path: '^src/[^/]+$' },
       to: { path: oneOf(entriesMayNotImport.map(name => `src/${name}/`)) },
+    },
+    {
+      name: 'setting-tables-import',
+      comment: 'Tables of settings are data, for the doctor and the server too: they may import no trainer.',
+      severity: 'error',
+      from: { path: oneOf(settingTables) },
+      to: {
+        path: '^(src|node_modules)/',
+        pathNot: oneOf([...settingTables, ...tablesMayImport]),
+      },
     },
     {
       name: 'page-imports',

@@ -8,15 +8,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { evaluateChessModel } from '../src/algos/evaluate-chess.ts';
-import {
-  cloneText,
-  openTextRun,
-  resumeText,
-  type TextTrainOptions,
-  trainText,
-} from '../src/algos/train-text.ts';
-import { checkpointDir, listCheckpoints, readEvents, readManifest, readRows } from '../src/runs/index.ts';
+import { readCheckpoint } from '../src/algos/choose-checkpoint.ts';
+import { clone, type GrpoConfig, type GrpoSettings, resume, train } from '../src/algos/index.ts';
+import { checkpointModel } from '../src/algos/text/checkpoint.ts';
+import { completer } from '../src/algos/text/evaluate.ts';
+import { checkpointDir, listCheckpoints, openRun, readEvents, readRows } from '../src/runs/index.ts';
+import { evaluateChess, makeTask } from '../src/tasks/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
 import { machine, report, round, sum } from './measure.ts';
@@ -44,7 +41,7 @@ const badSettings = {
     truncated: 'keep',
     steps: BAD_STEPS,
   },
-} as const satisfies Partial<TextTrainOptions>;
+} as const satisfies { readonly taskOptions: object; readonly config: GrpoSettings };
 
 export async function run(): Promise<void> {
   const { values } = parseArgs({
@@ -60,15 +57,15 @@ export async function run(): Promise<void> {
   const place = (kind: string, seed: number): string => join(values.runs, `${kind}-${seed}`);
   const trained: string[] = [];
   // One start for all: what differs between the seeds is GRPO's.
-  const cloned = await whole(place('clone', seeds[0]!), root =>
-    cloneText({ task: 'chess', root, config: { seed: seeds[0]! } }),
+  const cloned = await whole(place('clone', seeds[0]), root =>
+    clone({ task: 'chess', root, config: { seed: seeds[0] } }),
   );
-  reportRun('clone', seeds[0]!, cloned);
+  reportRun('clone', seeds[0], cloned);
   const start = startOf(cloned);
   const before = new Map<boolean, Record<string, number>>();
   for (const seed of seeds) {
     const dir = await whole(place('grpo', seed), root =>
-      trainText({ task: 'chess', root, taskOptions: policyTask, config: { seed }, from: start }),
+      train({ task: 'chess', root, taskOptions: policyTask, config: { seed }, from: start }),
     );
     reportRun('grpo', seed, dir);
     trained.push(dir);
@@ -86,17 +83,17 @@ export async function run(): Promise<void> {
       });
     }
   }
-  const bad = await whole(place('bad', seeds[0]!), root =>
-    trainText({
+  const bad = await whole(place('bad', seeds[0]), root =>
+    train({
       task: 'chess',
       root,
       from: start,
       taskOptions: badSettings.taskOptions,
-      config: { ...badSettings.config, seed: seeds[0]! },
+      config: { ...badSettings.config, seed: seeds[0] },
     }),
   );
-  reportRun('bad settings', seeds[0]!, bad);
-  report({ what: 'judged, bad settings', sampled: true, after: await judge(bad, trained[0]!, true) });
+  reportRun('bad settings', seeds[0], bad);
+  report({ what: 'judged, bad settings', sampled: true, after: await judge(bad, trained[0], true) });
   for (const [i, dir] of [...trained, bad].entries())
     await verdict(i < trained.length ? `grpo, seed ${seeds[i]}` : 'bad settings', dir);
   if (values.curves !== undefined) writeFileSync(values.curves, curves(trained, bad));
@@ -104,7 +101,7 @@ export async function run(): Promise<void> {
 
 /** A finished run of a text task; see {@link wholeRun}. */
 const whole = (root: string, begin: (root: string) => Promise<{ readonly dir: string }>): Promise<string> =>
-  wholeRun(root, begin, dir => resumeText(dir));
+  wholeRun(root, begin, dir => resume(dir));
 
 /** The model that a cloning run ended with. */
 function startOf(dir: string): string {
@@ -114,12 +111,23 @@ function startOf(dir: string): string {
 
 /** Rates over fresh positions, with the last checkpoint; sampled as `settings` sampled in training, else its likeliest tokens. */
 async function judge(dir: string, settings: string, sampled: boolean): Promise<Record<string, number>> {
-  const opened = await openTextRun(dir);
-  const { config } = readManifest(settings);
-  const { temperature, topK, topP } = config as { temperature: number; topK: number; topP: number };
-  const sampling = { threads: 2, seed: 1, ...(sampled ? { temperature, topK, topP } : {}) };
-  const { rows } = await evaluateChessModel(opened, judgedTask, sampling, JUDGED);
-  return Object.fromEntries(rows.map(({ name, value }) => [name, round(value, 3)]));
+  const model = checkpointModel(readCheckpoint(openRun(dir), 'last'));
+  const { temperature, topK, topP } = openRun(settings).manifest.config as unknown as GrpoConfig;
+  const task = await makeTask('chess', judgedTask);
+  const { complete, close } = completer(model, task, {
+    threads: 2,
+    seed: 1,
+    ...(sampled ? { temperature, topK, topP } : {}),
+  });
+  try {
+    const texts = async (prompts: string[]): Promise<string[]> =>
+      (await complete(prompts.map(text => ({ text, data: null })))).map(({ text }) => text);
+    const { rows } = await evaluateChess(judgedTask, texts, JUDGED);
+    return Object.fromEntries(rows.map(({ name, value }) => [name, round(value, 3)]));
+  } finally {
+    await close();
+    await task.close?.();
+  }
 }
 
 /** What a run's log says of its time and its bounds. */
@@ -174,7 +182,7 @@ async function verdict(name: string, dir: string): Promise<void> {
 function curves(trained: readonly string[], bad: string): string {
   const lineOf = (dir: string, name: string) => {
     const rows = readRows(dir).items.filter(row => row[name] !== undefined);
-    return { xs: rows.map(row => row['train/step']!), ys: smooth(rows.map(row => row[name]!)) };
+    return { xs: rows.map(row => row['train/step']), ys: smooth(rows.map(row => row[name])) };
   };
   const panel = (title: string, name: string, levels: Panel['levels'] = []): Panel => ({
     title,

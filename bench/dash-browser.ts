@@ -34,7 +34,7 @@ export async function openAndPan(url: string, run: string, times = 3): Promise<v
   const opened = visits.map(({ openMs }) => openMs);
   const longest = visits.map(({ frames }) => frames.at(-1)!);
   const share = (part: number): number =>
-    median(visits.map(({ frames }) => frames[Math.floor(frames.length * part)]!));
+    median(visits.map(({ frames }) => frames[Math.floor(frames.length * part)]));
   const worst = visits.flatMap(({ long }) => long).sort((a, b) => b.ms - a.ms);
   report({
     name: 'the page of a run with 50 series of 1M points, in Chromium',

@@ -22,7 +22,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type TrainSettings, train } from '../src/algos/index.ts';
+import { type PpoSettings, train } from '../src/algos/index.ts';
 import { RunWriter } from '../src/runs/index.ts';
 import { startPageThread } from '../src/server/page-thread.ts';
 import { serve } from '../src/server/serve.ts';
@@ -31,7 +31,7 @@ import { machine, median, report, round } from './measure.ts';
 
 const rounds = 6;
 /** As in the bench of PPO: some forty rows a second, more than most runs have. */
-const config: TrainSettings = {
+const config: PpoSettings = {
   envs: 8,
   stepsPerRollout: 256,
   minibatchSize: 256,
@@ -78,7 +78,7 @@ async function iterationCost(root: string): Promise<Cost> {
     onRow: () => at.push(performance.now()),
   });
   const { user, system } = process.cpuUsage(before);
-  const gaps = at.slice(warmUp).map((time, i) => time - at[i + warmUp - 1]!);
+  const gaps = at.slice(warmUp).map((time, i) => time - at[i + warmUp - 1]);
   return { ms: gaps.reduce((a, b) => a + b, 0) / gaps.length, cpuMs: (user + system) / 1000 / at.length };
 }
 
@@ -118,7 +118,7 @@ async function trainingCost(): Promise<void> {
     for (let i = 0; i < rounds; i++) {
       // Each kind is first, in the middle and last equally often: what slows the machine for a while hits all alike.
       for (let k = 0; k < kinds.length; k++) {
-        const how = kinds[(i % 2 === 0 ? k + i : 2 * kinds.length - 1 - k + i) % kinds.length]!;
+        const how = kinds[(i % 2 === 0 ? k + i : 2 * kinds.length - 1 - k + i) % kinds.length];
         const end = await watched(how, page.url);
         costs[how].push(await iterationCost(how === 'none' ? plain : seen));
         await end();
@@ -130,8 +130,8 @@ async function trainingCost(): Promise<void> {
   }
   const middle = (how: Watching, key: keyof Cost): number => round(median(costs[how].map(cost => cost[key])));
   for (const how of ['stream', 'chromium'] as const) {
-    const ratios = costs.none.map(({ ms }, i) => costs[how][i]!.ms / ms).sort((a, b) => a - b);
-    const at = (share: number): number => round(ratios[Math.round((ratios.length - 1) * share)]!, 3);
+    const ratios = costs.none.map(({ ms }, i) => costs[how][i].ms / ms).sort((a, b) => a - b);
+    const at = (share: number): number => round(ratios[Math.round((ratios.length - 1) * share)], 3);
     report({
       name: `training CartPole with the page open, read by ${how === 'stream' ? 'a client' : 'Chromium on this machine'}, against without`,
       pairs: ratios.length,
@@ -229,7 +229,7 @@ async function browsers(minutes: number): Promise<void> {
   const clients = spawn(process.execPath, ['-e', script]);
   const browser = await launch();
   try {
-    const page = await lookAt(browser, server.url, `#/runs/${server.index.list().runs[0]!.id}`);
+    const page = await lookAt(browser, server.url, `#/runs/${server.index.list().runs[0].id}`);
     const [heap, resident, pageHeap]: [number[], number[], number[]] = [[], [], []];
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
@@ -257,8 +257,8 @@ async function browsers(minutes: number): Promise<void> {
       server_resident_megabytes: rounded(resident, 0),
       page_megabytes: rounded(pageHeap, 1),
       // The first fifth is warming up.
-      server_growth_megabytes: round(heap.at(-1)! - heap[1]!, 1),
-      page_growth_megabytes: round(pageHeap.at(-1)! - pageHeap[1]!, 1),
+      server_growth_megabytes: round(heap.at(-1)! - heap[1], 1),
+      page_growth_megabytes: round(pageHeap.at(-1)! - pageHeap[1], 1),
       still_listening: server.hub.listeners,
       target_listening: 21,
     });
@@ -279,13 +279,13 @@ async function longLog(rows: number, metrics: number): Promise<void> {
     const server = await serve({ roots: [root], port: 0, foreign: false, page: site });
     const [run] = server.index.list().runs;
     const first = performance.now() - started;
-    while (!server.index.get(run!.id)!.loaded) await sleep(20);
+    while (!server.index.get(run.id)!.loaded) await sleep(20);
     const indexed = performance.now() - started;
     const times: number[] = [];
     let bytes = 0;
     for (let i = 0; i < 5; i++) {
       const asked = performance.now();
-      const response = await fetch(`${server.url}api/runs/${run!.id}/series?buckets=600`, {
+      const response = await fetch(`${server.url}api/runs/${run.id}/series?buckets=600`, {
         headers: { 'accept-encoding': 'gzip' },
       });
       bytes = (await response.text()).length;
@@ -302,7 +302,7 @@ async function longLog(rows: number, metrics: number): Promise<void> {
       whole_view_kilobytes: round(bytes / 1024, 0),
       memory_megabytes: round(process.memoryUsage().rss / 2 ** 20, 0),
     });
-    await openAndPan(server.url, run!.id);
+    await openAndPan(server.url, run.id);
     await server.close();
   } finally {
     rmSync(root, { recursive: true, force: true });
@@ -314,7 +314,7 @@ function writeLongLog(root: string, rows: number, metrics: number): number {
   const write = writer(root);
   write(1);
   const [name] = readdirSync(root);
-  const path = join(root, name!, 'metrics.jsonl');
+  const path = join(root, name, 'metrics.jsonl');
   const names = Array.from({ length: metrics }, (_, i) => `"env/metric_${i}":`);
   writeFileSync(path, '');
   const file = openSync(path, 'a');

@@ -4,7 +4,10 @@ import { gpt } from '../src/nn/index.ts';
 import { Rng } from '../src/random/index.ts';
 import { gptProductsOnly, gptStep } from './gpt-step.ts';
 import { machine, report, round, runInto, timeInTurns } from './measure.ts';
-import { columns, layout, matrixProductsOnly, ppoUpdate, sizes, steps } from './ppo-update.ts';
+import { columnsOf, layoutOf, matrixProductsOnly, ppoUpdate, timed as sizes, stepsOf } from './ppo-update.ts';
+
+const layout = layoutOf(sizes);
+const steps = stepsOf(sizes);
 
 export async function run(): Promise<void> {
   report({ bench: 'engine', ...machine() });
@@ -14,7 +17,7 @@ export async function run(): Promise<void> {
 
 async function benchPpo(): Promise<void> {
   const start = performance.now();
-  const graph = ppoUpdate();
+  const graph = ppoUpdate(sizes);
   const built = performance.now();
   const update = await compile(graph, { checkFeeds: false });
   const compiled = performance.now();
@@ -30,7 +33,7 @@ async function benchPpo(): Promise<void> {
 
   const rng = new Rng(1);
   const feeds = ppoFeeds(rng);
-  const products = await compile(matrixProductsOnly(), { checkFeeds: false });
+  const products = await compile(matrixProductsOnly(sizes), { checkFeeds: false });
   const [updateMs, floorMs] = timeInTurns(25, [
     runInto(update, feeds),
     runInto(products, randomFeeds(products, rng, 0.1)),
@@ -107,7 +110,7 @@ async function benchGpt(): Promise<void> {
 
 /** A rollout of noise: what is timed does not depend on the values. */
 function ppoFeeds(rng: Rng): Record<string, TypedArray> {
-  const width = columns.reduce((a, b) => a + b, 0);
+  const width = columnsOf(sizes).reduce((a, b) => a + b, 0);
   const rollout = new Float32Array(sizes.samples * width);
   rng.fillNormal(rollout);
   const order = new BigInt64Array(steps * sizes.batch);

@@ -9,9 +9,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { TextPrograms } from '../src/algos/grpo/programs.ts';
-import { resolveGrpoConfig } from '../src/algos/grpo/settings.ts';
-import { createGrpoTrainer } from '../src/algos/grpo.ts';
+import { gradientGraph } from '../src/algos/clone/text/graphs.ts';
+import { createGrpoTrainer, grpoSettings, resolveSettings } from '../src/algos/index.ts';
+import { TextPrograms } from '../src/algos/text/programs.ts';
 import { compile, Graph, gather } from '../src/engine/index.ts';
 import {
   Decoder,
@@ -94,7 +94,7 @@ async function benchStep(name: string, threads: number): Promise<void> {
       sequences.map((_, i) => i),
       shape,
       1,
-      'clone',
+      { name: 'clone', graph: gradientGraph },
       { columns: { weights }, referenceWidth: 1, scalars: {} },
       gradient,
     );
@@ -266,14 +266,16 @@ async function benchLarge(): Promise<void> {
     });
     const task = await makeTask('arithmetic');
     const threads = 2;
-    const config = resolveGrpoConfig({
-      promptsPerIteration: 2,
-      groupSize: 4,
-      microbatchSize: 2,
-      maxNewTokens: 32,
-      steps: 8,
-      threads,
-      learningRate: 1e-6,
+    const config = resolveSettings(grpoSettings, {
+      given: {
+        promptsPerIteration: 2,
+        groupSize: 4,
+        microbatchSize: 2,
+        maxNewTokens: 32,
+        steps: 8,
+        threads,
+        learningRate: 1e-6,
+      },
     });
     const trainer = createGrpoTrainer({ model, task, config });
     const { row } = await trainer.iterate();

@@ -7,7 +7,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { createPpoTrainer, evaluatePolicy, resolveConfig } from '../src/algos/index.ts';
+import { evaluatePolicy } from '../src/algos/agents/evaluate.ts';
+import { createPpoTrainer, ppoSettings, resolveSettings } from '../src/algos/index.ts';
 import { makeVectorEnv } from '../src/envs/index.ts';
 import { machine, report, round } from './measure.ts';
 
@@ -46,15 +47,15 @@ async function learn(
   target: number | undefined,
   changes: Record<string, unknown>,
 ): Promise<void> {
-  const config = resolveConfig(preset(env), changes);
+  const config = resolveSettings(ppoSettings, { preset: preset(env), given: changes });
   const returns: number[] = [];
   let [largestKl, largestRaw, rows, seconds, guarded] = [0, 0, 0, 0, 0];
   for (const seed of seeds) {
     const envs = await makeVectorEnv(env, { envCount: config.envs });
-    const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: config.steps });
+    const trainer = await createPpoTrainer({ envs, config: { ...config, seed } });
     const start = performance.now();
     await trainer.start();
-    while (trainer.counters.envSteps < config.steps) {
+    while (trainer.counters.steps < config.steps) {
       const { row } = await trainer.iterate();
       rows++;
       largestKl = Math.max(largestKl, row['kl/step']);
@@ -62,11 +63,11 @@ async function learn(
       if (row['guard/retries'] > 0 || row['guard/backtracks'] > 0) guarded++;
     }
     seconds += (performance.now() - start) / 1000;
-    const { model, params, observationNormaliser: normaliser } = trainer;
+    const { model, weights, observationNormaliser: normaliser } = trainer;
     const { mean } = await evaluatePolicy({
       env,
       model,
-      params,
+      weights,
       normaliser,
       episodes: EPISODES,
       seed: EVALUATION_SEED,

@@ -23,7 +23,7 @@ const HEIGHT = 190;
 const MARGIN = { left: 46, right: 10, top: 26, bottom: 24 } as const;
 const COLUMNS = 4;
 const POINTS = 160;
-export const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
+const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
 
 export function panelsSvg(title: string, panels: readonly Panel[]): string {
   const columns = Math.min(COLUMNS, panels.length);
@@ -54,7 +54,7 @@ function panelSvg({ title, lines, levels, xEnd, digits = 0 }: Panel): string {
   const drawnLines = lines.map(({ xs, ys, colour }, i) => {
     const every = Math.max(1, Math.ceil(xs.length / POINTS));
     const points = xs
-      .map((value, k) => [value, ys[k]!] as const)
+      .map((value, k) => [value, ys[k]] as const)
       .filter((_, k) => k % every === 0 || k === xs.length - 1)
       .map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
     return `<polyline fill="none" stroke-width="1.5" stroke="${colour ?? lineColours[i % lineColours.length]}" points="${points.join(' ')}"/>`;

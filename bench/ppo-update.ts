@@ -29,24 +29,56 @@ import {
 import { adam, adamCorrections, clipScale, correctionsAt, mlp, parameters } from '../src/nn/index.ts';
 import { constant } from '../src/nn/initialise.ts';
 
-export const sizes = { samples: 2048, batch: 64, epochs: 10, observation: 27, action: 8, hidden: 64 };
+export interface PpoSizes {
+  readonly samples: number;
+  readonly batch: number;
+  readonly epochs: number;
+  readonly observation: number;
+  readonly action: number;
+  readonly hidden: number;
+}
 
-const { samples, batch, epochs, observation, action, hidden } = sizes;
-export const steps = (samples / batch) * epochs;
+/** What is timed: 320 minibatches of 64. */
+export const timed: PpoSizes = {
+  samples: 2048,
+  batch: 64,
+  epochs: 10,
+  observation: 27,
+  action: 8,
+  hidden: 64,
+};
 
-const actor = mlp({ name: 'actor', sizes: [observation, hidden, hidden, action], outputGain: 0.01 });
-const critic = mlp({ name: 'critic', sizes: [observation, hidden, hidden, 1] });
-export const layout = parameters([
-  ...actor.specs,
-  { name: 'actor.logStd', shape: [action], init: constant(0), group: 'actor' },
-  ...critic.specs,
-]);
+const networks = ({ observation, action, hidden }: PpoSizes) => ({
+  actor: mlp({ name: 'actor', sizes: [observation, hidden, hidden, action], outputGain: 0.01 }),
+  critic: mlp({ name: 'critic', sizes: [observation, hidden, hidden, 1] }),
+});
+
+export const stepsOf = ({ samples, batch, epochs }: PpoSizes): number => (samples / batch) * epochs;
+
+export function layoutOf(sizes: PpoSizes) {
+  const { actor, critic } = networks(sizes);
+  return parameters([
+    ...actor.specs,
+    { name: 'actor.logStd', shape: [sizes.action], init: constant(0), group: 'actor' },
+    ...critic.specs,
+  ]);
+}
 
 /** Columns of the rollout: observation, action, old mean, old log-prob, advantage, return. */
-export const columns = [observation, action, action, 1, 1, 1];
-const width = columns.reduce((a, b) => a + b, 0);
+export const columnsOf = ({ observation, action }: PpoSizes): number[] => [
+  observation,
+  action,
+  action,
+  1,
+  1,
+  1,
+];
 
-export function ppoUpdate(): Graph {
+export function ppoUpdate(sizes: PpoSizes): Graph {
+  const { samples, batch, action } = sizes;
+  const { actor, critic } = networks(sizes);
+  const [layout, columns, steps] = [layoutOf(sizes), columnsOf(sizes), stepsOf(sizes)];
+  const width = columns.reduce((a, b) => a + b, 0);
   const g = new Graph();
   const rollout = g.input('rollout', [samples, width]);
   const oldLogStd = g.input('oldLogStd', [action]);
@@ -133,7 +165,9 @@ export function ppoUpdate(): Graph {
 }
 
 /** The same loop with nothing but the matrix products: what the update would cost if all else were free. */
-export function matrixProductsOnly(): Graph {
+export function matrixProductsOnly(sizes: PpoSizes): Graph {
+  const { batch, observation, action, hidden } = sizes;
+  const steps = stepsOf(sizes);
   const g = new Graph();
   const minibatches = g.input('minibatches', [steps, batch, observation]);
   const nets = [action, 1].map((outputs, k) => {

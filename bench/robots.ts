@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { train } from '../src/algos/index.ts';
+import { type PpoConfig, train } from '../src/algos/index.ts';
 import { machine, median, report, round } from './measure.ts';
 import { learnSuite } from './robots/learning.ts';
 import { learnToWalk } from './robots/walking.ts';
@@ -59,7 +59,8 @@ async function timeTraining(env: string, target: number): Promise<void> {
       config: { steps: 1e7 },
       ...stopAfter(ITERATIONS, row => rows.push(row)),
       onStart: ({ config }) => {
-        samples = config.envs * config.stepsPerRollout;
+        const { envs, stepsPerRollout } = config as PpoConfig;
+        samples = envs * stepsPerRollout;
       },
     });
   } finally {

@@ -9,22 +9,25 @@
  */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { clone, train } from '../src/algos/index.ts';
-import { routerOfRun } from '../src/algos/policy-router.ts';
+import { clone, openPolicy, train } from '../src/algos/index.ts';
+import { writeFileAtomic } from '../src/base/files.ts';
 import {
   type ClusterReport,
+  type ClusterScale,
   clusterScale,
+  clusterSpaces,
   defaultReplica,
   drawWorkload,
   hardwareList,
   makeRouter,
+  policyRouter,
+  type ReplicaSpec,
   type Router,
   routerKinds,
   simulate,
   workloads,
 } from '../src/envs/cluster/index.ts';
 import { Rng } from '../src/random/index.ts';
-import { writeFileAtomic } from '../src/runs/atomic.ts';
 import { listRuns } from '../src/runs/index.ts';
 import { machine, median, report, round } from './measure.ts';
 import { drawWarmStarts, type Evaluation } from './router/warm-start-picture.ts';
@@ -133,6 +136,21 @@ function kept(path: string, make: () => ClusterReport): ClusterReport {
   return made;
 }
 
+/** Lends the policy of a run as a router. */
+async function routing<T>(
+  dir: string,
+  on: { readonly specs: readonly ReplicaSpec[]; readonly scale: ClusterScale; readonly checkpoint?: number },
+  work: (router: Router) => T,
+): Promise<T> {
+  const { specs, scale, checkpoint } = on;
+  const policy = await openPolicy(dir, { checkpoint, spaces: clusterSpaces(specs.length) });
+  try {
+    return work(policyRouter({ name: policy.run.id, specs, scale, score: policy.score }));
+  } finally {
+    await policy.close();
+  }
+}
+
 /** All routers on the same requests, one set for each seed; the policy of that seed among them. */
 async function compare(
   root: string,
@@ -156,9 +174,7 @@ async function compare(
       results.set(label, [...(results.get(label) ?? []), own]);
     };
     for (const kind of routerKinds) play(kind.name, makeRouter(kind.name, new Rng(seed)));
-    const policy = await routerOfRun(trained.get(seed)!, { specs: replicas, scale });
-    play('policy', policy);
-    policy.dispose();
+    await routing(trained.get(seed)!, { specs: replicas, scale }, router => play('policy', router));
   }
   const mean = (label: string, of: (own: ClusterReport) => number): number =>
     average(results.get(label)!.map(of));
@@ -198,7 +214,7 @@ async function compare(
       policyAgainstBestPercent: change(best),
       eachSeedPercent: results
         .get('policy')!
-        .map((own, i) => round(100 * (of(own) / of(results.get(best)![i]!) - 1), 1)),
+        .map((own, i) => round(100 * (of(own) / of(results.get(best)![i]) - 1), 1)),
       policyAgainstRoundRobinPercent: change('round-robin'),
       policyAgainstLeastAddedPercent: change('least-added'),
     });
@@ -210,9 +226,8 @@ async function warmStartOf(root: string, seed: number, arm: Arm): Promise<string
   const from = await runOf(root, 'clone', seed, place =>
     clone({
       env: 'cluster',
-      config: { seed, steps: DEMONSTRATIONS },
+      config: { seed, steps: DEMONSTRATIONS, demonstrators: [DEMONSTRATOR] },
       root: place,
-      demonstrators: [DEMONSTRATOR],
     }),
   );
   return runOf(root, arm, seed, place =>
@@ -237,7 +252,7 @@ async function warmStarts(root: string): Promise<void> {
   const demonstratorS = average(theirs);
   /** Against the demonstrator, in percent, and what the sets of requests leave open of it. */
   const score = (router: Router, place: string): Omit<Evaluation, 'step'> => {
-    const differences = means(router, place).map((meanS, i) => meanS - theirs[i]!);
+    const differences = means(router, place).map((meanS, i) => meanS - theirs[i]);
     const error = spread(differences) / Math.sqrt(sets.length - 1);
     const percent = (seconds: number): number => round((100 * seconds) / demonstratorS, 2);
     return { percent: percent(average(differences)), error: percent(error) };
@@ -254,9 +269,10 @@ async function warmStarts(root: string): Promise<void> {
       const dir = await warmStartOf(root, seed, arm);
       const curve: Evaluation[] = [];
       for (const step of evaluated) {
-        const router = await routerOfRun(dir, { specs: replicas, scale, checkpoint: step });
-        curve.push({ step, ...score(router, `${router.name}-${step}`) });
-        router.dispose();
+        const own = await routing(dir, { specs: replicas, scale, checkpoint: step }, router =>
+          score(router, `${router.name}-${step}`),
+        );
+        curve.push({ step, ...own });
       }
       curves[arm].push(curve);
       report({

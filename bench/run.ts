@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   ppo: () => import('./ppo.ts'),
   robots: () => import('./robots.ts'),
   router: () => import('./router.ts'),
+  startup: () => import('./startup.ts'),
 };
 
 const name = process.argv[2] ?? '';

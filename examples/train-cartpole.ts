@@ -1,22 +1,23 @@
 /** Trains CartPole, prints how it goes, and plays a few episodes with the result. */
-import { evaluatePolicy, openTrained, train } from '../src/index.ts';
+import { openPolicy, train } from '../src/index.ts';
 
-const steps = Number(process.argv[2] ?? 60_000);
+const [steps = '60000', root = 'runs'] = process.argv.slice(2);
 const { dir } = await train({
   env: 'cartpole',
-  config: { steps, guard: 0.05 },
-  root: process.argv[3] ?? 'runs',
-  onRow: row => {
+  config: { steps: Number(steps), guard: 0.05 },
+  root,
+  onRow(row) {
     if (row['train/iteration'] % 10 !== 0) return;
-    const [step, kl, value] = [row['train/step'], row['kl/step'], row['episode/return'] ?? Number.NaN];
     console.log(
-      `${String(step).padStart(7)} steps   return ${value.toFixed(1).padStart(6)}   kl/step ${kl.toFixed(4)}`,
+      `${row['train/step']} steps, return ${row['episode/return']?.toFixed(1)}, kl/step ${row['kl/step'].toFixed(4)}`,
     );
   },
 });
 
-const { trainer, env, close } = await openTrained(dir);
-const { model, params, observationNormaliser: normaliser } = trainer;
-const { mean, std } = await evaluatePolicy({ env, model, params, normaliser, episodes: 20, seed: 1 });
-await close();
-console.log(`return ${mean.toFixed(1)} ± ${std.toFixed(1)} over 20 episodes; the run is ${dir}`);
+const policy = await openPolicy(dir);
+const played = await policy.evaluate({ episodes: 20, seed: 1 });
+await policy.close();
+if (played.kind === 'episodes')
+  console.log(
+    `return ${played.mean.toFixed(1)} ± ${played.std.toFixed(1)} over 20 episodes; the run is ${dir}`,
+  );

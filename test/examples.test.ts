@@ -4,12 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { policyGraph } from '../src/algos/export.ts';
-import { networkFor } from '../src/algos/network.ts';
-import { ppoSchema } from '../src/algos/ppo-config.ts';
-import { saveOnnx } from '../src/engine/index.ts';
-import { clusterSpaces } from '../src/envs/cluster/index.ts';
-import { Rng } from '../src/random/index.ts';
+import { clone } from '../src/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -52,16 +47,13 @@ test.each(['train-cartpole.ts', 'train-own-environment.ts'])('%s trains and says
 });
 
 test('route-requests answers with a replica, and hears what replicas report', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'keel-example-'));
-  const { observationSpace, actionSpace } = clusterSpaces(4);
-  const model = networkFor(ppoSchema.parse({ network: 'set', hidden: [8] }), observationSpace, actionSpace);
-  const params = model.layout.initialise(new Rng(1));
-  await saveOnnx(policyGraph(model, params, actionSpace, undefined), join(dir, 'policy.onnx'));
-  const service = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'examples/route-requests.ts', join(dir, 'policy.onnx'), '0'],
-    { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const runs = mkdtempSync(join(tmpdir(), 'keel-example-'));
+  const config = { steps: 256, epochs: 1, batchSize: 64, hidden: [8] };
+  const { dir } = await clone({ env: 'cluster', config, root: runs });
+  const service = spawn(process.execPath, ['--import', 'tsx', 'examples/route-requests.ts', dir, '0'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   try {
     const line = await new Promise<string>(told => service.stdout.once('data', data => told(String(data))));
     const { port } = JSON.parse(line) as { port: number };
@@ -72,6 +64,6 @@ test('route-requests answers with a replica, and hears what replicas report', as
     expect((await ask('/elsewhere')).status).toBe(404);
   } finally {
     service.kill();
-    rmSync(dir, { recursive: true });
+    rmSync(runs, { recursive: true });
   }
 });

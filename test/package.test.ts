@@ -22,6 +22,7 @@ beforeAll(() => {
     root,
     'cp',
     '-r',
+    'bin',
     'src',
     'web',
     'configs',
@@ -122,5 +123,5 @@ console.log(task.name, model.layout.size > 500, typeof defineTask, typeof simula
     cwd: app,
     encoding: 'utf8',
   });
-  expect(refused.stdout).toContain("Type 'number' is not assignable to type 'string'");
+  expect(refused.stdout).toContain("Type 'number' is not assignable to type 'string");
 });

@@ -2,9 +2,9 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { dialectPage } from '../src/doctor/report/dialect-page.ts';
-import { rulePages } from '../src/doctor/report/rule-page.ts';
 import { rules } from '../src/doctor/rules/index.ts';
+import { dialectPage } from './doctor-docs/dialect-page.ts';
+import { rulePages } from './doctor-docs/rule-page.ts';
 
 const directory = fileURLToPath(new URL('../docs/rules/', import.meta.url));
 mkdirSync(directory, { recursive: true });

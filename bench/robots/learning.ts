@@ -55,7 +55,7 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
     const mean = lasts.reduce((a, b) => a + b, 0) / lasts.length;
     report({
       env,
-      steps: outcomes[0]!.steps,
+      steps: outcomes[0].steps,
       seeds,
       last_100_episodes: lasts.map(score => round(score, 1)),
       mean: round(mean, 1),
@@ -64,7 +64,7 @@ export async function learnSuite({ root, seeds, only, curves }: LearningOptions)
       tuned,
       reached: mean >= least,
       largest_kl_step: Number(Math.max(...outcomes.map(({ largestKl }) => largestKl)).toPrecision(4)),
-      guard: outcomes[0]!.guard,
+      guard: outcomes[0].guard,
       minutes: outcomes.map(({ minutes }) => round(minutes, 1)),
       memory_mb: outcomes.map(({ memoryMb }) => memoryMb),
     });
@@ -95,7 +95,7 @@ async function trained(env: string, seed: number, root: string): Promise<Outcome
     () => train({ env, root, config: { seed }, ...hooks }),
     stopped => resume(stopped, hooks),
   );
-  const { config } = listRuns([root]).runs[0]!.manifest as { config: { guard?: number | null } };
+  const { config } = listRuns([root]).runs[0].manifest as { config: { guard?: number | null } };
   return { ...outcomeOf(dir, config.guard ?? null), memoryMb };
 }
 
@@ -109,7 +109,7 @@ function outcomeOf(dir: string, guard: number | null): Omit<Outcome, 'memoryMb'>
     const score = recentReturn(rows.slice(Math.max(0, i - 99), i + 1));
     if (score === undefined) return;
     best = Math.max(best, score);
-    steps.push(row['train/step']!);
+    steps.push(row['train/step']);
     returns.push(score);
   });
   const last = rows.at(-1)!;
@@ -119,7 +119,7 @@ function outcomeOf(dir: string, guard: number | null): Omit<Outcome, 'memoryMb'>
     largestKl,
     guard,
     minutes: (last['time/elapsed_s'] ?? 0) / 60,
-    steps: last['train/step']!,
+    steps: last['train/step'],
     curve: { xs: steps, ys: returns },
   };
 }

@@ -4,11 +4,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { type ActorCritic, createPpoTrainer, resolveConfig } from '../../src/algos/index.ts';
-import { compile, Graph } from '../../src/engine/index.ts';
+import { compileActor, type PolicyWeights } from '../../src/algos/agents/actor.ts';
+import type { ActorCritic } from '../../src/algos/agents/networks/actor-critic.ts';
+import { createPpoTrainer, ppoSettings, resolveSettings } from '../../src/algos/index.ts';
 import { findEnv, makeVectorEnv, type OptionValues } from '../../src/envs/index.ts';
 import { judgeWalk, type WalkJudgement } from '../../src/envs/mujoco/arachne/walking.ts';
-import type { ObservationNormaliser } from '../../src/rollout/normalise.ts';
 import { report, round } from '../measure.ts';
 
 const ACTIONS_PER_SECOND = 24;
@@ -16,32 +16,25 @@ const TOLERANCE_MS = 0.1;
 const EVALUATION_SEED = 10_000;
 const JUDGE_EVERY = 50_000;
 
-export interface WalkOptions {
+export interface WalkOptions extends PolicyWeights {
   readonly env: string;
   readonly envOptions?: OptionValues;
   readonly model: ActorCritic;
-  readonly params: Float32Array;
-  readonly normaliser: ObservationNormaliser | undefined;
   readonly episodes: number;
   readonly seed?: number;
 }
 
 /** Plays one episode in each of so many environments with the most likely actions, and judges each. */
-export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]> {
-  const { model, params, normaliser, episodes } = options;
+async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]> {
+  const { episodes } = options;
   const envs = await makeVectorEnv(options.env, { envCount: episodes, options: options.envOptions ?? {} });
   const { obsSize, actionSize, spec } = envs;
-  const { distribution, layout } = model;
-  const actions = spec?.maxEpisodeSteps ?? 0;
+  const steps = spec?.maxEpisodeSteps ?? 0;
   const targetMs = Number(spec?.options.targetSpeed);
   // Where the body's position along x is in an observation.
   const forward = 4 * actionSize;
-  const g = new Graph();
-  const observations = g.input('observations', [episodes, obsSize]);
-  g.output('policy', model.policy(layout.tensors(g.input('params', [layout.size])), observations));
-  const program = await compile(g, { checkFeeds: false });
-  const seen = new Float32Array(episodes * obsSize);
-  const act = new Float32Array(episodes * actionSize);
+  const actor = await compileActor(options.model, envs.actionSpace, episodes);
+  const actions = new Float32Array(episodes * actionSize);
   const walks = Array.from({ length: episodes }, () => ({
     speedsMs: [] as number[],
     over: false,
@@ -53,19 +46,9 @@ export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]>
     walks.forEach((walk, n) => {
       walk.at = envs.observations[n * obsSize + forward];
     });
-    for (let step = 0; step < actions; step++) {
-      if (normaliser) normaliser.apply(envs.observations, seen);
-      else seen.set(envs.observations);
-      const { policy } = program.run<{ policy: Float32Array }>({ params, observations: seen });
-      for (let n = 0; n < episodes; n++) {
-        const action = act.subarray(n * actionSize, (n + 1) * actionSize);
-        distribution.mode(
-          policy.subarray(n * distribution.paramSize, (n + 1) * distribution.paramSize),
-          action,
-        );
-        envs.actionSpace.clip(action);
-      }
-      await envs.step(act);
+    for (let step = 0; step < steps; step++) {
+      actor.act(options, envs.observations, actions);
+      await envs.step(actions);
       walks.forEach((walk, n) => {
         if (walk.over) return;
         walk.over = envs.terminated[n] === 1 || envs.truncated[n] === 1;
@@ -76,7 +59,7 @@ export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]>
       });
     }
   } finally {
-    program.dispose();
+    actor.dispose();
     await envs.close();
   }
   return walks.map(({ speedsMs, fell }) =>
@@ -85,7 +68,7 @@ export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]>
       fell,
       targetMs,
       toleranceMs: TOLERANCE_MS,
-      actions,
+      actions: steps,
       actionsPerSecond: ACTIONS_PER_SECOND,
     }),
   );
@@ -95,21 +78,21 @@ export async function judgeWalks(options: WalkOptions): Promise<WalkJudgement[]>
 export async function learnToWalk(name: string, seed: number): Promise<void> {
   const { id } = findEnv(name);
   const path = new URL(`../../configs/${id.toLowerCase()}.yaml`, import.meta.url);
-  const config = resolveConfig(parse(readFileSync(path, 'utf8')) as Record<string, unknown>);
+  const config = resolveSettings(ppoSettings, { preset: parse(readFileSync(path, 'utf8')) as object });
   const { envs: envCount, workers, steps } = config;
   const envs = await makeVectorEnv(id, { envCount, workers });
-  const trainer = await createPpoTrainer({ envs, config, seed, totalSteps: steps });
+  const trainer = await createPpoTrainer({ envs, config: { ...config, seed } });
   let [trainSeconds, collectSeconds, largestKl, judged] = [0, 0, 0, 0];
   let row: Record<string, number> = {};
   const judge = async (): Promise<void> => {
-    const { model, params, observationNormaliser: normaliser, counters } = trainer;
-    const walks = await judgeWalks({ env: id, model, params, normaliser, episodes: 100 });
+    const { model, weights, observationNormaliser: normaliser, counters } = trainer;
+    const walks = await judgeWalks({ env: id, model, weights, normaliser, episodes: 100 });
     const count = (key: 'whole' | 'walked' | 'steady'): number => walks.filter(walk => walk[key]).length;
     const speeds = walks.map(walk => walk.meanSpeedMs);
     report({
       env: id,
       seed,
-      steps: counters.envSteps,
+      steps: counters.steps,
       minutes: round(trainSeconds / 60, 2),
       walked: count('walked'),
       steady: count('steady'),
@@ -121,21 +104,21 @@ export async function learnToWalk(name: string, seed: number): Promise<void> {
       training_return: round(row['episode/return'], 1),
       std: round(row['policy/std'], 3),
       largest_kl_step: Number(largestKl.toPrecision(3)),
-      steps_per_second: Math.round(counters.envSteps / trainSeconds),
+      steps_per_second: Math.round(counters.steps / trainSeconds),
       collect_share: round(collectSeconds / trainSeconds, 2),
     });
   };
   try {
     await trainer.start();
-    while (trainer.counters.envSteps < steps) {
+    while (trainer.counters.steps < steps) {
       const start = performance.now();
       ({ row } = await trainer.iterate());
       trainSeconds += (performance.now() - start) / 1000;
       collectSeconds += row['time/collect_s'];
       largestKl = Math.max(largestKl, row['kl/step']);
-      if (Math.floor(trainer.counters.envSteps / JUDGE_EVERY) > judged) {
-        judged = Math.floor(trainer.counters.envSteps / JUDGE_EVERY);
-        if (trainer.counters.envSteps < steps) await judge();
+      if (Math.floor(trainer.counters.steps / JUDGE_EVERY) > judged) {
+        judged = Math.floor(trainer.counters.steps / JUDGE_EVERY);
+        if (trainer.counters.steps < steps) await judge();
       }
     }
     await judge();

@@ -1,5 +1,5 @@
 /** Latency at the beginning of training from a warm start, with the reference schedule and without, as an SVG. */
-import { writeFileAtomic } from '../../src/runs/atomic.ts';
+import { writeFileAtomic } from '../../src/base/files.ts';
 
 export interface Evaluation {
   readonly step: number;

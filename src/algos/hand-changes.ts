@@ -1,7 +1,8 @@
 /** What people change while a run is trained: asked for through its inbox, or made again where an earlier process made it. */
-import { type Adjustment, openInbox, type RunWriter, writeAdjustments } from '../runs/index.ts';
-import type { TrainEvent } from './iteration.ts';
-import { TrainError } from './train-error.ts';
+import { type Adjustment, openInbox, writeAdjustments } from '../runs/index.ts';
+import type { Progress } from './algorithm.ts';
+import { TrainError } from './errors.ts';
+import type { TrainEvent } from './events.ts';
 
 export interface HandChanges {
   /** Whether someone asked the run to stop. */
@@ -15,20 +16,20 @@ export interface HandChanges {
 /** The side of a trainer that people may change. */
 interface Adjustable {
   readonly config: object;
-  readonly counters: { readonly iteration: number; readonly envSteps: number };
+  readonly counters: Progress;
   adjust(changes: Readonly<Record<string, number | null>>): void;
 }
 
 /** `earlier` are those of processes before; `rewrite` if they are fewer than on the disk. */
 export function handChanges(
   trainer: Adjustable,
-  writer: RunWriter,
+  runDir: string,
   { earlier, rewrite }: { readonly earlier: readonly Adjustment[]; readonly rewrite: boolean },
-  onEvent?: (event: TrainEvent & { step: number; message: string }) => void,
+  onEvent: (event: TrainEvent, iteration: number) => void,
 ): HandChanges {
-  const inbox = openInbox(writer.dir);
+  const inbox = openInbox(runDir);
   let changes = earlier;
-  if (rewrite) writeAdjustments(writer.dir, changes);
+  if (rewrite) writeAdjustments(runDir, changes);
   const waiting: string[] = [];
   let stopped = false;
 
@@ -38,13 +39,8 @@ export function handChanges(
     trainer.adjust({ [change.key]: change.value });
     return from;
   };
-  const tell = ({ iteration, key, value, by }: Adjustment, from: unknown): void => {
-    const { envSteps: step } = trainer.counters;
-    const what = `${key} ${from} to ${value}`;
-    const message = `${what}, set from the ${by}`;
-    writer.event({ type: 'act', iteration, step, message, what, by });
-    onEvent?.({ type: 'act', what, by, step, message });
-  };
+  const tell = ({ iteration, key, value, by }: Adjustment, from: unknown): void =>
+    onEvent({ type: 'act', what: `${key} ${from} to ${value}`, by }, iteration);
 
   return {
     get stopped() {
@@ -65,7 +61,7 @@ export function handChanges(
           const from = make(change);
           // On the disk before it has any effect: from here on it is as good as in the config.
           changes = [...changes, change];
-          writeAdjustments(writer.dir, changes);
+          writeAdjustments(runDir, changes);
           tell(change, from);
           const message = `${key} is ${value} from iteration ${iteration} on, was ${from}`;
           inbox.answer(id, { done: true, message });

@@ -1,42 +1,56 @@
-/** Training: PPO, its config, whole runs, evaluation and export. */
-export { type ActorCritic, actorCritic } from './actor-critic.ts';
-export { type CloneTrainer, createCloneTrainer } from './clone.ts';
-export { type CloneOptions, type CloneResult, clone } from './clone-policy.ts';
-export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.ts';
-export { type CompleteOptions, completer, evaluateText, type TextEvaluation } from './evaluate-text.ts';
-export { policyGraph } from './export.ts';
-export type { CloneConfig, CloneSettings } from './grpo/clone-config.ts';
-export type { GrpoConfig, GrpoSettings } from './grpo/config.ts';
-export { createGrpoTrainer, type GrpoTrainer } from './grpo.ts';
-export type { TrainEvent } from './iteration.ts';
-export { type PolicyRouterOptions, policyRouter } from './policy-router.ts';
+/** Training: PPO, GRPO and cloning, their settings, whole runs, and policies to hold. */
+export type { EpisodeEvaluation } from './agents/evaluate.ts';
+export type {
+  Algorithm,
+  IterationResult,
+  Learner,
+  Opening,
+  PolicyOpening,
+  Progress,
+  Restoring,
+  Settings,
+  Start,
+  WhichCheckpoint,
+} from './algorithm.ts';
+export { registerAlgorithm } from './algorithms.ts';
+export type { ClonePolicyConfig, ClonePolicySettings } from './clone/policy/settings.ts';
+export type { CloneTextConfig, CloneTextSettings } from './clone/text/settings.ts';
+export { ConfigError, TrainError } from './errors.ts';
+export type { TrainEvent } from './events.ts';
+export { createGrpoTrainer, type GrpoTrainer, type GrpoTrainerOptions } from './grpo/iteration.ts';
+export { type GrpoConfig, type GrpoSettings, grpoSettings } from './grpo/settings.ts';
+export type { TrainHooks, TrainProgress, TrainResult } from './hooks.ts';
+export type {
+  ActOptions,
+  EvaluatePolicyOptions,
+  Evaluation,
+  Exported,
+  Observation,
+  Policy,
+} from './policy.ts';
+export type { PpoSnapshot } from './ppo/checkpoint.ts';
+export { createPpoTrainer, type PpoTrainer, type PpoTrainerOptions } from './ppo/iteration.ts';
+export { type PpoConfig, type PpoSettings, ppoSettings } from './ppo/settings.ts';
 export {
-  createPpoTrainer,
-  type PpoSnapshot,
-  type PpoTrainer,
-} from './ppo-trainer.ts';
-export type { TrainHooks, TrainProgress, TrainResult } from './run-session.ts';
-export {
+  type CloneOptions,
+  clone,
   type ForkOptions,
   fork,
-  openTrained,
-  type ResumeRunOptions,
+  type OpenPolicyOptions,
+  openPolicy,
+  type ResumeOptions,
   resume,
   type TrainOptions,
   train,
-} from './train.ts';
-export { configJsonSchema, resolveConfig } from './train-config.ts';
-export { TrainError } from './train-error.ts';
+} from './runs.ts';
 export {
-  ConfigError,
-  describeConfig,
-  type TrainConfig,
-  type TrainSettings,
-} from './train-schema.ts';
-export {
-  cloneText,
-  resumeText,
-  type TextResumeOptions,
-  type TextTrainOptions,
-  trainText,
-} from './train-text.ts';
+  describeSettings,
+  refuseLiveChange,
+  resolveSettings,
+  settingsJsonSchema,
+} from './settings/resolve.ts';
+export { runKeys } from './settings/shared.ts';
+export { type RunConfig, type SettingTable, setting, table } from './settings/spec.ts';
+export * as values from './settings/values.ts';
+export type { Subject } from './subject.ts';
+export type { CompletionEvaluation, MeasuredEvaluation } from './text/evaluate.ts';

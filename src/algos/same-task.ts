@@ -1,6 +1,6 @@
 /** Whether a policy may go on where it would go on: the same environment, and rewards of the scale that its critic knows. */
 import type { EnvironmentSpec, Manifest } from '../runs/index.ts';
-import { ConfigError } from './train-schema.ts';
+import { ConfigError } from './errors.ts';
 
 /** Rewards that change their scale, and what everything measured in them is multiplied by. */
 export interface RewardRescale {
@@ -40,13 +40,21 @@ export function checkSameTask(
     throw new ConfigError(
       trained === undefined
         ? `this run has no checkpoint, so there is no critic to rescale: leave out --rescale-critic (onRewardScale)`
-        : `rewardScale was ${from} and stays ${to}, so there is nothing to rescale: set another rewardScale, or leave out --rescale-critic (onRewardScale)`,
+        : [
+            {
+              key: 'rewardScale',
+              text: `rewardScale was ${from} and stays ${to}, so there is nothing to rescale: set another rewardScale, or leave out --rescale-critic (onRewardScale)`,
+            },
+          ],
     );
   }
   if (onRewardScale === 'refuse' && Number(manifest.environment.reward.scale) !== to) {
-    throw new ConfigError(
-      `rewardScale was ${from} and would be ${to}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
-    );
+    throw new ConfigError([
+      {
+        key: 'rewardScale',
+        text: `rewardScale was ${from} and would be ${to}: the value function has learnt returns of the old scale, its errors would look like huge advantages and the KL would spike; rescale the critic (--rescale-critic) or start a new run`,
+      },
+    ]);
   }
   return { from, to, factor: to / from };
 }

@@ -1,11 +1,13 @@
 /** The questions of a bare `keel train`: which environment, a new run or which one to go on with, and whether to open the page. */
 import * as prompts from '@clack/prompts';
+import { algorithmFor } from '../algos/algorithms.ts';
+import { grouped, number } from '../base/numbers.ts';
 import { listEnvs, resolveEnv } from '../envs/index.ts';
 import { listRuns, readLastRow } from '../runs/index.ts';
 import { ExitWith } from './errors.ts';
 import { hasScreen } from './open-browser.ts';
-import { absoluteEnv, wholeNumber } from './settings.ts';
-import { grouped, number } from './terminal.ts';
+import { absoluteEnv } from './settings.ts';
+import { wholeNumber } from './values.ts';
 
 type Task =
   | { readonly kind: 'new'; readonly env: string }
@@ -40,8 +42,11 @@ async function askToOpen(): Promise<boolean> {
 async function askTask({ root, steps: wanted }: Known): Promise<Task> {
   const env = await askEnv();
   const { id } = await resolveEnv(env);
+  // What was cloned is begun from, not gone on with.
+  const { name: trained } = algorithmFor('train', { kind: 'env' });
   const runs = listRuns([root]).runs.filter(
-    run => run.manifest.environment.id === id && run.status !== 'running',
+    ({ manifest, status }) =>
+      manifest.environment.id === id && manifest.algorithm === trained && status !== 'running',
   );
   if (runs.length === 0) return { kind: 'new', env };
   const choice = answered(

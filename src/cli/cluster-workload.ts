@@ -1,5 +1,6 @@
 /** What `keel simulate cluster` is asked to simulate, from its flags. */
 import { readFileSync, statSync } from 'node:fs';
+import { fileError } from '../base/files.ts';
 import {
   atRate,
   type ClusterScale,
@@ -21,7 +22,6 @@ import {
   type WorkloadSpec,
   workloads,
 } from '../envs/cluster/index.ts';
-import { fileError } from '../metrics/files.ts';
 import { Rng } from '../random/index.ts';
 import { UsageError } from './errors.ts';
 
@@ -68,12 +68,12 @@ export function clusterTask(flags: ClusterFlags): ClusterTask {
   const named = Object.hasOwn(workloads, flags.workload)
     ? workloads[flags.workload as keyof typeof workloads]
     : undefined;
-  const drawn = named ? drawnTask(flags, named, replicas, workRng!) : traceTask(flags, replicas, workRng!);
+  const drawn = named ? drawnTask(flags, named, replicas, workRng) : traceTask(flags, replicas, workRng);
   const horizonS = 4 * drawn.workload.arrivalS.at(-1)! + 3600;
   const outages =
     flags.failures === undefined
       ? undefined
-      : outagesOf(flags.failures, replicas.length, horizonS, outageRng!);
+      : outagesOf(flags.failures, replicas.length, horizonS, outageRng);
   return { replicas, outages, ...drawn };
 }
 
@@ -124,7 +124,7 @@ function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: R
   const scale = clusterScale(replicas, quantileSpec(workload));
   const wanted = flags.rate ?? (flags.load === undefined ? undefined : flags.load * scale.capacityPerS);
   if (wanted !== undefined) workload = atRate(workload, wanted);
-  const spanS = workload.arrivalS.at(-1)! - workload.arrivalS[0]!;
+  const spanS = workload.arrivalS.at(-1)! - workload.arrivalS[0];
   const ratePerS = spanS > 0 ? (workload.count - 1) / spanS : Number.POSITIVE_INFINITY;
   return { workload, ratePerS, scale, title: flags.workload };
 }
@@ -137,7 +137,7 @@ function quantileSpec(workload: Workload): WorkloadSpec {
     return {
       kind: 'quantiles' as const,
       shares,
-      tokens: shares.map(share => sorted[Math.round(share * (sorted.length - 1))]!),
+      tokens: shares.map(share => sorted[Math.round(share * (sorted.length - 1))]),
     };
   };
   return {

@@ -1,8 +1,8 @@
 /** What every command needs to speak: streams, colours, and how runs are named in advice. */
 import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { defaultRoot } from '../runs/index.ts';
-import { type Paint, painter, wantsColour, wrap } from './terminal.ts';
+import { type Paint, painter, wantsColour, wrap } from '../base/terminal.ts';
+import { defaultRoot } from '../runs/layout.ts';
 
 export interface Context {
   readonly paint: Paint;

@@ -1,10 +1,15 @@
 /** What a user sees when something cannot be done: one line for each problem, and an exit code. */
 import { CommanderError } from 'commander';
-import { fileError } from '../metrics/files.ts';
+import { KeelError } from '../base/errors.ts';
+import { fileError } from '../base/files.ts';
 
 /** What was asked for is wrong, and nothing was tried: exit code 2. */
-export class UsageError extends Error {
+export class UsageError extends KeelError {
   override name = 'UsageError';
+
+  constructor(message: string) {
+    super(message, { code: 'usage' });
+  }
 }
 
 /** Work that was done and found something bad, which has been printed already: only the exit code is left. */
@@ -18,21 +23,10 @@ export class ExitWith extends Error {
   }
 }
 
-/** Errors whose messages are written for users. Those of a user's file come from another copy of their module. */
-const expected = new Set([
-  'UsageError',
-  'ConfigError',
-  'TrainError',
-  'EnvError',
-  'RunError',
-  'EngineError',
-  'SafetensorsError',
-  'TaskError',
-  'LmError',
-]);
-
 /** What was asked for cannot be, whatever the machine: a value out of range, a name of nothing. Exit code 2, too. */
 const wrongUse = new Set([
+  'usage',
+  'config-invalid',
   'env-unknown',
   'file-invalid',
   'file-not-found',
@@ -56,13 +50,6 @@ function fromSystem(error: NodeJS.ErrnoException): string {
   return known ? fileError(error, error.syscall ?? 'use', error.path ?? 'a file').message : error.message;
 }
 
-function isWrongUse({ name, code }: { name: string; code?: unknown }): boolean {
-  if (name === 'UsageError' || name === 'ConfigError') return true;
-  return (
-    ['EnvError', 'RunError', 'TaskError'].includes(name) && typeof code === 'string' && wrongUse.has(code)
-  );
-}
-
 /** Prints what went wrong and gives the exit code. Where it was thrown is shown with KEEL_DEBUG=1 alone. */
 export function reportError(error: unknown, write: (text: string) => void): number {
   if (error instanceof ExitWith) return error.exitCode;
@@ -72,7 +59,7 @@ export function reportError(error: unknown, write: (text: string) => void): numb
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
   const lines = message.split('\n').filter(line => line.trim() !== '');
-  if (expected.has(name) || system) {
+  if (error instanceof KeelError || system) {
     for (const line of lines) write(`keel: ${line.trim()}\n`);
   } else {
     write(`keel: ${name}: ${lines[0]?.trim() ?? ''} (this is a fault in Keel: KEEL_DEBUG=1 shows where)\n`);
@@ -82,5 +69,5 @@ export function reportError(error: unknown, write: (text: string) => void): numb
     const { cause } = error as Error;
     if (cause instanceof Error) write(`caused by ${cause.stack}\n`);
   }
-  return isWrongUse({ name, code: (error as { code?: unknown } | null)?.code }) ? 2 : 1;
+  return error instanceof KeelError && wrongUse.has(error.code ?? '') ? 2 : 1;
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeDirectories } from '../runs/atomic.ts';
+import { makeDirectories } from '../base/directories.ts';
 import { writeFileAtomic } from '../runs/index.ts';
 import { createPainter } from '../view/draw/painter.ts';
 import { createGif, gifColours } from '../view/images/gif.ts';

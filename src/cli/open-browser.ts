@@ -8,7 +8,7 @@ export function openBrowser(url: string): void {
       : process.platform === 'win32'
         ? ['rundll32', 'url.dll,FileProtocolHandler', url]
         : ['xdg-open', url];
-  const child = spawn(program!, args, { stdio: 'ignore', detached: true });
+  const child = spawn(program, args, { stdio: 'ignore', detached: true });
   child.on('error', () => {}); // the address was printed
   child.unref();
 }

@@ -1,6 +1,6 @@
 /** Options that several commands share. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { positiveNumber, whichCheckpoint, wholeNumber } from './settings.ts';
+import { positiveNumber, whichCheckpoint, wholeNumber } from './values.ts';
 
 /** Lets commander say which option the value belongs to. */
 function parsed<T>(parse: (text: string) => T): (text: string) => T {
@@ -49,5 +49,9 @@ export const runArgument = (name: string): Argument =>
 /** Whose policy to take, the same for all commands that take one. */
 export const policyCheckpointOption = (): Option =>
   checkpointOption('--checkpoint <which>', 'best, last or a step (default: best, else last)');
+
+/** Where an environment is defined that a program registered, which a manifest knows by its id alone. */
+export const envFileOption = (): Option =>
+  new Option('--env-file <file>', 'the file that defines the environment, if a program registered it');
 
 export const runDirOption = (): Option => new Option('--run-dir <root>', 'directory of runs').default('runs');

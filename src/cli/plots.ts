@@ -19,5 +19,5 @@ export function bar(share: number, columns: number): string {
   const parts = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
   const length = Math.max(0, Math.min(1, share)) * columns;
   const whole = Math.floor(length);
-  return '█'.repeat(whole) + (whole < columns ? parts[Math.floor((length - whole) * 8)]! : '');
+  return '█'.repeat(whole) + (whole < columns ? parts[Math.floor((length - whole) * 8)] : '');
 }

@@ -1,13 +1,14 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
-import type { TrainProgress as ProgressOf, SessionConfig, TrainHooks } from '../algos/run-session.ts';
+import type { TrainHooks, TrainProgress } from '../algos/hooks.ts';
+import { toJson } from '../base/json.ts';
+import { duration, grouped, number, short } from '../base/numbers.ts';
+import { fit, type Tone, toneColours, wrap } from '../base/terminal.ts';
 import { klBand } from '../metrics/index.ts';
 import { readRows } from '../runs/index.ts';
 import type { Context } from './context.ts';
-import { duration, fit, grouped, number, short, toJson, toneColours, wrap } from './terminal.ts';
 
 type TrainEvent = Parameters<NonNullable<TrainHooks['onEvent']>>[0];
 type Row = Readonly<Record<string, number>>;
-type TrainProgress = ProgressOf<SessionConfig>;
 
 export interface Reporter {
   start(progress: TrainProgress): void;
@@ -102,6 +103,8 @@ function textReporter(context: Context, screen: Screen): Reporter {
     start(progress) {
       lastStep = progress.step;
       meter.start(progress);
+      // A run that begins where another was is saved before it starts.
+      for (const event of early.splice(0)) tell(event);
     },
     row(row, progress) {
       meter.row(row, progress.step);
@@ -205,7 +208,7 @@ export function summary(
   const percent = `${Math.min(100, Math.floor((100 * step) / totalSteps))}%`.padStart(4);
   const kl = row['kl/step'] ?? Number.NaN;
   // At the end of a falling rate the policy rests, which is no alarm.
-  const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < config.learningRate / 50;
+  const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < (config.learningRate ?? 0) / 50;
   const band = klBand(kl);
   const word = band.name === 'frozen' && resting ? 'resting' : band.name;
   const tone = toneColours[word === 'resting' ? 'muted' : band.tone];
@@ -213,8 +216,15 @@ export function summary(
   const label = (text: string): string => paint(text, 'dim');
   // Cloning has a loss, and neither rewards nor a step that KL would measure.
   if (row['kl/step'] === undefined && row['loss/clone'] !== undefined) {
-    const loss = `${label('loss')} ${row['loss/clone'].toFixed(4)}`;
-    return [`${percent} ${short(step).padStart(5)}`, loss, `${short(rate).padStart(5)}/s`, left].join('  ');
+    const accuracy = row['policy/clone_accuracy'];
+    return [
+      `${percent} ${short(step).padStart(5)}`,
+      `${label('loss')} ${row['loss/clone'].toFixed(4)}`,
+      // The share of the demonstrated actions that are the policy's own.
+      ...(accuracy === undefined ? [] : [`${label('agrees')} ${(100 * accuracy).toFixed(1).padStart(5)}%`]),
+      `${short(rate).padStart(5)}/s`,
+      left,
+    ].join('  ');
   }
   return [
     `${percent} ${short(step).padStart(5)}`,
@@ -240,9 +250,13 @@ function shownVariance(value: number | undefined): string {
 }
 
 function eventLine(event: TrainEvent, { paint }: Context): string {
-  const colour = ({ guard: 'yellow', 'early-stop': 'cyan', skipped: 'red', restored: 'red' } as const)[
-    event.type
-  ];
+  const colours: Partial<Record<TrainEvent['type'], Tone>> = {
+    guard: 'yellow',
+    'early-stop': 'cyan',
+    skipped: 'red',
+    restored: 'red',
+  };
+  const colour = colours[event.type];
   const name = event.type.replaceAll('-', ' ');
   // "saved checkpoint 2048" needs no name before it, nor does "critic rescaled".
   const what = ['checkpoint', 'rescaled'].includes(event.type)

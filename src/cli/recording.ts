@@ -1,9 +1,11 @@
 /** Replays from a run's checkpoint, for the commands that need one. */
+import type { WhichCheckpoint } from '../algos/algorithm.ts';
 import type { Replay, Run } from '../runs/index.ts';
-import { chooseCheckpoint, openCheckpoint, type WhichCheckpoint } from './trained.ts';
+import { whyCheckpoint } from './checkpoints.ts';
 
 export interface RecordFlags {
   readonly checkpoint?: WhichCheckpoint | undefined;
+  readonly envFile?: string | undefined;
   readonly episodes?: number | undefined;
   readonly onReplay?: ((name: string, replay: Replay) => void) | undefined;
 }
@@ -11,27 +13,13 @@ export interface RecordFlags {
 /** Plays episodes with a checkpoint's policy and keeps them; returns their names and which checkpoint it was. */
 export async function recordCheckpoint(
   run: Run,
-  { checkpoint, episodes = 1, onReplay }: RecordFlags,
+  { checkpoint, envFile, ...how }: RecordFlags,
 ): Promise<{ names: string[]; why: string }> {
-  const { step, why } = chooseCheckpoint(run, checkpoint);
-  const { recordEpisodes } = await import('../algos/record.ts');
-  const trained = await openCheckpoint(run, step);
+  const { openPolicy } = await import('../algos/runs.ts');
+  const policy = await openPolicy(run.dir, { checkpoint, envFile });
   try {
-    const { trainer, environment, envOptions } = trained;
-    const names = await recordEpisodes(run.dir, {
-      envId: environment.id,
-      envOptions,
-      model: trainer.model,
-      params: trainer.params,
-      normaliser: trainer.observationNormaliser,
-      step: trainer.counters.envSteps,
-      iteration: trainer.counters.iteration,
-      episodes,
-      seed: run.manifest.seed,
-      ...(onReplay && { onReplay }),
-    });
-    return { names, why };
+    return { names: await policy.record(how), why: whyCheckpoint(run, checkpoint) };
   } finally {
-    await trained.close();
+    await policy.close();
   }
 }

@@ -1,33 +1,41 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
 import { dirname, resolve } from 'node:path';
-import type { SessionConfig, TrainHooks, TrainProgress, TrainResult } from '../algos/run-session.ts';
-import type { TrainConfig } from '../algos/train-schema.ts';
-import { defaultRoot, listCheckpoints, listReplays } from '../runs/index.ts';
+import type { Algorithm, Settings } from '../algos/algorithm.ts';
+import { algorithmOf } from '../algos/algorithms.ts';
+import type { TrainHooks, TrainProgress, TrainResult } from '../algos/hooks.ts';
+import { savedSettings } from '../algos/settings/resolve.ts';
+import { toJson } from '../base/json.ts';
+import { counted, duration, grouped, number } from '../base/numbers.ts';
+import { columnsOf } from '../base/terminal.ts';
+import { defaultRoot, listCheckpoints, listReplays, type Manifest, openRun } from '../runs/index.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
 import { ExitWith } from './errors.ts';
 import { reporterFor } from './progress.ts';
-import { duration, grouped, number, toJson, widthOf } from './terminal.ts';
 
 /** The code of a program that a signal ended, by convention. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 type Stop = keyof typeof exitCodes;
 
 /** What is shown of it. */
-export interface TrainingView<C extends SessionConfig = TrainConfig> {
+export interface TrainingView {
   readonly json: boolean;
-  readonly title: (progress: TrainProgress<C>) => string;
-  /** A line about what the user may not expect. */
-  readonly remark?: (progress: TrainProgress<C>) => string | undefined;
+  readonly title: (progress: TrainProgress, all: string) => string;
+  /** What to do next when it has finished, besides what goes for every run. */
+  readonly next?: { readonly label: string; readonly command: (run: string) => string } | undefined;
+  /** What the user may not expect, besides what the algorithm remarks. */
+  readonly remark?: (progress: TrainProgress) => string | undefined;
+  /** Whether it has begun already, or begins from weights. */
+  readonly started: boolean;
   /** The flags of the page, where the command has them. */
   readonly dash?: TrainDashFlags;
 }
 
 /** Runs `work` with hooks that show it; a signal ends it after its iteration, with a checkpoint. */
-export async function runTraining<C extends SessionConfig = TrainConfig>(
+export async function runTraining(
   context: Context,
-  { json, title, remark, dash }: TrainingView<C>,
-  work: (hooks: TrainHooks<C>) => Promise<TrainResult>,
+  { json, title, next, remark, started, dash }: TrainingView,
+  work: (hooks: TrainHooks) => Promise<TrainResult>,
 ): Promise<TrainResult> {
   const reporter = reporterFor(context, json);
   const controller = new AbortController();
@@ -48,18 +56,21 @@ export async function runTraining<C extends SessionConfig = TrainConfig>(
   const onPipe = (): void => controller.abort();
   process.stdout.on('error', onPipe);
   let result: TrainResult;
+  let done: (steps: number) => string = grouped;
   try {
     result = await work({
       signal: controller.signal,
       async onStart(progress) {
-        if (!json) context.print(title(progress));
-        const more = remark?.(progress);
-        if (more !== undefined) (json ? context.note : context.print)(more);
+        const algorithm = algorithmOf(openRun(progress.dir).manifest);
+        done = step => amount(algorithm, step, progress, 'steps');
+        if (!json) context.print(title(progress, amount(algorithm, progress.totalSteps, progress)));
+        for (const text of [algorithm.remark?.({ ...progress, started }), remark?.(progress)])
+          if (text !== undefined) (json ? context.note : context.print)(`note: ${text}`);
         reporter.start(progress);
         if (dash === undefined || !wantsDash(context, dash, json)) return;
-        const started = startDash(context, progress.dir, dash, progress.recorded);
+        const page = startDash(context, progress.dir, dash, progress.recorded);
         // Who wants to look sees it from the first update; otherwise nothing waits for the page.
-        if (dash.open) await started;
+        if (dash.open) await page;
       },
       onRow: (row, progress) => reporter.row(row, progress),
       onEvent: event => reporter.event(event),
@@ -70,55 +81,84 @@ export async function runTraining<C extends SessionConfig = TrainConfig>(
   }
   const best = listCheckpoints(result.dir).find(({ isBest }) => isBest)?.index;
   if (json) {
-    const { id, dir, status, step } = result;
+    const { lastRow: _, ...ended } = result;
     const bestCheckpoint = best ? { step: best.step, return: best.score } : null;
-    context.raw(toJson({ kind: 'end', id, dir, status, step, best: bestCheckpoint }));
+    context.raw(toJson({ kind: 'end', ...ended, best: bestCheckpoint }));
   } else {
-    farewell(context, result, best, (performance.now() - startedAt) / 1000);
+    const seconds = (performance.now() - startedAt) / 1000;
+    farewell(context, result, best, `${done(result.step)}, ${duration(seconds)}`, next);
   }
   if (stoppedBy !== undefined) throw new ExitWith(exitCodes[stoppedBy]);
   return result;
-}
-
-/** Rollouts are whole, so a run may do more steps than were asked for; said where it is more than a tenth. */
-export function overshoot({ config, step }: Pick<TrainProgress, 'config' | 'step'>): string | undefined {
-  const { envs, stepsPerRollout, minibatchSize, steps } = config;
-  const rollout = envs * stepsPerRollout;
-  const total = step + Math.ceil(Math.max(0, steps - step) / rollout) * rollout;
-  if (total - steps <= (steps - step) / 10) return undefined;
-  const fitting = Math.floor((steps - step) / envs);
-  const remedy =
-    fitting > 0 && (fitting * envs) % minibatchSize === 0
-      ? `--set stepsPerRollout=${fitting} does just those`
-      : 'for fewer, set a smaller stepsPerRollout, envs or minibatchSize';
-  return `note: it will do ${grouped(total)} steps, not ${grouped(steps)}, because one rollout is ${grouped(rollout)} (envs ${envs} x stepsPerRollout ${stepsPerRollout}): ${remedy}`;
 }
 
 function farewell(
   { print, raw, paint, columns }: Context,
   result: TrainResult,
   best: { step: number; score: number | null } | undefined,
-  seconds: number,
+  done: string,
+  next: TrainingView['next'],
 ): void {
   const run = referenceTo(result);
   // In one line, because it is there to be copied; a long id is named by its end.
-  const advise = (what: string, command: string, flags = ''): void => {
-    const line = (name: string): string => `  ${label(what)}keel ${command} ${name}${flags}`;
-    raw(widthOf(line(run)) > columns && run === result.id ? line(run.slice(-4)) : line(run));
+  const advise = (what: string, command: (name: string) => string): void => {
+    const line = (name: string): string => `  ${label(what)}keel ${command(name)}`;
+    raw(columnsOf(line(run)) > columns && run === result.id ? line(run.slice(-4)) : line(run));
   };
   const label = (text: string): string => paint(text.padEnd(9), 'dim');
-  const steps = `${grouped(result.step)} steps, ${duration(seconds)}`;
   print();
-  print(
-    `${result.status === 'finished' ? paint('Finished', 'green') : paint('Stopped', 'yellow')}: ${steps}`,
-  );
+  print(`${result.status === 'finished' ? paint('Finished', 'green') : paint('Stopped', 'yellow')}: ${done}`);
   if (best?.score !== undefined && best.score !== null)
     print(`  ${label('best')}checkpoint ${best.step}, mean return ${number(best.score)}`);
   print(`  ${label('run')}${shownDir(result.dir)}`);
-  if (result.status === 'stopped') advise('resume', 'resume');
-  if (result.step > 0) advise('evaluate', 'eval');
-  if (listReplays(result.dir).length > 0) advise('see it', 'play');
-  if (result.status === 'finished') advise('go on', 'resume', ` --steps ${2 * result.step}`);
+  if (result.status === 'stopped') advise('resume', name => `resume ${name}`);
+  if (result.step > 0) advise('evaluate', name => `eval ${name}`);
+  if (listReplays(result.dir).length > 0) advise('see it', name => `play ${name}`);
+  if (result.status === 'finished') {
+    if (next !== undefined) advise(next.label, next.command);
+    advise('go on', name => `resume ${name} ${twiceAsLong(openRun(result.dir).manifest)}`);
+  }
   const root = dirname(result.dir);
   raw(`  ${label('look')}keel dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
 }
+
+/** So much of a run in words: `100,000 completions`; what goes over the same again, in rounds: `8 epochs of …`. */
+function amount(
+  { settings: { length = 'steps' } }: Algorithm,
+  steps: number,
+  { totalSteps, config, unit }: TrainProgress,
+  word = unit,
+): string {
+  if (length === 'steps') return `${grouped(steps)} ${word}`;
+  const each = totalSteps / settingOf(config, length);
+  return `${counted(steps / each, length.slice(0, -1))} of ${grouped(each)} ${unit}`;
+}
+
+/** The setting that says how long a finished run is, and how much of it was done. */
+function lengthOf(manifest: Manifest): { readonly key: string; readonly done: number } {
+  const { settings } = algorithmOf(manifest);
+  const { length: key = 'steps' } = settings;
+  // Rollouts are whole: it may have done more steps than it was to.
+  const done = key === 'steps' ? manifest.step : settingOf(savedSettings(settings, manifest), key);
+  return { key, done };
+}
+
+/** Whether these settings leave a finished run something to do. */
+export function isLonger(manifest: Manifest, settings: Settings): boolean {
+  const { key, done } = lengthOf(manifest);
+  return Number(settings[key] ?? done) > done;
+}
+
+/** All that a finished run has done, in words. */
+export function allOf(manifest: Manifest): string {
+  const { key, done } = lengthOf(manifest);
+  return `${grouped(done)} ${key}`;
+}
+
+/** The flags with which a finished run goes on to twice its length. */
+export function twiceAsLong(manifest: Manifest): string {
+  const { key, done } = lengthOf(manifest);
+  return key === 'steps' ? `--steps ${2 * done}` : `--set ${key}=${2 * done}`;
+}
+
+const settingOf = (config: object, key: string): number => Number((config as Record<string, unknown>)[key]);

@@ -1,18 +1,15 @@
 /** Where a run's settings come from: presets, files, `--set` and flags, in the order in which they win. */
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
-import { settingProblems } from '../algos/explain-settings.ts';
-import { cloneProblems } from '../algos/grpo/clone-config.ts';
-import { grpoProblems } from '../algos/grpo/settings.ts';
-import { refuseInertForActions } from '../algos/inert-for-actions.ts';
-import { readSettings } from '../algos/settings-file.ts';
-import { resolveConfig } from '../algos/train-config.ts';
-import { ConfigError, type TrainConfig, type TrainSettings } from '../algos/train-schema.ts';
-import { isEnvFile, type OptionValues, type Space } from '../envs/index.ts';
+import type { Algorithm, Settings } from '../algos/algorithm.ts';
+import { ConfigError } from '../algos/errors.ts';
+import { settingProblems } from '../algos/settings/explain.ts';
+import { readSettings } from '../algos/settings/files.ts';
+import { tableFor } from '../algos/settings/tables.ts';
+import type { Problem } from '../base/errors.ts';
+import { isEnvFile, type OptionValues } from '../envs/index.ts';
 import { isTaskName } from '../tasks/index.ts';
 import { UsageError } from './errors.ts';
-
-export type Settings = Record<string, unknown>;
 
 /** What the options of `train`, `config` and `preflight` say. */
 export interface SettingFlags {
@@ -23,20 +20,24 @@ export interface SettingFlags {
   readonly seed?: number;
   readonly envs?: number;
   readonly device?: string;
+  /** Cloning of environments: passes over the demonstrations. */
+  readonly epochs?: number;
+  /** The same: names with commas between. */
+  readonly demonstrators?: string;
 }
 
-/** A task and its settings, checked. */
+/** What a command is to be done with, and where each setting was set. */
 export interface Wanted {
   /** As the user named it, a file's path absolute: a run may be resumed from elsewhere. */
   readonly env: string | undefined;
   readonly envOptions: OptionValues;
-  readonly settings: TrainSettings;
+  readonly settings: Settings;
   readonly sources: ReadonlyMap<string, string>;
 }
 
 /** `key=value` pairs, values as YAML: `hidden=[32,32]`, `targetKl=null`. */
-export function parseSets(pairs: readonly string[]): Settings {
-  const settings: Settings = {};
+export function parseSets(pairs: readonly string[]): Record<string, unknown> {
+  const settings: Record<string, unknown> = {};
   for (const pair of pairs) {
     const at = pair.indexOf('=');
     if (at < 1) throw new UsageError(`--set ${pair} has no value: write --set key=value`);
@@ -59,10 +60,10 @@ export function parseSets(pairs: readonly string[]): Settings {
 export function gatherSettings(
   envArgument: string | undefined,
   flags: SettingFlags,
-  algorithm: 'train' | 'clone' = 'train',
+  verb: Algorithm['verb'] = 'train',
 ): Wanted {
   const sources = new Map<string, string>();
-  const settings: Settings = {};
+  const settings: Record<string, unknown> = {};
   let envOptions: Settings = {};
   const overruled: [key: string, value: unknown, source: string][] = [];
   const add = (layer: Settings, sourceOf: (key: string) => string): void => {
@@ -86,8 +87,9 @@ export function gatherSettings(
   };
   if (flags.config !== undefined) add(readSettings(flags.config), () => `${flags.config}: `);
   add(parseSets(flags.set ?? []), () => '--set ');
-  const { steps, seed, envs, device } = flags;
-  for (const [key, value] of Object.entries({ steps, seed, envs, device })) {
+  const { steps, seed, envs, device, epochs } = flags;
+  const demonstrators = flags.demonstrators?.split(',').map(name => name.trim());
+  for (const [key, value] of Object.entries({ steps, seed, envs, device, epochs, demonstrators })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
   const { env: envSetting, ...rest } = settings;
@@ -98,27 +100,29 @@ export function gatherSettings(
   }
   const env = envArgument ?? envSetting;
   const wrong = overruled.flatMap(([key, value, source]) =>
-    problemsFor(env, algorithm)({ [key]: value }).map(line => source + line),
+    problemsFor(env, verb, { [key]: value }).map(problem => ({ key, text: source + problem.text })),
   );
-  if (wrong.length > 0) throw new ConfigError(wrong.join('\n'));
+  if (wrong.length > 0) throw new ConfigError(wrong);
   return {
     env: env === undefined ? undefined : absoluteEnv(env),
     envOptions: envOptions as OptionValues,
-    settings: rest as TrainSettings,
+    settings: rest,
     sources,
   };
 }
 
-/** What checks the settings of this environment or task; a file may be either, and is checked as the kinder one. */
+/** What is wrong with settings of this environment or task; a file may be either: what one of them takes is not wrong. */
 function problemsFor(
   env: string | undefined,
-  algorithm: 'train' | 'clone',
-): (settings: Settings) => readonly string[] {
-  const textProblems = algorithm === 'clone' ? cloneProblems : grpoProblems;
-  if (env === undefined) return settingProblems;
-  if (isEnvFile(env))
-    return settings => (textProblems(settings).length === 0 ? [] : settingProblems(settings));
-  return isTaskName(env) ? textProblems : settingProblems;
+  verb: Algorithm['verb'],
+  settings: Settings,
+): readonly Problem[] {
+  const isFile = env !== undefined && isEnvFile(env);
+  const mayBeTask = env !== undefined && (isFile || isTaskName(env));
+  const mayBeEnv = isFile || !mayBeTask;
+  const kinds = [...(mayBeTask ? ['task' as const] : []), ...(mayBeEnv ? ['env' as const] : [])];
+  const all = kinds.map(kind => settingProblems(tableFor(verb, kind), settings));
+  return all.some(problems => problems.length === 0) ? [] : all.at(-1)!;
 }
 
 /** Files by their absolute path, `#id` kept; ids as they are. */
@@ -128,60 +132,33 @@ export function absoluteEnv(env: string): string {
   return resolve(path) + id;
 }
 
-/** The whole config; what is wrong is said with where it was set. */
-export function checkedConfig(
-  preset: TrainSettings,
-  { settings, sources }: Pick<Wanted, 'settings' | 'sources'>,
-  actionSpace?: Space,
-): TrainConfig {
-  try {
-    const config = resolveConfig(preset, settings);
-    if (actionSpace !== undefined) refuseInertForActions(settings, actionSpace);
-    return config;
-  } catch (error) {
-    throw located(error, sources);
-  }
+/** What a run that goes on, or is forked, is to change: `--set` and `--steps`, over what was `given` elsewhere. */
+export function changesOf(
+  { set = [], steps }: { readonly set?: readonly string[]; readonly steps?: number | undefined },
+  given?: Pick<Wanted, 'settings' | 'envOptions' | 'sources'>,
+): { settings: Record<string, unknown>; sources: ReadonlyMap<string, string> } {
+  const sets = parseSets(set);
+  if ('env' in sets || 'envOptions' in sets || Object.keys(given?.envOptions ?? {}).length > 0)
+    throw new UsageError('the environment of a run cannot change: start a new one with keel train');
+  const fromSets = Object.keys(sets).map((key): [string, string] => [key, '--set ']);
+  return {
+    settings: { ...given?.settings, ...sets, ...(steps === undefined ? {} : { steps }) },
+    sources: new Map([...(given?.sources ?? []), ...fromSets]),
+  };
 }
 
 /** Names and values one by one, where it is not known yet what they will be used with. */
 export function checkEach({ settings, sources }: Pick<Wanted, 'settings' | 'sources'>): void {
-  const problems = settingProblems(settings);
-  if (problems.length > 0) throw located(new ConfigError(problems.join('\n')), sources);
+  const problems = settingProblems(tableFor('train', 'env'), settings);
+  if (problems.length > 0) throw located(new ConfigError(problems), sources);
 }
 
 /** A config error whose lines begin with the place of the key that they are about. */
 export function located(error: unknown, sources: ReadonlyMap<string, string>): unknown {
   if (!(error instanceof ConfigError)) return error;
-  const lines = error.message.split('\n').map(line => {
-    const key = /^[^\s.]+/.exec(line)?.[0] ?? '';
-    return `${sources.get(key) ?? ''}${line}`;
-  });
-  return new ConfigError(lines.join('\n'), { cause: error });
-}
-
-/** A whole number of a flag: `100000`, `1e5`, `100_000`, `100k`, `2M`. */
-export function wholeNumber(text: string): number {
-  const match = /^(\d[\d_]*(?:\.\d+)?(?:e\d+)?)([kM]?)$/i.exec(text.trim());
-  const value =
-    match === null
-      ? Number.NaN
-      : Number(match[1]!.replaceAll('_', '')) * ({ k: 1e3, m: 1e6 }[match[2]!.toLowerCase()] ?? 1);
-  if (!Number.isSafeInteger(value))
-    throw new UsageError(`${text} is not a whole number from 0: write 100000, 1e5 or 100k`);
-  return value;
-}
-
-/** A number of a flag that is not negative: `0.8`, `12`, `1e-3`. */
-export function positiveNumber(text: string): number {
-  const value = text.trim() === '' ? Number.NaN : Number(text);
-  if (!(value >= 0 && value < Number.POSITIVE_INFINITY))
-    throw new UsageError(`${text} is not a number from 0: write 0.8 or 12`);
-  return value;
-}
-
-/** Which checkpoint: `last`, `best` or a step. */
-export function whichCheckpoint(text: string): 'last' | 'best' | number {
-  if (text === 'last' || text === 'best') return text;
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new UsageError(`${text} names no checkpoint: write last, best or the number of a step`);
+  const problems = error.problems.map(({ key, text }) => ({
+    key,
+    text: `${key === undefined ? '' : (sources.get(key) ?? '')}${text}`,
+  }));
+  return new ConfigError(problems, { cause: error });
 }

@@ -1,5 +1,7 @@
 /** A run in the registry's names: what the rules look at. Dialects make it. */
 import type { KlSpec } from '../metrics/registry.ts';
+import type { Fix } from './fixes.ts';
+import type { KnownConfig, KnownSetting } from './known-settings.ts';
 import type { Series } from './series.ts';
 
 /** What a trainer's KL is, as the trainer has it; `unknown` where neither the log nor the trainer says. */
@@ -36,36 +38,6 @@ export interface BlankEnd {
   readonly kind: 'null' | 'empty';
 }
 
-/** Settings that rules ask for, where the log or a file beside it says them. */
-export interface KnownConfig {
-  readonly learningRate?: number;
-  readonly learningRateSchedule?: string;
-  readonly epochs?: number;
-  readonly minibatchSize?: number;
-  readonly stepsPerRollout?: number;
-  readonly envs?: number;
-  readonly totalSteps?: number;
-  readonly clipRange?: number;
-  /** The upper bound of the clip, where it is apart from the lower. */
-  readonly clipRangeHigh?: number;
-  readonly targetKl?: number;
-  readonly entropyCoef?: number;
-  readonly valueCoef?: number;
-  readonly gamma?: number;
-  readonly maxGradNorm?: number;
-  /** Language models: weight of the KL to the reference. */
-  readonly refCoef?: number;
-  readonly groupSize?: number;
-  readonly temperature?: number;
-  readonly maxCompletionLength?: number;
-  /** The environment or the task, by name. */
-  readonly task?: string;
-  /** Samples of one update, all environments together. */
-  readonly samplesPerUpdate?: number;
-  /** What rewards are multiplied by before the learner gets them. */
-  readonly rewardScale?: number;
-}
-
 /**
  * What stands in for a KL that is not logged. A learning rate that follows the KL tells it: at its floor the KL stays
  * above twice the target, at its ceiling below half of it.
@@ -84,14 +56,14 @@ export interface KlProxy {
 /** How to say a change in the user's own trainer: `PPO(..., learning_rate=1e-4)`. */
 export interface Wording {
   /**
-   * Changes to settings by their canonical names, with the new value as a person would type it. What the trainer has
-   * no setting for is left out; '' if nothing is left.
+   * Changes to settings by their canonical names, as the user would type them. What the trainer has no setting for is
+   * left out; undefined if nothing is left.
    */
-  setting(changes: Partial<Record<keyof KnownConfig, number | string>>): string;
+  setting(changes: Partial<Record<KnownSetting, number | string>>): Fix | undefined;
   /** The name of a setting in this trainer, or undefined if it has none. */
-  nameOf(setting: keyof KnownConfig): string | undefined;
+  nameOf(setting: KnownSetting): string | undefined;
   /** Whether the algorithm has nothing of the kind, by any name: not even a plain sentence is of use. */
-  lacks?(setting: keyof KnownConfig): boolean;
+  lacks?(setting: KnownSetting): boolean;
 }
 
 /** One run, ready for the rules. */
@@ -125,5 +97,5 @@ export interface CanonicalRun {
 export function objectiveOf(run: Pick<CanonicalRun, 'series' | 'kind'>): CanonicalSeries | undefined {
   const [first, second] =
     run.kind === 'language-model' ? ['reward/mean', 'episode/return'] : ['episode/return', 'reward/mean'];
-  return run.series.get(first!) ?? run.series.get(second!) ?? run.series.get('eval/return');
+  return run.series.get(first) ?? run.series.get(second) ?? run.series.get('eval/return');
 }

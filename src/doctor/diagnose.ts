@@ -1,6 +1,6 @@
 /** All rules on one run, and one story of what they found. */
 import type { CanonicalRun } from './canonical.ts';
-import type { Diagnosis, Finding, Severity, Verdict } from './findings.ts';
+import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
 import { type Rule, rules } from './rules/index.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
 import { stepAt } from './rules/words.ts';
@@ -77,10 +77,5 @@ function summaryOf(
   if (verdict === 'healthy') {
     return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}.`;
   }
-  const loud = findings.filter(f => f.severity !== 'info');
-  const [first, ...rest] = loud;
-  const head = root === undefined ? first!.title : `${root.cause.replaceAll('-', ' ')}: ${first!.title}`;
-  const tail = rest.slice(0, 2).map(f => f.title);
-  const more = rest.length > 2 ? `; and ${rest.length - 2} more` : '';
-  return `${head}${tail.length > 0 ? `; then ${tail.join('; ')}` : ''}${more}.`;
+  return root === undefined ? tale(findings) : `${causeWords(root.cause)}: ${tale(findings)}`;
 }

@@ -2,13 +2,16 @@
  * What the doctor says: the contract of `keel doctor --json`, of the library and of the page. Runs in a browser:
  * nothing here may import a Node module.
  */
+import type { Fix } from './fixes.ts';
 
 /** How a run is doing; the exit codes of `keel doctor` are 0, 1 and 2 in this order. */
 export const verdicts = ['healthy', 'watch', 'sick'] as const;
+/** What is said of a run as a whole. */
 export type Verdict = (typeof verdicts)[number];
 
 /** `info` never changes the verdict; `warning` makes it watch; `critical` makes it sick. */
 export const severities = ['info', 'warning', 'critical'] as const;
+/** How bad a finding is. */
 export type Severity = (typeof severities)[number];
 
 /** What is behind a finding: the thing to change. Stable codes; new ones may be added. */
@@ -32,6 +35,7 @@ export const rootCauses = [
   'degenerate-groups',
   'malformed-outputs',
 ] as const;
+/** What a run can be sick of. */
 export type RootCause = (typeof rootCauses)[number];
 
 /** One stretch of one series that a finding cites, so that a report can mark it. */
@@ -59,8 +63,10 @@ export interface Finding {
   readonly cause: RootCause | null;
   /** Between 0 and 1: how sure the rule is of the cause, given that what it saw is there. */
   readonly confidence: number;
-  /** What to type, in the words of the run's own trainer. */
+  /** What to change, in the words of the run's own trainer: the sentences of `fixes`. */
   readonly fix: readonly string[];
+  /** The same as data: which settings to which values, what to type, what to do. */
+  readonly fixes: readonly Fix[];
   /** What to look at next, and what it should do. */
   readonly watch?: string;
   readonly marks: readonly Mark[];
@@ -84,3 +90,23 @@ export interface Diagnosis {
   /** What the reader should know of the log itself: restarts, dropped lines, names that no one understood. */
   readonly notes: readonly string[];
 }
+
+/** A root cause in words: `learning rate too high`. */
+export const causeWords = (cause: RootCause): string => cause.replaceAll('-', ' ');
+
+/** What was seen, in one sentence: the summary of a diagnosis that is not healthy is this behind its cause. */
+export function tale(findings: readonly Finding[]): string {
+  const [first, ...rest] = loud(findings).map(({ title }) => title);
+  if (first === undefined) return '';
+  const tail = rest.length > 0 ? `; then ${rest.slice(0, 2).join('; ')}` : '';
+  const more = rest.length > 2 ? `; and ${rest.length - 2} more` : '';
+  return `${first}${tail}${more}.`;
+}
+
+/** The findings that make a run other than healthy. */
+export const loud = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.filter(({ severity }) => severity !== 'info');
+
+/** The summary of a diagnosis where its cause is said beside it. */
+export const lead = ({ verdict, summary, findings }: Diagnosis): string =>
+  verdict === 'healthy' ? summary : tale(findings);

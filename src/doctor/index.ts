@@ -3,7 +3,7 @@
  * what to change.
  */
 
-export type { CanonicalRun, CanonicalSeries, KlMeaning, KnownConfig } from './canonical.ts';
+export type { CanonicalRun, CanonicalSeries, KlMeaning } from './canonical.ts';
 export { diagnose } from './diagnose.ts';
 export { type CanonicalOptions, dialects, mapProblem, metricOf, toCanonical } from './dialects/index.ts';
 export {
@@ -17,6 +17,8 @@ export {
   type Verdict,
   verdicts,
 } from './findings.ts';
+export type { Fix, SettingChange } from './fixes.ts';
+export type { KnownConfig } from './known-settings.ts';
 export type { RawRun } from './raw-run.ts';
 export { type Candidate, findRuns, ReadError, readRun } from './readers/index.ts';
 export { type CauseText, causeText, causeTexts } from './report/causes.ts';

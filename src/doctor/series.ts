@@ -70,14 +70,14 @@ export class SeriesBuilder {
 
   /** Position of the newest point; -Infinity when there is none. */
   get lastX(): number {
-    return this.#length === 0 ? Number.NEGATIVE_INFINITY : this.#x[this.#length - 1]!;
+    return this.#length === 0 ? Number.NEGATIVE_INFINITY : this.#x[this.#length - 1];
   }
 
   append(x: number, value: number, wallTime = Number.NaN): void {
     this.#count++;
     if (this.#stride > 1) {
       const last = this.#length - 1;
-      if (last >= 0 && this.#merged!.counts[last]! < this.#stride) {
+      if (last >= 0 && this.#merged!.counts[last] < this.#stride) {
         this.#addTo(last, x, value, wallTime);
         return;
       }
@@ -105,7 +105,7 @@ export class SeriesBuilder {
     let kept = 0;
     let gone = 0;
     for (let i = 0; i < this.#length; i++) {
-      const x = this.#x[i]!;
+      const x = this.#x[i];
       if (x >= from && x < to) gone += this.#merged?.counts[i] ?? 1;
       else this.#move(i, kept++);
     }
@@ -118,8 +118,8 @@ export class SeriesBuilder {
   removeAt(ranges: readonly { readonly from: number; readonly to: number }[]): number {
     let [kept, gone, range] = [0, 0, 0];
     for (let i = 0; i < this.#length; i++) {
-      while (range < ranges.length && i >= ranges[range]!.to) range++;
-      if (range < ranges.length && i >= ranges[range]!.from) gone += this.#merged?.counts[i] ?? 1;
+      while (range < ranges.length && i >= ranges[range].to) range++;
+      if (range < ranges.length && i >= ranges[range].from) gone += this.#merged?.counts[i] ?? 1;
       else this.#move(i, kept++);
     }
     this.#length = kept;
@@ -140,10 +140,10 @@ export class SeriesBuilder {
   sort(): void {
     const order = Uint32Array.from({ length: this.#length }, (_, i) => i);
     const x = this.#x.slice(0, this.#length);
-    order.sort((a, b) => x[a]! - x[b]! || a - b);
+    order.sort((a, b) => x[a] - x[b] || a - b);
     const permute = <T extends Float64Array | Uint32Array>(array: T): T => {
       const old = array.slice(0, order.length);
-      for (let i = 0; i < order.length; i++) array[i] = old[order[i]!]!;
+      for (let i = 0; i < order.length; i++) array[i] = old[order[i]];
       return array;
     };
     permute(this.#x);
@@ -216,16 +216,16 @@ export class SeriesBuilder {
     for (let i = 0; i < pairs; i++) {
       const a = 2 * i;
       const b = a + 1;
-      const finiteA = counts[a]! - this.#broken[a]!;
-      const finiteB = counts[b]! - this.#broken[b]!;
-      this.#values[i] = mean(this.#values[a]!, finiteA, this.#values[b]!, finiteB);
-      min[i] = finiteA === 0 ? min[b]! : finiteB === 0 ? min[a]! : Math.min(min[a]!, min[b]!);
-      max[i] = finiteA === 0 ? max[b]! : finiteB === 0 ? max[a]! : Math.max(max[a]!, max[b]!);
+      const finiteA = counts[a] - this.#broken[a];
+      const finiteB = counts[b] - this.#broken[b];
+      this.#values[i] = mean(this.#values[a], finiteA, this.#values[b], finiteB);
+      min[i] = finiteA === 0 ? min[b] : finiteB === 0 ? min[a] : Math.min(min[a], min[b]);
+      max[i] = finiteA === 0 ? max[b] : finiteB === 0 ? max[a] : Math.max(max[a], max[b]);
       this.#settle(i, finiteA + finiteB, min, max);
-      counts[i] = counts[a]! + counts[b]!;
-      this.#broken[i] = this.#broken[a]! + this.#broken[b]!;
-      this.#x[i] = this.#x[b]!;
-      this.#wallTime[i] = later(this.#wallTime[a]!, this.#wallTime[b]!);
+      counts[i] = counts[a] + counts[b];
+      this.#broken[i] = this.#broken[a] + this.#broken[b];
+      this.#x[i] = this.#x[b];
+      this.#wallTime[i] = later(this.#wallTime[a], this.#wallTime[b]);
     }
     if (this.#length % 2 === 1) this.#move(this.#length - 1, pairs);
     this.#length = this.#length - pairs;
@@ -236,46 +236,46 @@ export class SeriesBuilder {
   #addTo(at: number, x: number, value: number, wallTime: number): void {
     const { min, max, counts } = this.#merged!;
     const broken = this.#broken!;
-    const finite = counts[at]! - broken[at]!;
+    const finite = counts[at] - broken[at];
     if (value - value === 0) {
-      this.#values[at] = mean(this.#values[at]!, finite, value, 1);
-      min[at] = finite === 0 ? value : Math.min(min[at]!, value);
-      max[at] = finite === 0 ? value : Math.max(max[at]!, value);
+      this.#values[at] = mean(this.#values[at], finite, value, 1);
+      min[at] = finite === 0 ? value : Math.min(min[at], value);
+      max[at] = finite === 0 ? value : Math.max(max[at], value);
       this.#settle(at, finite + 1, min, max);
     } else {
       if (finite === 0) {
-        this.#values[at] = mean(this.#values[at]!, 0, value, 0);
+        this.#values[at] = mean(this.#values[at], 0, value, 0);
         this.#settle(at, 0, min, max);
       }
-      broken[at]!++;
+      broken[at]++;
     }
-    counts[at]!++;
+    counts[at]++;
     this.#x[at] = x;
-    this.#wallTime[at] = later(this.#wallTime[at]!, wallTime);
+    this.#wallTime[at] = later(this.#wallTime[at], wallTime);
   }
 
   /** A mean is within what it is the mean of, whatever rounding says; without finite values all three are the same. */
   #settle(at: number, finite: number, min: Float64Array, max: Float64Array): void {
-    const value = this.#values[at]!;
+    const value = this.#values[at];
     if (finite === 0) {
       min[at] = value;
       max[at] = value;
     } else {
-      this.#values[at] = Math.min(Math.max(value, min[at]!), max[at]!);
+      this.#values[at] = Math.min(Math.max(value, min[at]), max[at]);
     }
   }
 
   #move(from: number, to: number): void {
     if (from === to) return;
-    this.#x[to] = this.#x[from]!;
-    this.#values[to] = this.#values[from]!;
-    this.#wallTime[to] = this.#wallTime[from]!;
-    if (this.#broken !== undefined) this.#broken[to] = this.#broken[from]!;
+    this.#x[to] = this.#x[from];
+    this.#values[to] = this.#values[from];
+    this.#wallTime[to] = this.#wallTime[from];
+    if (this.#broken !== undefined) this.#broken[to] = this.#broken[from];
     const merged = this.#merged;
     if (merged === undefined) return;
-    merged.min[to] = merged.min[from]!;
-    merged.max[to] = merged.max[from]!;
-    merged.counts[to] = merged.counts[from]!;
+    merged.min[to] = merged.min[from];
+    merged.max[to] = merged.max[from];
+    merged.counts[to] = merged.counts[from];
   }
 }
 

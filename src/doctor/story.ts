@@ -102,7 +102,7 @@ export function casesOf(findings: readonly Finding[]): Case[] {
   return [...byCause].map(([cause, own]) => {
     const sure = own.map(f => f.confidence).sort((a, b) => b - a);
     // A second witness adds a little; it looks at the same run.
-    const confidence = Number(Math.min(0.98, sure[0]! + 0.05 * (sure.length - 1)).toFixed(2));
+    const confidence = Number(Math.min(0.98, sure[0] + 0.05 * (sure.length - 1)).toFixed(2));
     return {
       cause,
       findings: own,

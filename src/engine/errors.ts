@@ -1,5 +1,7 @@
+import { KeelError } from '../base/errors.ts';
+
 /** Something the engine cannot do as asked; the message says the value, the limit and the remedy in one line. */
-export class EngineError extends Error {
+export class EngineError extends KeelError {
   override name = 'EngineError';
 }
 

@@ -13,6 +13,7 @@ import { fail } from './errors.ts';
 import type { OnnxBuilder } from './onnx/builder.ts';
 import { checkShape, type Shape, sameShape, showShape, sizeOf } from './shape.ts';
 
+/** What is known of a tensor before anything runs. */
 export interface TensorType {
   readonly shape: Shape;
   readonly dtype: DType;
@@ -78,6 +79,7 @@ const FOLD_LIMIT = 4096;
 
 let nextId = 0;
 
+/** A program as tensors and the operators that make them, with static shapes: built by calling operators, then derived and compiled. */
 export class Graph {
   readonly nodes: Node[] = [];
   readonly inputs: Tensor[] = [];
@@ -259,7 +261,7 @@ export function toTensors(what: string, ...operands: Operand[]): Tensor[] {
 }
 
 /** The values of a constant, or undefined if the tensor is not one. */
-export function constantValues(tensor: Tensor): Float64Array | undefined {
+function constantValues(tensor: Tensor): Float64Array | undefined {
   return tensor.node.op === (constantOp as Operator)
     ? (tensor.node.attrs as ConstantAttrs).values
     : undefined;

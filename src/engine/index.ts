@@ -4,6 +4,7 @@ export { EngineError } from './errors.ts';
 export { evaluate, type Feeds } from './evaluate.ts';
 export { grad } from './grad.ts';
 export { type Dense, Graph, type Operand, type Tensor, type TensorType } from './graph.ts';
+export type { RowsGraph } from './onnx/any-rows.ts';
 export { type OnnxModel, toOnnx } from './onnx/serialise.ts';
 export {
   add,

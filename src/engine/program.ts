@@ -1,6 +1,6 @@
 /** Compiling a graph to ONNX Runtime, and running it. */
 
-import { nearest } from '../text/nearest.ts';
+import { nearest } from '../base/nearest.ts';
 import { type DType, dtypes, type TypedArray } from './dtype.ts';
 import { EngineError, fail } from './errors.ts';
 import type { Graph, InputAttrs, Tensor } from './graph.ts';
@@ -8,9 +8,12 @@ import { toOnnx } from './onnx/serialise.ts';
 import { type OrtSession, type OrtTensor, openSession } from './onnx/session.ts';
 import { type Shape, showShape, sizeOf } from './shape.ts';
 
+/** Where a program can run, as ONNX Runtime can. */
 export const devices = ['cpu', 'webgpu', 'cuda'] as const;
+/** One of {@link devices}. */
 export type Device = (typeof devices)[number];
 
+/** Where and how a program runs. */
 export interface CompileOptions {
   /** Where to compute; `cpu` unless told otherwise. */
   device?: Device;
@@ -34,6 +37,7 @@ export interface Port {
 
 type Arrays = Record<string, TypedArray>;
 
+/** A compiled graph: plain arrays in, plain arrays out. */
 export interface Program {
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];

@@ -8,6 +8,7 @@ export function showShape(shape: Shape): string {
   return `(${shape.join(', ')})`;
 }
 
+/** How many elements a tensor of this shape has. */
 export function sizeOf(shape: Shape): number {
   let size = 1;
   for (const n of shape) size *= n;

@@ -5,6 +5,7 @@ import { type EnvErrorCode, errorCode, messageOf, show } from './errors.ts';
 import { allowedAt, isSpace, leavesOf, placeOf, type Space } from './spaces.ts';
 import { guard } from './wrappers/guard.ts';
 
+/** An error breaks the contract; a warning makes learning harder; info is worth knowing. */
 export type CheckLevel = 'error' | 'warning' | 'info';
 
 /** Stable names of what the checker finds; errors that the environment itself runs into have their own. */
@@ -33,12 +34,14 @@ export type CheckCode =
   | 'state-not-exact'
   | 'time-limit';
 
+/** One thing that {@link checkEnv} noticed. */
 export interface CheckFinding {
   readonly level: CheckLevel;
   readonly code: CheckCode;
   readonly message: string;
 }
 
+/** All that {@link checkEnv} noticed. */
 export interface CheckReport {
   /** The environment's id, where it has one. */
   readonly id: string | null;
@@ -47,6 +50,7 @@ export interface CheckReport {
   readonly findings: readonly CheckFinding[];
 }
 
+/** How long and from which seed {@link checkEnv} looks. */
 export interface CheckOptions {
   readonly seed?: number;
   /** Random steps to look at; at least 200. */
@@ -212,7 +216,7 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
       const message = `observation${place} is ${obs[outside]} ${after}, not ${allowed}: widen observationSpace, or clip`;
       add('error', 'observation-outside', message);
     }
-    for (let i = 0; i < obs.length; i++) perNumber[i]!.add(obs[i]!);
+    for (let i = 0; i < obs.length; i++) perNumber[i].add(obs[i]);
   };
 
   env.reset({ seed }, obs);
@@ -264,11 +268,11 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
     judgeRewards(rewards, add);
     const wide = perNumber.map(range => range.largest);
     const worst = wide.indexOf(Math.max(...wide));
-    if (wide[worst]! > LARGE) {
+    if (wide[worst] > LARGE) {
       add(
         'warning',
         'observation-large',
-        `observation${placeOf(observationSpace, worst)} reaches ${short(wide[worst]!)}: scale it to about ±1, or train with observation normalisation`,
+        `observation${placeOf(observationSpace, worst)} reaches ${short(wide[worst])}: scale it to about ±1, or train with observation normalisation`,
       );
     }
     const still = perNumber.flatMap((range, i) => (range.min === range.max ? [i] : []));
@@ -355,7 +359,7 @@ function walk(env: Env, steps: number, actions: Rng, obs: Float32Array): Trace {
 
 /** Random actions from a seed: a child's stream, or an environment with the same seed would draw the same numbers. */
 function actionRng(seed: number): Rng {
-  return new Rng(seed).split(1)[0]!;
+  return new Rng(seed).split(1)[0];
 }
 
 function walkFrom(env: Env, steps: number, seed: number, actionSeed: number): Trace {
@@ -372,7 +376,7 @@ function difference(a: Trace, b: Trace, space: Space): string | undefined {
     if (a.ends[i] !== b.ends[i]) return `${a.ends[i]} and ${b.ends[i]} at step ${i + 1}`;
   }
   for (let i = 0; i < Math.max(a.observations.length, b.observations.length); i++) {
-    const [x, y] = [a.observations[i]!, b.observations[i]!];
+    const [x, y] = [a.observations[i], b.observations[i]];
     const at = x.findIndex((value, k) => !Object.is(value, y[k]));
     if (at !== -1)
       return `observation${placeOf(space, at)} ${x[at]} and ${y[at]}, ${i} observations after the first`;

@@ -35,6 +35,21 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   make(options: O): Env;
   /** Rules that choose actions, by name: what a policy can be cloned from (`keel clone`). */
   readonly demonstrators?: Readonly<Record<string, Demonstrator<O>>>;
+  /** Which checkpoint of a run is read where none is named: `last` where returns of two episodes do not compare. */
+  readonly checkpoint?: 'best' | 'last';
+  /** Its own way to show what a policy does, where there is no body to draw. */
+  readonly recording?: RecordingHook<O>;
+}
+
+/** How a policy sees one observation: writes its distribution's parameters, which of a discrete action are log-odds. */
+export type Score = (observation: Float32Array, out: Float32Array) => void;
+
+/** What a policy does in an environment, as data that a tab of the page draws. */
+export interface RecordingHook<O extends OptionValues = OptionValues> {
+  /** The tab, and the name of the file in the run's directory. */
+  readonly tab: string;
+  /** Prepares for these options; what is returned lets a policy play, from a seed. */
+  open(options: O): (score: Score, seed: number) => object;
 }
 
 /** A rule that chooses actions from observations; made anew for each environment that it plays. */

@@ -20,6 +20,7 @@ export interface StepResult {
   blownUp?: boolean;
 }
 
+/** How an episode begins. */
 export interface ResetOptions {
   /** Starts the environment's randomness anew. Without one the stream goes on; a fresh environment starts from 0. */
   readonly seed?: number;

@@ -1,3 +1,5 @@
+import { KeelError } from '../base/errors.ts';
+
 /** Stable names of what can go wrong with an environment; `keel check-env` and tests refer to them. */
 export type EnvErrorCode =
   | 'action-outside'
@@ -35,15 +37,14 @@ export interface EnvErrorPlace {
 }
 
 /** An environment, or what was asked of one, is at fault; the message says the value, the limit and the remedy. */
-export class EnvError extends Error {
+export class EnvError extends KeelError {
   override name = 'EnvError';
-  readonly code: EnvErrorCode;
+  declare readonly code: EnvErrorCode;
   /** Set by vector environments. */
   readonly place: EnvErrorPlace | undefined;
 
   constructor(code: EnvErrorCode, message: string, details: { cause?: unknown; place?: EnvErrorPlace } = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = code;
+    super(message, { code, cause: details.cause });
     this.place = details.place;
   }
 }

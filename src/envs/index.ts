@@ -27,6 +27,8 @@ export {
   type EnvDefinition,
   type MadeEnv,
   type MakeOptions,
+  type RecordingHook,
+  type Score,
 } from './definition.ts';
 export {
   type Env,
@@ -52,6 +54,8 @@ export * from './probe/probes.ts';
 export {
   type EnvInfo,
   findEnv,
+  isEnvName,
+  knownEnv,
   listEnvs,
   makeEnv,
   prepareEnv,

@@ -48,7 +48,7 @@ export async function importNatively(url: string): Promise<{ readonly default?: 
 export function loadProblem(error: unknown): string {
   const [first, ...lines] = messageOf(error).split('\n');
   // esbuild says "Transform failed", then `file:line:column: ERROR: why`.
-  const message = /^(Transform|Build) failed/.test(first!) && lines[0] ? lines[0] : first!;
+  const message = /^(Transform|Build) failed/.test(first) && lines[0] ? lines[0] : first;
   const plain = withoutNamespace(message.replace(': ERROR: ', ': ').trim());
   const missing = missingImport(plain);
   if (missing !== undefined) return missing;

@@ -60,8 +60,8 @@ export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
     return found ?? fail('file-invalid', `${file} defines no ${show(id)}: it has ${ids}`);
   }
   if (main) return main;
-  if (all.length === 1) return all[0]!;
-  return fail('file-invalid', `${file} defines ${ids}: say which, as ${path}#${all[0]!.id}`);
+  if (all.length === 1) return all[0];
+  return fail('file-invalid', `${file} defines ${ids}: say which, as ${path}#${all[0].id}`);
 }
 
 async function loadOnce(file: string): Promise<LoadedFile> {

@@ -1,7 +1,9 @@
-import { didYouMean } from '../text/nearest.ts';
+import { didYouMean } from '../base/nearest.ts';
 import { fail, show } from './errors.ts';
 
+/** What an option can be set to. */
 export type OptionValue = number | boolean | string;
+/** Options by name. */
 export type OptionValues = Readonly<Record<string, OptionValue>>;
 
 /** One option of an environment: its type is that of its default. */
@@ -17,6 +19,7 @@ export interface OptionSchema<T extends OptionValue = OptionValue> {
   readonly integer?: boolean;
 }
 
+/** The schema of each option by name. */
 export type OptionSchemas<O extends OptionValues = OptionValues> = {
   readonly [K in keyof O]: OptionSchema<O[K]>;
 };
@@ -25,7 +28,7 @@ export type OptionSchemas<O extends OptionValues = OptionValues> = {
 export function resolveOptions(id: string, schemas: OptionSchemas, given: object): OptionValues {
   const names = Object.keys(schemas);
   const values: Record<string, OptionValue> = {};
-  for (const name of names) values[name] = schemas[name]!.default;
+  for (const name of names) values[name] = schemas[name].default;
   for (const [name, value] of Object.entries(given)) {
     const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
     if (schema === undefined) {

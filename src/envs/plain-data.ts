@@ -4,6 +4,7 @@
  */
 import { fail, show } from './errors.ts';
 
+/** What JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 const typedArrays = {

@@ -1,6 +1,6 @@
 /** Environments by id. */
 
-import { didYouMean } from '../text/nearest.ts';
+import { didYouMean, plainName } from '../base/nearest.ts';
 import { builtIn } from './built-in.ts';
 import {
   type AnyMakeOptions,
@@ -69,7 +69,7 @@ export function registerEnv<O extends OptionValues>(typed: EnvDefinition<O>): Re
   if (problem) fail('definition-invalid', problem);
   const env = describe(definition, registry.loadingFile);
   for (const name of [env.id, ...env.aliases]) {
-    const holder = [...registry.byId.values()].find(other => plainNames(other).includes(plain(name)));
+    const holder = [...registry.byId.values()].find(other => plainNames(other).includes(plainName(name)));
     if (holder === undefined || holder.definition === definition) continue;
     if (holder.id === env.id && env.file !== null && holder.file === env.file) continue;
     const by = holder.file ? ` by ${holder.file}` : '';
@@ -94,8 +94,8 @@ export function listEnvs(): EnvInfo[] {
 export function findEnv(id: string): RegisteredEnv {
   if (typeof id !== 'string') fail('env-unknown', `environment ${show(id)} is not a name: try 'CartPole-v1'`);
   const envs = [...registry.byId.values()];
-  const wanted = plain(id);
-  const exact = envs.find(env => plain(env.id) === wanted);
+  const wanted = plainName(id);
+  const exact = envs.find(env => plainName(env.id) === wanted);
   if (exact) return exact;
   const newest = envs
     .filter(env => plainNames(env).includes(wanted))
@@ -113,6 +113,16 @@ export function findEnv(id: string): RegisteredEnv {
   );
   const names = guess || `there are ${envs.map(env => env.id).join(', ')}`;
   return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
+}
+
+/** Whether there is an environment of that id or alias. */
+export function isEnvName(name: string): boolean {
+  return [...registry.byId.values()].some(env => plainNames(env).includes(plainName(name)));
+}
+
+/** The environment of exactly that id, if it is known here. */
+export function knownEnv(id: string): RegisteredEnv | undefined {
+  return registry.byId.get(id);
 }
 
 /** Loads what the environment needs before `makeEnv` can make one; for most that is nothing. */
@@ -152,14 +162,12 @@ function describe(definition: EnvDefinition, file: string | null): RegisteredEnv
   };
 }
 
-const plain = (id: string): string => id.toLowerCase().replaceAll(/[-_\s]/g, '');
-
 /** What the environment may be called, versions left out or not. */
-const plainNames = (env: EnvInfo): string[] => [env.id, env.name, ...env.aliases].map(plain);
+const plainNames = (env: EnvInfo): string[] => [env.id, env.name, ...env.aliases].map(plainName);
 
 function nextVersion(name: string): number {
   const versions = [...registry.byId.values()]
-    .filter(env => plain(env.name) === plain(name))
+    .filter(env => plainName(env.name) === plainName(name))
     .map(env => env.version);
   return Math.max(-1, ...versions) + 1;
 }

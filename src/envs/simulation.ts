@@ -93,7 +93,7 @@ class SimulationEnv<S extends object> implements Env {
       terms.fill(0);
       this.#sim.step(state, action, result, this.#rng);
       let sum = 0;
-      for (let i = 0; i < terms.length; i++) sum += terms[i]!;
+      for (let i = 0; i < terms.length; i++) sum += terms[i];
       result.reward = sum;
     }
     this.#observe(state, obs);

@@ -35,6 +35,7 @@ interface SpaceMethods {
   toJSON(): SpaceJson;
 }
 
+/** Numbers within limits, in a tensor of any shape. */
 export interface BoxSpace extends SpaceMethods {
   readonly kind: 'box';
   readonly shape: readonly number[];
@@ -43,22 +44,27 @@ export interface BoxSpace extends SpaceMethods {
   readonly low: readonly number[];
   readonly high: readonly number[];
 }
+/** One of `n` choices, counted from 0. */
 export interface DiscreteSpace extends SpaceMethods {
   readonly kind: 'discrete';
   readonly n: number;
 }
+/** Several choices at once, each of its own number. */
 export interface MultiDiscreteSpace extends SpaceMethods {
   readonly kind: 'multiDiscrete';
   readonly counts: readonly number[];
 }
+/** `n` switches, each 0 or 1. */
 export interface MultiBinarySpace extends SpaceMethods {
   readonly kind: 'multiBinary';
   readonly n: number;
 }
+/** Several spaces, in order. */
 export interface TupleSpace extends SpaceMethods {
   readonly kind: 'tuple';
   readonly spaces: readonly Space[];
 }
+/** Several spaces by name. */
 export interface DictSpace extends SpaceMethods {
   readonly kind: 'dict';
   readonly spaces: Readonly<Record<string, Space>>;
@@ -66,6 +72,7 @@ export interface DictSpace extends SpaceMethods {
 
 /** A space without parts. */
 export type LeafSpace = BoxSpace | DiscreteSpace | MultiDiscreteSpace | MultiBinarySpace;
+/** What observations and actions can be. */
 export type Space = LeafSpace | TupleSpace | DictSpace;
 
 /** A space as JSON holds it. */
@@ -76,6 +83,7 @@ const MAX_INTEGER = 2 ** 24;
 
 const invalid = (message: string): never => fail('space-invalid', message);
 
+/** Shape, limits and type of a {@link box}. */
 export interface BoxOptions {
   /** Sizes of the axes; `[]` is one number. */
   readonly shape: readonly number[];
@@ -104,19 +112,19 @@ export function box(options: BoxOptions): BoxSpace {
   const high = limits('high', options.high ?? most, size);
   const whole = dtype !== 'float32';
   for (let i = 0; i < size; i++) {
-    if (!(low[i]! <= high[i]!))
+    if (!(low[i] <= high[i]))
       invalid(`box: low[${i}] ${low[i]} is above high[${i}] ${high[i]}: exchange them`);
     if (whole && !(Number.isInteger(low[i]) && Number.isInteger(high[i])))
       invalid(`box: the limits ${low[i]}..${high[i]} of ${dtype} number ${i} must be whole numbers`);
-    if (low[i]! < least || high[i]! > most)
+    if (low[i] < least || high[i] > most)
       invalid(
         `box: the limits ${low[i]}..${high[i]} of number ${i} leave the range ${least}..${most} of ${dtype}`,
       );
   }
   const firstOutside = (values: ArrayLike<number>, start = 0): number => {
     for (let i = 0; i < size; i++) {
-      const value = values[start + i]!;
-      if (!(value >= low[i]! && value <= high[i]!) || (whole && !Number.isInteger(value))) return i;
+      const value = values[start + i];
+      if (!(value >= low[i] && value <= high[i]) || (whole && !Number.isInteger(value))) return i;
     }
     return -1;
   };
@@ -133,18 +141,18 @@ export function box(options: BoxOptions): BoxSpace {
     firstOutside,
     contains: values => values.length === size && firstOutside(values) === -1,
     sample(rng, out, start = 0) {
-      for (let i = 0; i < size; i++) out[start + i] = drawBetween(rng, lows[i]!, highs[i]!, whole);
+      for (let i = 0; i < size; i++) out[start + i] = drawBetween(rng, lows[i], highs[i], whole);
     },
     clip(values, start = 0) {
       for (let i = start; i < start + size; i++) {
-        const value = values[i]!;
-        if (value < low[i - start]!) values[i] = low[i - start]!;
-        else if (value > high[i - start]!) values[i] = high[i - start]!;
+        const value = values[i];
+        if (value < low[i - start]) values[i] = low[i - start];
+        else if (value > high[i - start]) values[i] = high[i - start];
         else if (whole) values[i] = Math.round(value);
       }
     },
     describe() {
-      const ranges = lows.map((low, i) => `${brief(low)}..${brief(highs[i]!)}`);
+      const ranges = lows.map((low, i) => `${brief(low)}..${brief(highs[i])}`);
       const alike = ranges.every(range => range === ranges[0]);
       const shown = alike ? ranges[0] : ranges.length <= 8 ? ranges.join(', ') : 'limits differ';
       return `Box(${shape.join('x') || '1'} ${dtype}: ${shown})`;
@@ -167,7 +175,7 @@ function limits(name: string, given: number | ArrayLike<number>, size: number): 
     invalid(
       `box: ${name} ${show(given)} has ${given?.length ?? 'no'} numbers, the shape has ${size}: give one for each, or one for all`,
     );
-  else for (let i = 0; i < size; i++) values[i] = given[i]!;
+  else for (let i = 0; i < size; i++) values[i] = given[i];
   return values.map((value, i) => {
     if (Number.isNaN(value) || typeof value !== 'number')
       invalid(`box: ${name}[${i}] is ${show(value)}: use a number or Infinity`);
@@ -207,8 +215,8 @@ export function discrete(n: number): DiscreteSpace {
     kind: 'discrete',
     n,
     flatSize: 1,
-    firstOutside: (values, start = 0) => (isIndex(values[start]!, n) ? -1 : 0),
-    contains: values => values.length === 1 && isIndex(values[0]!, n),
+    firstOutside: (values, start = 0) => (isIndex(values[start], n) ? -1 : 0),
+    contains: values => values.length === 1 && isIndex(values[0], n),
     sample(rng, out, start = 0) {
       out[start] = rng.integer(n);
     },
@@ -228,7 +236,7 @@ export function multiDiscrete(counts: readonly number[]): MultiDiscreteSpace {
   const ns = [...counts];
   const size = ns.length;
   const firstOutside = (values: ArrayLike<number>, start = 0): number => {
-    for (let i = 0; i < size; i++) if (!isIndex(values[start + i]!, ns[i]!)) return i;
+    for (let i = 0; i < size; i++) if (!isIndex(values[start + i], ns[i])) return i;
     return -1;
   };
   return {
@@ -238,7 +246,7 @@ export function multiDiscrete(counts: readonly number[]): MultiDiscreteSpace {
     firstOutside,
     contains: values => values.length === size && firstOutside(values) === -1,
     sample(rng, out, start = 0) {
-      for (let i = 0; i < size; i++) out[start + i] = rng.integer(ns[i]!);
+      for (let i = 0; i < size; i++) out[start + i] = rng.integer(ns[i]);
     },
     clip() {},
     describe: () => `MultiDiscrete(${ns.join(', ')})`,
@@ -295,11 +303,11 @@ export function dict(spaces: Readonly<Record<string, Space>>): DictSpace {
   return {
     kind: 'dict',
     spaces: named,
-    ...inTurn(names.map(name => named[name]!)),
-    describe: () => `Dict(${names.map(name => `${name}: ${named[name]!.describe()}`).join(', ')})`,
+    ...inTurn(names.map(name => named[name])),
+    describe: () => `Dict(${names.map(name => `${name}: ${named[name].describe()}`).join(', ')})`,
     toJSON: () => ({
       kind: 'dict',
-      spaces: Object.fromEntries(names.map(name => [name, named[name]!.toJSON()])),
+      spaces: Object.fromEntries(names.map(name => [name, named[name].toJSON()])),
     }),
   };
 }
@@ -319,8 +327,8 @@ function inTurn(parts: readonly Space[]): Composite {
   }
   const firstOutside = (values: ArrayLike<number>, start = 0): number => {
     for (let i = 0; i < parts.length; i++) {
-      const outside = parts[i]!.firstOutside(values, start + starts[i]!);
-      if (outside !== -1) return starts[i]! + outside;
+      const outside = parts[i].firstOutside(values, start + starts[i]);
+      if (outside !== -1) return starts[i] + outside;
     }
     return -1;
   };
@@ -330,11 +338,11 @@ function inTurn(parts: readonly Space[]): Composite {
     contains: values => values.length === size && firstOutside(values) === -1,
     sample(rng, out, start = 0) {
       parts.forEach((part, i) => {
-        part.sample(rng, out, start + starts[i]!);
+        part.sample(rng, out, start + starts[i]);
       });
     },
     clip(values, start = 0) {
-      for (let i = 0; i < parts.length; i++) parts[i]!.clip(values, start + starts[i]!);
+      for (let i = 0; i < parts.length; i++) parts[i].clip(values, start + starts[i]);
     },
   };
 }
@@ -388,7 +396,7 @@ export function allowedAt(space: Space, index: number): string {
     case 'discrete':
       return `an index in 0..${part.n - 1}`;
     case 'multiDiscrete':
-      return `an index in 0..${part.counts[index - leaf.start]! - 1}`;
+      return `an index in 0..${part.counts[index - leaf.start] - 1}`;
     case 'multiBinary':
       return '0 or 1';
     default:
@@ -396,6 +404,7 @@ export function allowedAt(space: Space, index: number): string {
   }
 }
 
+/** Whether a value is a space, whichever copy of this package made it. */
 export function isSpace(value: unknown): value is Space {
   const space = value as Partial<Space> | null;
   return (

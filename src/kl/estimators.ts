@@ -22,6 +22,7 @@ import { nonNegative } from './non-negative.ts';
  */
 export const LOG_RATIO_LIMIT = 20;
 
+/** Estimators of a KL from samples, by Schulman's names. */
 export type KlEstimator = 'k1' | 'k2' | 'k3';
 
 /** -r for one sample. */
@@ -82,6 +83,6 @@ export function estimateKl(
   if (n === 0) throw new RangeError('estimateKl: 0 samples, at least 1 is needed: a mean of none is NaN');
   const { plain } = klEstimators[estimator];
   let sum = 0;
-  for (let i = 0; i < n; i++) sum += plain(logNew[i]! - logOld[i]!);
+  for (let i = 0; i < n; i++) sum += plain(logNew[i] - logOld[i]);
   return sum / n;
 }

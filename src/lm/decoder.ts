@@ -19,7 +19,7 @@ const CACHE_STEP = 32;
 const SMALLEST_BATCH = 4;
 const HIDDEN = -1e9;
 
-export const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
+const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
 /** Programs for one model, whatever its weights. */
 export class Decoder {

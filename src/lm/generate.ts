@@ -12,6 +12,7 @@ import { type SamplingOptions, TokenDrawer } from './truncation.ts';
 /** Why a completion ended: an end token, a stop string, its length, or its distance from the reference. */
 export type CompletionEnd = 'end' | 'stop' | 'length' | 'kl';
 
+/** What a model wrote after a prompt. */
 export interface Completion {
   /** Which of the prompts it continues. */
   readonly prompt: number;
@@ -26,6 +27,7 @@ export interface Completion {
   readonly text: string;
 }
 
+/** What to complete, how often, and when to stop. */
 export interface GenerateOptions extends SamplingOptions {
   readonly prompts: readonly (readonly number[])[];
   /** Completions of each prompt. */

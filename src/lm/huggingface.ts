@@ -11,7 +11,9 @@ import { join } from 'node:path';
 import {
   decodeSafetensors,
   type GptOptions,
+  gatherTensors,
   gpt,
+  namedTensors,
   type Parameters,
   parameters,
   readSafetensors,
@@ -24,10 +26,10 @@ import { fail, LmError } from './errors.ts';
 import { type LanguageModel, languageModel } from './model.ts';
 import { type TextTokenizer, tokenizerFrom } from './tokenizer.ts';
 
-export const CONFIG_FILE = 'config.json';
-export const WEIGHTS_FILE = 'model.safetensors';
-export const TOKENIZER_FILE = 'tokenizer.json';
-export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
+const CONFIG_FILE = 'config.json';
+const WEIGHTS_FILE = 'model.safetensors';
+const TOKENIZER_FILE = 'tokenizer.json';
+const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
 const INDEX_FILE = 'model.safetensors.index.json';
 
 /** GPT-2's own tokenizer.json has 1.4 MB. */
@@ -67,12 +69,18 @@ export function modelFromFiles(files: ReadonlyMap<string, Uint8Array>, source: s
     `${TOKENIZER_FILE} of ${source}`,
     json(TOKENIZER_CONFIG_FILE) as Record<string, unknown>,
   );
-  const weights = flatFrom(
-    parameters(gpt(options).specs),
-    [decodeSafetensors(file(WEIGHTS_FILE), WEIGHTS_FILE)],
-    source,
-  );
+  const weights = weightsFromFiles(files, parameters(gpt(options).specs), source);
   return languageModel(options, tokenizer, { weights });
+}
+
+/** The weights of such a model alone. */
+export function weightsFromFiles(
+  files: ReadonlyMap<string, Uint8Array>,
+  layout: Parameters,
+  source: string,
+): Float32Array {
+  const bytes = files.get(WEIGHTS_FILE) ?? fail(`${source} has no ${WEIGHTS_FILE}: use another`);
+  return flatFrom(layout, [decodeSafetensors(bytes, WEIGHTS_FILE)], source);
 }
 
 /** The files of a model, for a directory or a checkpoint: text, or a function that writes to a path. */
@@ -85,7 +93,7 @@ export function modelFiles(
     [CONFIG_FILE]: text(configOf(model.options, model.tokenizer)),
     [TOKENIZER_FILE]: text(model.tokenizer.json),
     [TOKENIZER_CONFIG_FILE]: text(tokenizerConfigOf(model.tokenizer, model.options.context)),
-    [WEIGHTS_FILE]: path => writeSafetensors(path, namedTensors(model.layout, weights), { format: 'pt' }),
+    [WEIGHTS_FILE]: path => writeSafetensors(path, modelTensors(model.layout, weights), { format: 'pt' }),
   };
 }
 
@@ -99,17 +107,9 @@ export async function saveModel(directory: string, model: LanguageModel): Promis
   }
 }
 
-/** Each tensor of a flat vector under its published name. */
-export function namedTensors(
-  layout: Parameters,
-  flat: Float32Array,
-  prefix = PREFIX,
-): Record<string, TensorInput> {
-  const views = layout.views(flat);
-  return Object.fromEntries(
-    layout.specs.map(({ name, shape }) => [prefix + name, { shape: [...shape], data: views[name] }]),
-  );
-}
+/** Each tensor of a model under its published name. */
+export const modelTensors = (layout: Parameters, weights: Float32Array): Record<string, TensorInput> =>
+  namedTensors(layout, weights, PREFIX);
 
 /**
  * A flat vector out of files that have all tensors: of a model, and then nothing besides; or, with a prefix, all under
@@ -129,27 +129,19 @@ export function flatFrom(
       places.set(bare, { file, key });
     }
   }
-  const flat = new Float32Array(layout.size);
-  const views = layout.views(flat);
-  const missing: string[] = [];
-  const wrong: string[] = [];
-  for (const { name, shape } of layout.specs) {
+  const { flat, missing, otherShapes } = gatherTensors(layout, name => {
     const place = places.get(prefix + name);
-    if (!place) {
-      missing.push(name);
-      continue;
-    }
     places.delete(prefix + name);
-    const saved = place.file.info(place.key).shape;
-    if (saved.join() === shape.join()) {
-      views[name].set(place.file.float32(place.key));
-      refuseNonFinite(views[name], name, source);
-    } else wrong.push(`${name} is (${saved.join(', ')}), not (${shape.join(', ')})`);
-  }
+    return place;
+  });
+  const views = layout.views(flat);
+  for (const [name, values] of Object.entries(views)) refuseNonFinite(values, name, source);
   if (missing.length > 0)
     fail(`${source} lacks ${list(missing)}: is it of a GPT-2 with the sizes in config.json? export it again`);
-  if (wrong.length > 0)
+  if (otherShapes.length > 0) {
+    const wrong = otherShapes.map(({ name, saved, wanted }) => `${name} is ${saved}, not ${wanted}`);
     fail(`${source} does not fit config.json: ${list(wrong)}: use the config.json that belongs to it`);
+  }
   if (prefix !== '') return flat;
   const head = places.get('lm_head.weight');
   if (head) {

@@ -2,7 +2,15 @@
 export { Decoder } from './decoder.ts';
 export { LmError } from './errors.ts';
 export { type Completion, type CompletionEnd, type GenerateOptions, generate, upToStop } from './generate.ts';
-export { flatFrom, loadModel, modelFiles, modelFromFiles, namedTensors, saveModel } from './huggingface.ts';
+export {
+  flatFrom,
+  loadModel,
+  modelFiles,
+  modelFromFiles,
+  modelTensors,
+  saveModel,
+  weightsFromFiles,
+} from './huggingface.ts';
 export { type LanguageModel, languageModel, weightFeeds, weightInputs } from './model.ts';
 export { ProgramCache, type Runtime } from './program-cache.ts';
 export {

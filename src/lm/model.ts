@@ -5,6 +5,7 @@ import type { Rng } from '../random/index.ts';
 import { fail } from './errors.ts';
 import type { TextTokenizer } from './tokenizer.ts';
 
+/** A network with its weights and tokenizer: all that it takes to write text. */
 export interface LanguageModel {
   readonly options: GptOptions;
   readonly gpt: Gpt;

@@ -34,6 +34,7 @@ export interface BatchShape {
   readonly copies: number;
 }
 
+/** A prompt and its completion, as tokens. */
 export interface ScoredSequence {
   readonly prompt: readonly number[];
   readonly tokens: readonly number[];
@@ -142,6 +143,7 @@ export interface BatchInputs {
   readonly grouped: Omit<GptGroups, 'prompts'> | undefined;
 }
 
+/** Adds the inputs of a packed batch to a graph. */
 export function batchInputs(g: Graph, { rows, length, newTokens, copies }: BatchShape): BatchInputs {
   return {
     tokens: g.input('tokens', [rows / copies, length], 'int64'),

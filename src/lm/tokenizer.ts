@@ -5,6 +5,7 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { fail } from './errors.ts';
 
+/** Text to tokens and back. */
 export interface TextTokenizer {
   /** One more than its highest token: a model's vocabulary must be at least this. */
   readonly size: number;
@@ -21,7 +22,7 @@ export interface TextTokenizer {
 }
 
 /** What GPT-2 calls its end. */
-export const END_TEXT = '<|endoftext|>';
+const END_TEXT = '<|endoftext|>';
 const UNKNOWN_TEXT = '<|unknown|>';
 const MAX_PIECES = 100_000;
 /** What stands for something that has no text. */

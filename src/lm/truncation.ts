@@ -1,6 +1,7 @@
 /** Drawing a token: temperature, top-k and top-p, and the log-probability of the distribution that was drawn from. */
 import { fail } from './errors.ts';
 
+/** How a token is drawn from logits. */
 export interface SamplingOptions {
   /** Logits are divided by it; 0 takes the most likely token. */
   readonly temperature: number;
@@ -10,6 +11,7 @@ export interface SamplingOptions {
   readonly topP: number;
 }
 
+/** A token that was drawn, and how likely it was. */
 export interface Draw {
   token: number;
   /** Of the distribution that was drawn from: after temperature and truncation. */

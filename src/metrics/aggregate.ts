@@ -1,5 +1,5 @@
 /** What turns many measurements into the one number of a row. Everything that lives longer than a row can be saved. */
-import { fail, show } from './errors.ts';
+import { fail, show } from '../base/errors.ts';
 import { requireMetric } from './registry.ts';
 
 /**
@@ -72,8 +72,8 @@ export function weightedMean(values: ArrayLike<number>, weights: ArrayLike<numbe
   const [sum, total] = [new Sum(), new Sum()];
   for (let i = 0; i < values.length; i++) {
     if (weights[i] === 0) continue;
-    sum.add(values[i]! * weights[i]!);
-    total.add(weights[i]!);
+    sum.add(values[i] * weights[i]);
+    total.add(weights[i]);
   }
   return total.total > 0 ? sum.total / total.total : Number.NaN;
 }
@@ -107,7 +107,7 @@ export class RunningStats {
   }
 
   addAll(values: ArrayLike<number>): this {
-    for (let i = 0; i < values.length; i++) this.add(values[i]!);
+    for (let i = 0; i < values.length; i++) this.add(values[i]);
     return this;
   }
 
@@ -176,8 +176,8 @@ export function explainedVariance(predictions: ArrayLike<number>, targets: Array
   }
   const [target, error] = [new RunningStats(), new RunningStats()];
   for (let i = 0; i < targets.length; i++) {
-    target.add(targets[i]!);
-    error.add(targets[i]! - predictions[i]!);
+    target.add(targets[i]);
+    error.add(targets[i] - predictions[i]);
   }
   return target.variance > 0 ? 1 - error.variance / target.variance : Number.NaN;
 }

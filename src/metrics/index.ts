@@ -1,4 +1,6 @@
 /** What is measured, under which names, and where it is written. `registry.ts` alone also runs in a browser. */
+
+export { RunError } from '../base/errors.ts';
 export {
   EpisodeStats,
   type EpisodeStatsState,
@@ -8,7 +10,6 @@ export {
   type RunningStatsState,
   weightedMean,
 } from './aggregate.ts';
-export { RunError } from './errors.ts';
 export {
   findMetric,
   headlineMetrics,

@@ -102,7 +102,7 @@ const invalid: KlBand = {
 export function klBand(value: number): KlBand {
   if (!(value >= 0)) return invalid;
   const [frozen, small, ...rest] = klBands;
-  if (value < frozen!.to) return frozen!;
-  if (value < small!.to) return small!;
+  if (value < frozen.to) return frozen;
+  if (value < small.to) return small;
   return rest.find(band => value <= band.to)!;
 }

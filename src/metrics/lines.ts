@@ -1,6 +1,6 @@
 /** Reading files of lines in bounded memory. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { attempt, readAt } from './files.ts';
+import { attempt, readAt } from '../base/files.ts';
 
 /** One line of a file. */
 export interface Line {

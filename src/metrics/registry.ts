@@ -7,8 +7,8 @@
  * policy) is absent from the row: absent is not NaN.
  */
 
-import { nearest } from '../text/nearest.ts';
-import { fail, show } from './errors.ts';
+import { fail, show } from '../base/errors.ts';
+import { nearest } from '../base/nearest.ts';
 import { type KlBand, type KlBandName, klBand, klBands } from './kl-bands.ts';
 
 export { type KlBand, type KlBandName, klBand, klBands };

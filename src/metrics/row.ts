@@ -7,7 +7,7 @@
  * What the clock said is only in keys that begin `time/`, and those come last in a line. The rest of a line is a
  * function of the configuration and the seed: two runs are the same if their lines are, after {@link withoutTimes}.
  */
-import { fail, RunError, show } from './errors.ts';
+import { fail, RunError, show } from '../base/errors.ts';
 import { compareMetricIds, isMetricId, isTimeKey, requireMetric } from './registry.ts';
 
 /** One iteration's measurements by registry name. `train/iteration` and `train/step` are always there. */

@@ -26,6 +26,7 @@ import {
 } from '../engine/index.ts';
 import type { Parameters } from './parameters.ts';
 
+/** Adam's constants. */
 export interface AdamOptions {
   beta1?: number;
   beta2?: number;
@@ -77,6 +78,7 @@ export function secondMomentScale(beta1 = 0.9, beta2 = 0.999): number {
   return (1 - beta2) / (1 - beta1) ** 2;
 }
 
+/** Parameters and their moments, each of one vector. */
 export interface AdamState {
   params: Tensor;
   /** First moment, the running mean of gradients. */
@@ -85,6 +87,7 @@ export interface AdamState {
   v: Tensor;
 }
 
+/** What one step of Adam takes besides its state. */
 export interface AdamStep {
   gradient: Tensor;
   /** A scalar factor on the gradient; see {@link clipScale}. */

@@ -8,6 +8,7 @@ import { sizeOf } from '../engine/index.ts';
 import type { Parameters } from './parameters.ts';
 import { adamWRange } from './vector-kernels.ts';
 
+/** Weights and their moments, changed in place. */
 export interface AdamWState {
   readonly weights: Float32Array;
   /** First moment, the running mean of gradients. */
@@ -16,6 +17,7 @@ export interface AdamWState {
   readonly v: Float32Array;
 }
 
+/** What one step of AdamW takes besides its state. */
 export interface AdamWStep {
   readonly gradient: Float32Array;
   /** A factor on the gradient, as clipping gives. */

@@ -53,6 +53,7 @@ export interface GptGroups {
   readonly promptMask: Tensor; // (groups, 1, length)
 }
 
+/** A GPT-2 network as graph functions of its parameters. */
 export interface Gpt {
   readonly specs: readonly ParameterSpec[];
   /** Logits (batch·tokens, vocabulary) of what follows each of `tokens`, int64 (batch, tokens). */
@@ -64,7 +65,7 @@ export interface Gpt {
    * prompts first (groups·length, width), then those of the completions (groups·copies·newTokens, width).
    */
   hiddenOfGroups(params: Record<string, Tensor>, batch: GptGroups): Tensor;
-  /** Logits (rows, vocabulary) from rows of {@link hidden}. */
+  /** Logits (rows, vocabulary) from rows of {@link Gpt.hidden}. */
   logits(params: Record<string, Tensor>, hidden: Tensor): Tensor;
   /**
    * One more token of each sequence: `tokens` and `positions` are int64 (batch), `cache` holds the tokens before them and

@@ -5,6 +5,13 @@ export { type Gpt, type GptCache, type GptGroups, type GptOptions, gpt } from '.
 export * as initialisers from './initialise.ts';
 export { type Activation, type Mlp, type MlpOptions, mlp } from './mlp.ts';
 export {
+  type FoundTensors,
+  gatherTensors,
+  namedTensors,
+  type OtherShape,
+  tensorsIn,
+} from './named-tensors.ts';
+export {
   type ParameterGroup,
   type ParameterSpec,
   type Parameters,

@@ -4,8 +4,10 @@ import { orthogonal, zeros } from './initialise.ts';
 import { type ParameterSpec, parameterNamed } from './parameters.ts';
 
 const activations = { tanh, relu, gelu } as const;
+/** What stands between two layers. */
 export type Activation = keyof typeof activations;
 
+/** Sizes and initialisation of an {@link mlp}. */
 export interface MlpOptions {
   /** Prefix of the parameters' names, and their group unless one is given. */
   name: string;
@@ -20,6 +22,7 @@ export interface MlpOptions {
   group?: string;
 }
 
+/** A multilayer perceptron as a graph function of its parameters. */
 export interface Mlp {
   readonly specs: readonly ParameterSpec[];
   /** (rows, inputs) to (rows, outputs); `params` are the tensors of this network's specs by name. */

@@ -8,6 +8,7 @@ import { checkShape, reshape, sizeOf, split, type Tensor } from '../engine/index
 import type { Rng } from '../random/index.ts';
 import type { Initialiser } from './initialise.ts';
 
+/** One tensor of a network: its name, shape and starting values. */
 export interface ParameterSpec {
   readonly name: string;
   readonly shape: readonly number[];
@@ -16,12 +17,14 @@ export interface ParameterSpec {
   readonly group: string;
 }
 
+/** A range of the flat vector whose parameters share a learning rate. */
 export interface ParameterGroup {
   readonly name: string;
   readonly offset: number;
   readonly size: number;
 }
 
+/** Where each of a network's tensors lies in one flat vector. */
 export interface Parameters {
   readonly size: number;
   readonly specs: readonly (ParameterSpec & { readonly offset: number })[];

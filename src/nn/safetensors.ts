@@ -11,9 +11,10 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { KeelError } from '../base/errors.ts';
 
 /** A file that is not, or cannot become, valid safetensors. The message is one line: what, the limit, the remedy. */
-export class SafetensorsError extends Error {
+export class SafetensorsError extends KeelError {
   override name = 'SafetensorsError';
 }
 
@@ -398,10 +399,7 @@ function headerLength(source: string, bytes: Uint8Array, fileBytes: number): num
 
 function parseHeader(source: string, bytes: Uint8Array, dataBytes: number): Header {
   if (bytes[0] !== 0x7b) {
-    refuse(
-      source,
-      `header starts with byte 0x${hex(bytes[0]!)}, must start with "{"; not a safetensors file`,
-    );
+    refuse(source, `header starts with byte 0x${hex(bytes[0])}, must start with "{"; not a safetensors file`);
   }
   const members = Object.entries(parseJsonObject(source, bytes));
   const metadata: Record<string, string> = Object.create(null);
@@ -551,7 +549,7 @@ function requirePlainHeader(source: string, text: string): void {
           if (text[at] === '\\') at++;
         }
         let next = at + 1;
-        while (next < text.length && ' \t\n\r'.includes(text[next]!)) next++;
+        while (next < text.length && ' \t\n\r'.includes(text[next])) next++;
         if (text[next] !== ':') break; // a value
         const key: string = JSON.parse(text.slice(start, at + 1)); // "a" and "\u0061" are one name
         const keys = open.at(-1)?.keys;
@@ -648,7 +646,7 @@ const over = <T>(type: ArrayOver<T>, bytes: Uint8Array): T =>
 
 function lookUp(patterns: Uint8Array | Uint16Array, table: Float32Array): Float32Array {
   const values = new Float32Array(patterns.length);
-  for (let i = 0; i < values.length; i++) values[i] = table[patterns[i]!]!;
+  for (let i = 0; i < values.length; i++) values[i] = table[patterns[i]];
   return values;
 }
 
@@ -686,7 +684,7 @@ function tableOnUse(format: { exponentBits: number; mantissaBits: number; specia
 /** bfloat16 is the upper half of a float32. */
 function bfloat16ToFloat32(patterns: Uint16Array): Float32Array {
   const bits = new Uint32Array(patterns.length);
-  for (let i = 0; i < bits.length; i++) bits[i] = patterns[i]! << 16;
+  for (let i = 0; i < bits.length; i++) bits[i] = patterns[i] << 16;
   return new Float32Array(bits.buffer);
 }
 
@@ -697,7 +695,7 @@ function bfloat16ToFloat32(patterns: Uint16Array): Float32Array {
 function int64ToFloat32(integers: BigInt64Array | BigUint64Array): Float32Array {
   const values = new Float32Array(integers.length);
   for (let i = 0; i < values.length; i++) {
-    const integer = integers[i]!;
+    const integer = integers[i];
     const double = Number(integer);
     if (Number.isSafeInteger(double)) {
       values[i] = double;

@@ -61,7 +61,7 @@ export class Rng {
   /** A JSON-serialisable copy of the state: `Rng.fromState(JSON.parse(JSON.stringify(rng.state())))` continues the stream. */
   state(): RngState {
     const [a, b, c, d] = this.#words;
-    return { version: STATE_VERSION, algorithm: ALGORITHM, words: [a! >>> 0, b! >>> 0, c! >>> 0, d! >>> 0] };
+    return { version: STATE_VERSION, algorithm: ALGORITHM, words: [a >>> 0, b >>> 0, c >>> 0, d >>> 0] };
   }
 
   /**
@@ -92,13 +92,13 @@ export class Rng {
   /** 32 random bits, as an integer in 0..2^32-1. */
   nextUint32(): number {
     const s = this.#words;
-    const s1 = s[1]!;
+    const s1 = s[1];
     const times5 = Math.imul(s1, 5);
     const result = Math.imul((times5 << 7) | (times5 >>> 25), 9);
-    const s2 = s[2]! ^ s[0]!;
-    const s3 = s[3]! ^ s1;
+    const s2 = s[2] ^ s[0];
+    const s3 = s[3] ^ s1;
     s[1] = s1 ^ s2;
-    s[0] = s[0]! ^ s3;
+    s[0] = s[0] ^ s3;
     s[2] = s2 ^ (s1 << 9);
     s[3] = (s3 << 11) | (s3 >>> 21);
     return result >>> 0;
@@ -137,15 +137,15 @@ export class Rng {
       const layer = bits & 0xff;
       const negative = (bits & 0x100) !== 0;
       const position = (this.nextUint32() * 2 ** 20 + (bits >>> 12)) * 2 ** -52; // [0, 1)
-      const x = position * ZIGGURAT_X[layer]!;
+      const x = position * ZIGGURAT_X[layer];
       // Inside the rectangle that lies wholly under the curve: 98.8% of the time.
-      if (x < ZIGGURAT_X[layer + 1]!) return negative ? -x : x;
+      if (x < ZIGGURAT_X[layer + 1]) return negative ? -x : x;
       if (layer === 0) {
         const tail = this.#normalTail();
         return negative ? -tail : tail;
       }
-      const low = ZIGGURAT_Y[layer]!;
-      const high = ZIGGURAT_Y[layer + 1]!;
+      const low = ZIGGURAT_Y[layer];
+      const high = ZIGGURAT_Y[layer + 1];
       if (low + (high - low) * this.uniform() < Math.exp(-0.5 * x * x)) return negative ? -x : x;
     }
   }
@@ -183,7 +183,7 @@ export class Rng {
   categorical(probs: ArrayLike<number>): number {
     let sum = 0;
     for (let i = 0; i < probs.length; i++) {
-      const p = probs[i]!;
+      const p = probs[i];
       if (!(p >= 0 && p < Number.POSITIVE_INFINITY)) {
         throw new RangeError(
           `categorical: probability ${show(p)} at index ${i} is not a number in 0..1: pass softmax output, not logits`,
@@ -202,7 +202,7 @@ export class Rng {
     for (let i = 0; i < probs.length; i++) {
       if (probs[i] === 0) continue;
       index = i; // the last possible index, should rounding keep the cumulative sum at the target
-      cumulative += probs[i]!;
+      cumulative += probs[i];
       if (cumulative > target) break;
     }
     return index;
@@ -212,8 +212,8 @@ export class Rng {
   shuffle(values: MutableNumbers): void {
     for (let i = values.length - 1; i > 0; i--) {
       const j = this.integer(i + 1);
-      const swap = values[i]!;
-      values[i] = values[j]!;
+      const swap = values[i];
+      values[i] = values[j];
       values[j] = swap;
     }
   }
@@ -252,7 +252,7 @@ function mix32(word: number): number {
 
 /** All zero is the one state that xoshiro never leaves. No seed is known to give it; one chance in 2^128 remains. */
 function escapeZero(words: Int32Array): void {
-  if ((words[0]! | words[1]! | words[2]! | words[3]!) === 0) words[0] = GOLDEN;
+  if ((words[0] | words[1] | words[2] | words[3]) === 0) words[0] = GOLDEN;
 }
 
 function checkedWords(state: unknown): number[] {
@@ -305,6 +305,6 @@ const ZIGGURAT_Y = new Float64Array(257);
 ZIGGURAT_X[0] = ZIGGURAT_AREA / Math.exp(-0.5 * ZIGGURAT_R * ZIGGURAT_R);
 ZIGGURAT_X[1] = ZIGGURAT_R;
 for (let i = 1; i <= 256; i++) {
-  ZIGGURAT_Y[i] = Math.exp(-0.5 * ZIGGURAT_X[i]! * ZIGGURAT_X[i]!);
-  if (i < 255) ZIGGURAT_X[i + 1] = Math.sqrt(-2 * Math.log(ZIGGURAT_AREA / ZIGGURAT_X[i]! + ZIGGURAT_Y[i]!));
+  ZIGGURAT_Y[i] = Math.exp(-0.5 * ZIGGURAT_X[i] * ZIGGURAT_X[i]);
+  if (i < 255) ZIGGURAT_X[i + 1] = Math.sqrt(-2 * Math.log(ZIGGURAT_AREA / ZIGGURAT_X[i] + ZIGGURAT_Y[i]));
 }

@@ -9,17 +9,10 @@
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fail, RunError, show } from '../metrics/errors.ts';
-import { attempt, readAt, writeNewFile } from '../metrics/files.ts';
-import {
-  codeOf,
-  makeDirectories,
-  readNames,
-  removeDirectory,
-  writeDirectoryAtomic,
-  writeFileAtomic,
-} from './atomic.ts';
-import { encodeJson, parseJson, readBounded } from './json.ts';
+import { makeDirectories, readNames, removeDirectory, writeDirectoryAtomic } from '../base/directories.ts';
+import { codeOf, fail, RunError, show } from '../base/errors.ts';
+import { attempt, readAt, readBounded, writeFileAtomic, writeNewFile } from '../base/files.ts';
+import { encodeJson, parseJson } from '../base/json.ts';
 import { checkpointDir, runPaths } from './layout.ts';
 import { type CheckpointIndex, type EnvironmentSpec, parseCheckpointIndex, schemaVersion } from './schema.ts';
 import { thinned } from './thinned.ts';
@@ -327,7 +320,7 @@ export function checkpointProblem(runDir: string, step: number): string | undefi
 
 function advice(runDir: string, step: number): string {
   const before = wholeCheckpointBefore(runDir, step);
-  if (before !== undefined) return `the checkpoint before it, step ${before}, is whole: --from ${before}`;
+  if (before !== undefined) return `the one before it is whole: use checkpoint ${before}`;
   return 'no earlier checkpoint is whole: start a new run';
 }
 

@@ -10,9 +10,10 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { RunError, show } from '../metrics/errors.ts';
-import { codeOf, makeDirectories, writeFileAtomic } from './atomic.ts';
-import { parseJson, readBounded } from './json.ts';
+import { makeDirectories } from '../base/directories.ts';
+import { codeOf, RunError, show } from '../base/errors.ts';
+import { readBounded, writeFileAtomic } from '../base/files.ts';
+import { parseJson } from '../base/json.ts';
 
 const mostBytes = 2 ** 16;
 const mostAdjustmentBytes = 4 * 2 ** 20;
@@ -45,12 +46,14 @@ const adjustmentSchema = z.object({
 export type Adjustment = Readonly<z.infer<typeof adjustmentSchema>>;
 const adjustmentsSchema = z.object({ changes: z.array(adjustmentSchema) });
 
-export const inboxDir = (runDir: string): string => join(runDir, 'inbox');
+const inboxDir = (runDir: string): string => join(runDir, 'inbox');
+/** Where the changes that were made to a run by hand are kept, for when it is resumed. */
 export const adjustmentsPath = (runDir: string): string => join(runDir, 'adjustments.json');
 const answerPath = (runDir: string, id: string): string => join(inboxDir(runDir), `${id}.answer`);
 
 // ---------------------------------------------------------------------------------------------------- asking
 
+/** How long to wait for the answer. */
 export interface AskOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -113,7 +116,7 @@ function remove(path: string): boolean {
 function checked(request: unknown): RunRequest {
   const result = z.safeParse(requestSchema, request);
   if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
+  const issue = result.error.issues[0];
   throw new RunError(`a request is ${show(request)}: ${issue.path.join('.') || 'it'} is not as expected`, {
     code: 'invalid',
   });
@@ -201,6 +204,7 @@ export function readAdjustments(runDir: string): Adjustment[] {
   );
 }
 
+/** Replaces what {@link readAdjustments} reads. */
 export function writeAdjustments(runDir: string, changes: readonly Adjustment[]): void {
   writeFileAtomic(adjustmentsPath(runDir), `${JSON.stringify({ changes }, null, 2)}\n`);
 }

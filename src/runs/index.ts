@@ -1,6 +1,8 @@
 /** A run on disk: what is in it, how it is written so that a kill costs nothing, and how it is found again. */
-export { RunError } from '../metrics/errors.ts';
-export { cleanLeftovers, writeFileAtomic } from './atomic.ts';
+
+export { cleanLeftovers } from '../base/directories.ts';
+export { RunError } from '../base/errors.ts';
+export { writeFileAtomic } from '../base/files.ts';
 export {
   type Checkpoint,
   type CheckpointFile,

@@ -1,7 +1,7 @@
 /** Where things are in a run's directory, and what a run is called. */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { fail, show } from '../metrics/errors.ts';
+import { fail, show } from '../base/errors.ts';
 
 /** Where runs are kept unless told otherwise, relative to the working directory. */
 export const defaultRoot = 'runs';

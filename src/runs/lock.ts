@@ -8,10 +8,9 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { fail, RunError } from '../metrics/errors.ts';
-import { attempt, sleepSync, temporaryBeside } from '../metrics/files.ts';
-import { codeOf, readNames } from './atomic.ts';
-import { readBounded } from './json.ts';
+import { readNames } from '../base/directories.ts';
+import { codeOf, fail, RunError } from '../base/errors.ts';
+import { attempt, readBounded, sleepSync, temporaryBeside } from '../base/files.ts';
 import { identify, type ProcessIdentity, type System, stateOf, thisSystem } from './process-identity.ts';
 
 /** A held lock. */

@@ -1,10 +1,9 @@
 /** Reading a run's rows and events, also while they are being written, and cutting them back before a resume. */
 import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
-import { fail, RunError } from '../metrics/errors.ts';
-import { attempt } from '../metrics/files.ts';
+import { codeOf, fail, RunError } from '../base/errors.ts';
+import { attempt, writeFileAtomic } from '../base/files.ts';
 import { type Line, readLastLine, readLines } from '../metrics/lines.ts';
 import { decodeRow, type Row, withoutTimes } from '../metrics/row.ts';
-import { codeOf, writeFileAtomic } from './atomic.ts';
 import { runPaths } from './layout.ts';
 import { describeEventType, parseEventLine, type StoredEvent } from './schema.ts';
 
@@ -83,7 +82,7 @@ export function truncateTo(
   const { metrics, events } = runPaths(runDir);
   let before = -1;
   const rows = plan(metrics, line => {
-    const at = decodeRow(line)['train/iteration']!;
+    const at = decodeRow(line)['train/iteration'];
     if (at <= before) fail(`iteration ${at} after ${before}`);
     before = at;
     return at <= iteration ? at : undefined;

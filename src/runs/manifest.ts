@@ -1,15 +1,12 @@
 /** `manifest.json`: what a run is. */
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
-import { fail, RunError } from '../metrics/errors.ts';
-import { writeFileAtomic } from './atomic.ts';
-import { encodeJson, parseJson, readBounded } from './json.ts';
+import { fail, RunError } from '../base/errors.ts';
+import { readBounded, writeFileAtomic } from '../base/files.ts';
+import { encodeJson, parseJson } from '../base/json.ts';
 import { runPaths } from './layout.ts';
+import { maxManifestBytes } from './looks-like-run.ts';
 import { type EnvironmentSpec, type Manifest, parseManifest, schemaVersion } from './schema.ts';
-
-/** A config with a thousand keys has fifty kilobytes. */
-const maxManifestBytes = 8 * 2 ** 20;
 
 /** What the trainer knows about a new run; the rest of the manifest follows from it. */
 export interface RunSpec {
@@ -113,15 +110,4 @@ export function updateManifest(runDir: string, patch: ManifestPatch, when = new 
   const manifest = { ...readManifest(runDir), ...patch, updatedAt: when.toISOString() };
   writeManifest(runDir, manifest);
   return manifest;
-}
-
-/** Whether a directory says that it is a run of ours, whatever the state of the rest. */
-export function looksLikeRun(directory: string): boolean {
-  try {
-    const path = join(directory, 'manifest.json');
-    const json = parseJson(readBounded(path, maxManifestBytes), path);
-    return (json as { kind?: unknown } | null)?.kind === 'keel-run';
-  } catch {
-    return false;
-  }
 }

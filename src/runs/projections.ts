@@ -1,11 +1,11 @@
 /** CSV and TensorBoard files: made from `metrics.jsonl`, and made again from it whenever it was cut. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { attempt, replaceFile, temporaryBeside } from '../metrics/files.ts';
+import { readNames } from '../base/directories.ts';
+import { attempt, replaceFile, temporaryBeside } from '../base/files.ts';
 import { csvSink } from '../metrics/sinks/csv.ts';
 import type { Sink } from '../metrics/sinks/sink.ts';
 import { tensorboardSink } from '../metrics/sinks/tensorboard.ts';
-import { readNames } from './atomic.ts';
 import { runPaths, tensorboardName, tensorboardPattern } from './layout.ts';
 import { iterateRows } from './log.ts';
 import { readManifest } from './manifest.ts';

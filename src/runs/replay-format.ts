@@ -17,7 +17,7 @@
  * All little-endian. Frame 0 is the start, before any action: its action and rewards are 0. A file is as long as its header
  * says, to the byte; nothing is allocated before that is checked.
  */
-import { fail, RunError, show } from '../metrics/errors.ts';
+import { fail, RunError, show } from '../base/errors.ts';
 import { parseScene, type Scene } from '../view/scene.ts';
 
 const MAGIC = 'KEELRPLY';
@@ -34,6 +34,7 @@ export const replayLimits = {
   width: 1024,
 } as const;
 
+/** What a recording is of. */
 export interface ReplayHeader {
   /** Environment steps that the policy had been trained for. */
   readonly step: number;
@@ -56,6 +57,7 @@ export interface ReplayHeader {
   readonly end: 'terminated' | 'truncated' | 'cut';
 }
 
+/** A recorded episode. */
 export interface Replay extends ReplayHeader {
   readonly scene: Scene;
   readonly positions: Float32Array; // (frames, bodies, 3)

@@ -1,10 +1,9 @@
 /** The replays of a run: `replays/<step>.replay`, and `<step>-<n>.replay` for more episodes of the same policy. */
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fail, RunError, show } from '../metrics/errors.ts';
-import { attempt, readAt } from '../metrics/files.ts';
-import { cleanLeftovers, makeDirectories, readNames, writeFileAtomic } from './atomic.ts';
-import { readBounded } from './json.ts';
+import { cleanLeftovers, makeDirectories, readNames } from '../base/directories.ts';
+import { fail, RunError, show } from '../base/errors.ts';
+import { attempt, readAt, readBounded, writeFileAtomic } from '../base/files.ts';
 import { runPaths } from './layout.ts';
 import {
   decodeReplay,

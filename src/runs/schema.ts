@@ -5,11 +5,11 @@
  * version added pass through. A change that an older reader would misread raises {@link schemaVersion}.
  */
 import * as z from 'zod/mini';
-import { fail, RunError, show } from '../metrics/errors.ts';
+import { fail, RunError, show } from '../base/errors.ts';
 import { decodeEvent, decodeNumber, type JsonNumber, type LogEvent } from '../metrics/row.ts';
 
-export { RunError } from '../metrics/errors.ts';
-export { decodeRow, type Row, rowFromJson, withoutTimes } from '../metrics/row.ts';
+export { RunError } from '../base/errors.ts';
+export type { Row } from '../metrics/row.ts';
 
 /** Of the manifest, the rows and the events together. */
 export const schemaVersion = 1;
@@ -235,7 +235,9 @@ const eventKinds = {
   { scope: EventScope; title: string; doc: string; fields: z.ZodMiniObject }
 >;
 
+/** Whether a resumed run repeats an event (`training`) or keeps it (`process`). */
 export type EventScope = 'training' | 'process';
+/** Kinds of event that this version knows. */
 export type EventType = keyof typeof eventKinds;
 
 /** What every event has. A type and not an interface: only those pass for a `LogEvent`. */
@@ -250,8 +252,11 @@ type EventBase = {
 
 type FieldsOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[T]['fields']>>;
 
+/** What an event of each kind says, before it is known when it happened. */
+export type EventFields = { [T in EventType]: { readonly type: T } & FieldsOf<T> }[EventType];
+
 /** An event of a known kind, as a program makes it. */
-export type RunEvent = { [T in EventType]: EventBase & { readonly type: T } & FieldsOf<T> }[EventType];
+export type RunEvent = EventBase & EventFields;
 
 /** An event as it was read, of whatever kind; it has `time/unix_s` if it was written by a run. */
 export type StoredEvent = EventBase & LogEvent;
@@ -346,7 +351,7 @@ function check<T extends z.ZodMiniType>(schema: T, value: unknown, source: strin
     throw new RunError(`${source} cannot be read: ${show(String(cause))}`, { code: 'invalid', cause });
   }
   if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
+  const issue = result.error.issues[0];
   const path = issue.path.map(String).join('.');
   const found = issue.path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key],

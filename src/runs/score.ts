@@ -13,7 +13,7 @@ export const scoreEpisodes = 100;
 export function recentReturn(rows: readonly Row[]): number | undefined {
   let [sum, episodes] = [0, 0];
   for (let i = rows.length - 1; i >= 0 && episodes < scoreEpisodes; i--) {
-    const { 'episode/return': mean, 'episode/count': count = 1 } = rows[i]!;
+    const { 'episode/return': mean, 'episode/count': count = 1 } = rows[i];
     if (mean === undefined || count === 0) continue;
     sum += mean * count;
     episodes += count;

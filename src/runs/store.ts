@@ -1,13 +1,14 @@
 /** Runs as things: making, finding, opening and deleting them. */
 import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { fail, RunError, show } from '../metrics/errors.ts';
-import { attempt, syncDirectory } from '../metrics/files.ts';
-import { nearest } from '../text/nearest.ts';
-import { codeOf, makeDirectories, readNames, removeDirectory } from './atomic.ts';
+import { makeDirectories, readNames, removeDirectory } from '../base/directories.ts';
+import { codeOf, fail, RunError, show } from '../base/errors.ts';
+import { attempt, syncDirectory } from '../base/files.ts';
+import { nearest } from '../base/nearest.ts';
 import { defaultRoot, isRunId, newRunId, requireRunId } from './layout.ts';
 import { acquireLock, type Lock, lockHolder } from './lock.ts';
-import { looksLikeRun, newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
+import { looksLikeRun } from './looks-like-run.ts';
+import { newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
 import type { Manifest, RunStatus } from './schema.ts';
 
 /** A run as it was found on disk. */
@@ -135,7 +136,7 @@ export function resolveRun(reference: string, roots: readonly string[] = [defaul
     const id = basename(dir);
     return id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`));
   });
-  if (matches.length === 1 && reference !== '') return openRun(matches[0]!);
+  if (matches.length === 1 && reference !== '') return openRun(matches[0]);
   if (matches.length > 1) {
     const some = matches.slice(0, 5).map(dir => basename(dir));
     const more = matches.length > some.length ? ` and ${matches.length - some.length} more` : '';

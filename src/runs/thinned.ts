@@ -10,7 +10,7 @@ export function thinned(steps: readonly number[], newest: number, most: number):
   while (left.length > Math.max(1, most)) {
     let [least, at] = [Number.POSITIVE_INFINITY, left.length - 1];
     for (let i = 1; i < left.length; i++) {
-      const [before, after] = [left[i - 1]!, left[i + 1] ?? newest];
+      const [before, after] = [left[i - 1], left[i + 1] ?? newest];
       const gap = (after - before) / (newest - before);
       if (gap < least) [least, at] = [gap, i];
     }

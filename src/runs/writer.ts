@@ -8,11 +8,11 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
-import { fail, RunError } from '../metrics/errors.ts';
+import { cleanLeftovers } from '../base/directories.ts';
+import { fail, RunError } from '../base/errors.ts';
 import type { Row } from '../metrics/row.ts';
 import { jsonlSink } from '../metrics/sinks/jsonl.ts';
 import type { Sink } from '../metrics/sinks/sink.ts';
-import { cleanLeftovers } from './atomic.ts';
 import {
   type Checkpoint,
   type CheckpointInfo,
@@ -183,7 +183,7 @@ export class RunWriter {
     const timed = { ...row, 'time/unix_s': this.#now() / 1000 };
     for (const sink of this.#sinks) sink.write(timed);
     this.#iteration = iteration;
-    this.#step = row['train/step']!;
+    this.#step = row['train/step'];
   }
 
   /** Writes something that happened; the time is added. */
@@ -292,7 +292,7 @@ function refuseToDiscard(dir: string, step: number): void {
     .filter(later => later > step && checkpointProblem(dir, later) === undefined);
   if (whole.length === 0) return;
   fail(
-    `going on from ${step} would delete the later checkpoint${whole.length > 1 ? 's' : ''} ${whole.join(', ')} of ${dir}: allow it (discardLater), or start a new run from ${step}`,
+    `going on from ${step} would delete the later checkpoint${whole.length > 1 ? 's' : ''} ${whole.join(', ')} of ${dir}: allow it (discardLater, --discard-later), or start a new run from ${step}`,
     'would-discard',
   );
 }
@@ -311,7 +311,7 @@ function refuseToBeginAgain(dir: string, manifest: Manifest, discardLater: boole
   const done = lastRow?.['train/step'] ?? manifest.step;
   if (!hadCheckpoint(dir, manifest, lastRow)) return;
   fail(
-    `${dir} has done ${done} steps, but its checkpoints are gone: put them back or train anew; or allow it to begin again from 0, which deletes its log (discardLater)`,
+    `${dir} has done ${done} steps, but its checkpoints are gone: put them back or train anew; or allow it to begin again from 0, which deletes its log (discardLater, --discard-later)`,
     'would-discard',
   );
 }

@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { temporaryBeside } from '../runs/atomic.ts';
+import { tableOf } from '../algos/settings/tables.ts';
+import { temporaryBeside } from '../base/files.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { askRun } from '../runs/inbox.ts';
 import { newRunId, runPaths } from '../runs/layout.ts';
@@ -41,10 +42,6 @@ export interface ActionsOptions {
   readonly evaluationMs?: number;
   readonly episodes?: number;
 }
-
-/** Offered on the page; the trainer has the last word. The second list only where the setting is in use. */
-const offered = ['learningRate', 'targetKl', 'clipRange', 'guard'];
-const offeredInUse = ['criticLearningRate', 'klCoef', 'gamma', 'gaeLambda'];
 
 const answerMs = 30_000;
 const startMs = 60_000;
@@ -194,15 +191,14 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
   return {
     adjustable(run) {
       if (run.state !== 'running') return {};
-      const config = run.settings;
+      const { keys = {} } = tableOf(run.manifest?.algorithm ?? '') ?? {};
       const out: Record<string, number | null> = {};
-      for (const name of offered) {
-        const value = config[name];
-        if (typeof value === 'number' || value === null) out[name] = value;
-      }
-      for (const name of offeredInUse) {
-        const value = config[name];
-        if (typeof value === 'number' && value !== 0) out[name] = value;
+      // The trainer has the last word.
+      for (const [name, { change, offered }] of Object.entries(keys)) {
+        const value = run.settings[name];
+        if (change !== 'live' || offered === undefined || (typeof value !== 'number' && value !== null))
+          continue;
+        if (offered === 'always' || value) out[name] = value;
       }
       return out;
     },

@@ -1,6 +1,8 @@
 /** The routes: see `api.ts` for what each answers. */
+
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import { KeelError } from '../base/errors.ts';
 import type { Actions } from './actions.ts';
 import type {
   CheckpointsAnswer,
@@ -248,11 +250,10 @@ export function createApp(options: AppOptions): Hono<Env> {
   app.notFound(c => fail(c, new Problem(404, 'no-such-address', 'there is nothing at this address')));
   app.onError((error, c) => {
     if (error instanceof Problem) return fail(c, error);
-    const { name, message } = error;
     // Their messages are sentences for users, and name no path but of the runs that the user gave.
-    if (['RunError', 'DoctorError', 'ReadError'].includes(name)) {
+    if (error instanceof KeelError) {
       const roots = index.roots.flatMap(({ path, shown }) => [[path, shown] as const]);
-      const clean = roots.reduce((text, [path, shown]) => text.replaceAll(path, shown), message);
+      const clean = roots.reduce((text, [path, shown]) => text.replaceAll(path, shown), error.message);
       return fail(c, new Problem(500, 'failed', clean.replace(/\s+/g, ' ').slice(0, 1000)));
     }
     options.onFault?.(error);
@@ -314,8 +315,8 @@ function seriesOf(run: WatchedRun, c: Context): SeriesAnswer {
     let begin = 0;
     while (begin < track.length && Number.isNaN(x[begin])) begin++;
     if (begin === track.length) return [];
-    first = Math.min(first, x[begin]!);
-    last = Math.max(last, x[track.length - 1]!);
+    first = Math.min(first, x[begin]);
+    last = Math.max(last, x[track.length - 1]);
     return [{ name, track, x }];
   });
   const from = wantedFrom ?? first;

@@ -1,7 +1,8 @@
 /** The recording of a policy that routes requests, from the file beside its run. */
 import { existsSync } from 'node:fs';
-import { RunError } from '../metrics/errors.ts';
-import { parseJson, readBounded } from '../runs/json.ts';
+import { RunError } from '../base/errors.ts';
+import { readBounded } from '../base/files.ts';
+import { parseJson } from '../base/json.ts';
 import { runPaths } from '../runs/layout.ts';
 import type { ClusterTimeline } from '../view/cluster-timeline.ts';
 import type { ClusterAnswer } from './api.ts';

@@ -26,7 +26,7 @@ export function completionsOf(
   const groups: CompletionGroup[] = [];
   const lines = lastLines(path);
   for (let i = lines.length - 1; i >= 0; i--) {
-    const group = groupOf(lines[i]!);
+    const group = groupOf(lines[i]);
     if (group === undefined || group.iteration >= before) continue;
     // Groups of one iteration stay together, or the next page would begin behind some of them.
     if (groups.length >= count && groups.at(-1)!.iteration !== group.iteration)

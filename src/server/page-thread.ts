@@ -1,7 +1,7 @@
 /** Starts the server in a thread of its own. Training must not wait for it, nor fail because of it. */
 import { Worker } from 'node:worker_threads';
+import { threadEntry } from '../base/thread-entry.ts';
 import type { ServeOptions } from './serve.ts';
-import { threadEntry } from './thread-entry.ts';
 
 export interface PageThreadData {
   readonly options: Omit<ServeOptions, 'onProblem'>;

@@ -1,9 +1,9 @@
 /** The whole server: index, stream, doctor and routes behind one port. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
+import { VERSION } from '../base/version.ts';
 import { type Actions, createActions } from './actions.ts';
 import { createAlerts } from './alerts.ts';
 import { createApp } from './app.ts';
@@ -50,12 +50,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export const defaultPort = 7007;
-
-const version = (): string => {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-};
+const defaultPort = 7007;
 
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port: wanted = defaultPort, onProblem } = options;
@@ -87,7 +82,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     doctor,
     notes,
     actions,
-    version: version(),
+    version: VERSION,
     host,
     token,
     readOnly: options.readOnly,

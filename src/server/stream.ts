@@ -95,5 +95,5 @@ export function createHub(epoch = Date.now().toString(36)): Hub {
 /** An id is the server's epoch and a number; what is neither is of another server. */
 function splitId(id: string): [epoch: string, number: number] {
   const match = /^([a-z0-9]{1,20})-(\d{1,15})$/.exec(id);
-  return match === null ? ['', 0] : [match[1]!, Number(match[2])];
+  return match === null ? ['', 0] : [match[1], Number(match[2])];
 }

@@ -9,6 +9,7 @@ import type { Rng } from '../random/index.ts';
 import { defineTask } from './definition.ts';
 import { clearGrade, sumParts, type TaskPrompt } from './text-task.ts';
 
+/** Options of the task `arithmetic`. */
 export type ArithmeticOptions = {
   readonly digits: number;
   readonly operations: string;
@@ -23,6 +24,7 @@ const PARTS = ['form', 'digits', 'exact', 'malformed'] as const;
 /** What anyone may write and mean a number: longer ones are cut by the tokens allowed. */
 const NUMBER = /^-?\d{1,32}$/;
 
+/** The task `arithmetic`. */
 export const arithmeticDefinition = defineTask<ArithmeticOptions>({
   name: 'arithmetic',
   summary: 'Sums, differences and products of whole numbers; 1.5 for the exact result.',
@@ -53,7 +55,7 @@ export const arithmeticDefinition = defineTask<ArithmeticOptions>({
       maxPromptTokens: 2 * options.digits + 2,
       maxNewTokens: 2 * options.digits + 2,
       prompt(rng) {
-        const operation = operations[rng.integer(operations.length)]!;
+        const operation = operations[rng.integer(operations.length)];
         const left = operand(rng, options.digits, limit);
         const right = operand(rng, options.digits, limit);
         return { text: `${left}${operation}${right}=`, data: { answer: result(left, operation, right) } };

@@ -1,3 +1,5 @@
+import { KeelError } from '../base/errors.ts';
+
 /** Stable names of what can go wrong with a text task. */
 export type TaskErrorCode =
   | 'definition-invalid'
@@ -11,13 +13,12 @@ export type TaskErrorCode =
   | 'task-unknown';
 
 /** A task, or what was asked of one, is at fault; the message says the value, the limit and the remedy. */
-export class TaskError extends Error {
+export class TaskError extends KeelError {
   override name = 'TaskError';
-  readonly code: TaskErrorCode;
+  declare readonly code: TaskErrorCode;
 
   constructor(code: TaskErrorCode, message: string, details: { cause?: unknown } = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = code;
+    super(message, { code, cause: details.cause });
   }
 }
 

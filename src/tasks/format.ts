@@ -9,6 +9,7 @@ import type { Rng } from '../random/index.ts';
 import { defineTask } from './definition.ts';
 import { clearGrade, sumParts, type TaskPrompt } from './text-task.ts';
 
+/** Options of the task `format`. */
 export type FormatOptions = {
   readonly fields: number;
   readonly digits: number;
@@ -51,8 +52,8 @@ const formats: Readonly<Record<string, Format>> = {
     read(text) {
       const rows = text.split(';').map(row => row.split(','));
       const [names, values] = rows;
-      if (rows.length !== 2 || names!.length !== values!.length) return undefined;
-      return names!.map((name, i) => [name, values![i]!] as const);
+      if (rows.length !== 2 || names.length !== values.length) return undefined;
+      return names.map((name, i) => [name, values[i]] as const);
     },
   },
   tags: {
@@ -60,7 +61,7 @@ const formats: Readonly<Record<string, Format>> = {
     read(text) {
       const fields = [...text.matchAll(/<([a-z]+)>([^<>]*)<\/\1>/g)];
       if (fields.length === 0 || fields.map(([whole]) => whole).join('') !== text) return undefined;
-      return fields.map(([, name, value]) => [name!, value!] as const);
+      return fields.map(([, name, value]) => [name, value] as const);
     },
   },
 };
@@ -68,6 +69,7 @@ const formatNames = Object.keys(formats);
 
 type Data = { readonly format: string; readonly fields: Fields };
 
+/** The task `format`. */
 export const formatDefinition = defineTask<FormatOptions>({
   name: 'format',
   summary: 'Write named numbers as JSON, CSV or tags, whichever is asked for.',
@@ -90,7 +92,7 @@ export const formatDefinition = defineTask<FormatOptions>({
     maxPromptTokens: 2 + options.fields * (options.digits + 3),
     maxNewTokens: 4 + options.fields * (options.digits + 6),
     prompt(rng) {
-      const format = formatNames[rng.integer(formatNames.length)]!;
+      const format = formatNames[rng.integer(formatNames.length)];
       const fields = drawFields(rng, options);
       const asked = fields.map(([name, value]) => `${name}=${value}`).join(' ');
       return { text: `${format} ${asked}>`, data: { format, fields } };
@@ -99,8 +101,8 @@ export const formatDefinition = defineTask<FormatOptions>({
       clearGrade(out);
       const { format, fields } = dataOf(prompt);
       const text = completion.slice(0, MAX_LENGTH).trim();
-      const written = formats[format]!.read(text);
-      const exact = text === formats[format]!.write(fields) ? 1 : 0;
+      const written = formats[format].read(text);
+      const exact = text === formats[format].write(fields) ? 1 : 0;
       out.metrics[0] = exact;
       out.metrics[1 + formatNames.indexOf(format)] = exact;
       if (written === undefined) {
@@ -120,7 +122,7 @@ export const formatDefinition = defineTask<FormatOptions>({
     },
     demonstration(prompt) {
       const { format, fields } = dataOf(prompt);
-      return formats[format]!.write(fields);
+      return formats[format].write(fields);
     },
   }),
 });
@@ -131,7 +133,7 @@ function drawFields(rng: Rng, options: FormatOptions): Fields {
   const letters = rng.permutation(LETTERS.length);
   return Array.from({ length: count }, (_, i) => {
     const limit = 10 ** (1 + rng.integer(options.digits));
-    return [LETTERS[letters[i]!]!, String(rng.integer(limit))] as const;
+    return [LETTERS[letters[i]], String(rng.integer(limit))] as const;
   });
 }
 

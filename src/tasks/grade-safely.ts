@@ -29,7 +29,7 @@ function problemOf(task: TextTask, prompt: TaskPrompt, completion: string, out: 
     return `grade of ${task.name} gave the reward ${show(out.reward)}: it must be a finite number`;
   let sum = 0;
   for (let i = 0; i < out.parts.length; i++) {
-    const part = out.parts[i]!;
+    const part = out.parts[i];
     if (!Number.isFinite(part))
       return `grade of ${task.name} gave ${show(part)} for the part ${task.rewardParts[i]}: it must be a finite number`;
     sum += part;

@@ -2,13 +2,7 @@
 export type { Json } from '../envs/plain-data.ts';
 export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
 export { type ChessOptions, chessDefinition } from './chess/chess.ts';
-export {
-  type ChessEvaluation,
-  type ChessEvaluationSettings,
-  type Complete,
-  type EvaluationRow,
-  evaluateChess,
-} from './chess/evaluate.ts';
+export { type ChessEvaluationSettings, evaluateChess } from './chess/evaluate.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
 export { drawDemonstration, drawPrompt } from './draw-safely.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';
@@ -25,11 +19,15 @@ export {
   type TaskInfo,
 } from './registry.ts';
 export {
+  type Complete,
   clearGrade,
+  type EvaluationRow,
+  type EvaluationSettings,
   type Grade,
   newGrade,
   sumParts,
   type TaskContext,
+  type TaskEvaluation,
   type TaskPrompt,
   type TextTask,
   type TextTaskDefinition,

@@ -1,13 +1,14 @@
 /** Text tasks by name, and from a user's file. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { didYouMean, plainName } from '../base/nearest.ts';
 import { show } from '../envs/errors.ts';
 import { importDefault, isEnvFile } from '../envs/load.ts';
 import type { OptionSchemas } from '../envs/options.ts';
 import { registeringFrom } from '../envs/registry.ts';
-import { didYouMean } from '../text/nearest.ts';
 import { arithmeticDefinition } from './arithmetic.ts';
 import { chessDefinition } from './chess/chess.ts';
+import { evaluateChess } from './chess/evaluate.ts';
 import { createTask, definitionProblem } from './definition.ts';
 import { fail } from './errors.ts';
 import { formatDefinition } from './format.ts';
@@ -21,9 +22,14 @@ export interface TaskInfo {
 }
 
 const builtIn = new Map(
-  ([chessDefinition, arithmeticDefinition, formatDefinition] as unknown as TextTaskDefinition[]).map(
-    definition => [definition.name, definition],
-  ),
+  (
+    [
+      // It has measurements of its own: legal moves, mates in one, repetition.
+      { ...chessDefinition, evaluate: evaluateChess },
+      arithmeticDefinition,
+      formatDefinition,
+    ] as unknown as TextTaskDefinition[]
+  ).map(definition => [definition.name, definition]),
 );
 
 /** Keel's own tasks. */
@@ -103,8 +109,6 @@ function exportedBy(file: string): Promise<unknown> {
 const pathOf = (reference: string): string =>
   reference.startsWith('file:') ? fileURLToPath(reference) : resolve(reference.replace(/#[^#/\\]*$/, ''));
 
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_\s]/g, '');
-
 function named(name: string): TextTaskDefinition | undefined {
-  return [...builtIn.values()].find(definition => plain(definition.name) === plain(name));
+  return [...builtIn.values()].find(definition => plainName(definition.name) === plainName(name));
 }

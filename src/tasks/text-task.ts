@@ -67,6 +67,34 @@ export interface TextTaskDefinition<O extends OptionValues = OptionValues> {
   readonly summary: string;
   readonly options?: OptionSchemas<O>;
   make(options: O, context: TaskContext): TextTask | Promise<TextTask>;
+  /** Measurements of its own, in place of graded completions, of what completes prompts. */
+  evaluate?(options: object, complete: Complete, settings: EvaluationSettings): Promise<TaskEvaluation>;
+}
+
+/** Completes prompts, in their order. */
+export type Complete = (prompts: string[]) => Promise<readonly string[]>;
+
+/** How much is measured, and which prompts. */
+export interface EvaluationSettings {
+  readonly prompts?: number;
+  readonly seed?: number;
+}
+
+/** What a task has measured. */
+export interface TaskEvaluation {
+  readonly rows: readonly EvaluationRow[];
+  /** Where its labels come from. */
+  readonly sources: Readonly<Record<string, unknown>>;
+}
+
+/** One measurement. */
+export interface EvaluationRow {
+  readonly name: string;
+  readonly doc: string;
+  /** A share in 0..1, except for mean rewards. */
+  readonly value: number;
+  /** Completions it is the mean of. */
+  readonly count: number;
 }
 
 /** An empty grade for completions of this task. */
@@ -90,6 +118,6 @@ export function clearGrade(grade: Grade): void {
 /** Sets the reward to the sum of the parts. Every `grade` ends with it. */
 export function sumParts(grade: Grade): void {
   let sum = 0;
-  for (let i = 0; i < grade.parts.length; i++) sum += grade.parts[i]!;
+  for (let i = 0; i < grade.parts.length; i++) sum += grade.parts[i];
   grade.reward = sum;
 }

@@ -24,6 +24,7 @@ export interface ClusterTimeline {
   readonly decisions: readonly ClusterDecision[];
 }
 
+/** Where one request was sent, and how long it took. */
 export interface ClusterDecision {
   readonly atS: number;
   readonly promptTokens: number;

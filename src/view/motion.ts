@@ -37,22 +37,22 @@ export function writePoseAt(
   const next = Math.min(frame + 1, frames - 1);
   const [a, b] = [frame * count + body, next * count + body];
   for (let k = 0; k < 3; k++) {
-    const from = positions[3 * a + k]!;
-    out[k] = from + part * (positions[3 * b + k]! - from);
+    const from = positions[3 * a + k];
+    out[k] = from + part * (positions[3 * b + k] - from);
   }
   let along = 0;
-  for (let k = 0; k < 4; k++) along += rotations[4 * a + k]! * rotations[4 * b + k]!;
+  for (let k = 0; k < 4; k++) along += rotations[4 * a + k] * rotations[4 * b + k];
   const sign = along < 0 ? -1 : 1;
   let length = 0;
   for (let k = 0; k < 4; k++) {
-    const from = rotations[4 * a + k]! / TURN;
-    const turn = from + part * ((sign * rotations[4 * b + k]!) / TURN - from);
+    const from = rotations[4 * a + k] / TURN;
+    const turn = from + part * ((sign * rotations[4 * b + k]) / TURN - from);
     out[3 + k] = turn;
     length += turn * turn;
   }
   // All zeros is no turn; a damaged file may hold it.
   if (length === 0) out[3] = length = 1;
-  for (let k = 3; k < 7; k++) out[k]! /= Math.sqrt(length);
+  for (let k = 3; k < 7; k++) out[k] /= Math.sqrt(length);
 }
 
 /** Metres a second over the ground of the body that counts, around a frame. */
@@ -61,20 +61,20 @@ export function speedAt(motion: Motion, frame: number): number {
   const reach = Math.max(1, Math.round(SPEED_SECONDS / frameSeconds / 2));
   const [from, to] = [Math.max(0, frame - reach), Math.min(frames - 1, frame + reach)];
   if (from === to) return 0;
-  const at = (f: number, k: number): number => positions[3 * (f * scene.bodies.length + scene.root) + k]!;
+  const at = (f: number, k: number): number => positions[3 * (f * scene.bodies.length + scene.root) + k];
   return Math.hypot(at(to, 0) - at(from, 0), at(to, 1) - at(from, 1)) / ((to - from) * frameSeconds);
 }
 
 /** Metres over the ground from the start to a frame, as the crow flies. */
 export function distanceAt(motion: Motion, frame: number): number {
   const { scene, positions } = motion;
-  const at = (f: number, k: number): number => positions[3 * (f * scene.bodies.length + scene.root) + k]!;
+  const at = (f: number, k: number): number => positions[3 * (f * scene.bodies.length + scene.root) + k];
   return Math.hypot(at(frame, 0) - at(0, 0), at(frame, 1) - at(0, 1));
 }
 
 /** How far a shape reaches along each axis of the world from its own middle, when `turn` (w, x, y, z) is its rotation there. */
 function halfExtents({ size: [a, b, c], kind }: SceneShape, turn: ArrayLike<number>): Vector3 {
-  const [w, x, y, z] = [turn[0]!, turn[1]!, turn[2]!, turn[3]!];
+  const [w, x, y, z] = [turn[0], turn[1], turn[2], turn[3]];
   // Columns of the rotation: where the shape's own axes point.
   const axes: readonly Vector3[] = [
     [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
@@ -82,7 +82,7 @@ function halfExtents({ size: [a, b, c], kind }: SceneShape, turn: ArrayLike<numb
     [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
   ];
   const along = (k: number): number => {
-    const [p, q, r] = axes.map(axis => axis[k]!) as unknown as Vector3;
+    const [p, q, r] = axes.map(axis => axis[k]) as unknown as Vector3;
     switch (kind) {
       case 'sphere':
         return a;
@@ -115,19 +115,19 @@ export function reachOf(motion: Motion): { readonly centre: Vector3; readonly ra
     const middle = turned(body, shape.position);
     const half = halfExtents(shape, multiplied(body, shape.rotation));
     for (let k = 0; k < 3; k++) {
-      low[k] = Math.min(low[k]!, pose[k]! + middle[k]! - half[k]!);
-      high[k] = Math.max(high[k]!, pose[k]! + middle[k]! + half[k]!);
+      low[k] = Math.min(low[k], pose[k] + middle[k] - half[k]);
+      high[k] = Math.max(high[k], pose[k] + middle[k] + half[k]);
     }
   }
-  if (!(low[0]! <= high[0]!)) return { centre: [0, 0, 0], radius: 1 };
-  const centre = low.map((value, k) => (value + high[k]!) / 2) as unknown as Vector3;
-  return { centre, radius: Math.max(0.01, Math.hypot(...low.map((value, k) => high[k]! - value)) / 2) };
+  if (!(low[0] <= high[0])) return { centre: [0, 0, 0], radius: 1 };
+  const centre = low.map((value, k) => (value + high[k]) / 2) as unknown as Vector3;
+  return { centre, radius: Math.max(0.01, Math.hypot(...low.map((value, k) => high[k] - value)) / 2) };
 }
 
 /** Two rotations (w, x, y, z), the second first. */
 function multiplied(a: ArrayLike<number>, b: ArrayLike<number>): number[] {
-  const [w, x, y, z] = [a[0]!, a[1]!, a[2]!, a[3]!];
-  const [p, q, r, s] = [b[0]!, b[1]!, b[2]!, b[3]!];
+  const [w, x, y, z] = [a[0], a[1], a[2], a[3]];
+  const [p, q, r, s] = [b[0], b[1], b[2], b[3]];
   return [
     w * p - x * q - y * r - z * s,
     w * q + x * p + y * s - z * r,
@@ -138,7 +138,7 @@ function multiplied(a: ArrayLike<number>, b: ArrayLike<number>): number[] {
 
 /** A vector after a rotation. */
 function turned(turn: ArrayLike<number>, [x, y, z]: Vector3): number[] {
-  const back = [turn[0]!, -turn[1]!, -turn[2]!, -turn[3]!];
+  const back = [turn[0], -turn[1], -turn[2], -turn[3]];
   return multiplied(multiplied(turn, [0, x, y, z]), back).slice(1);
 }
 
@@ -149,7 +149,7 @@ export function groundOf(motion: Motion): number {
   if (floor !== undefined) return floor.position[2];
   const { radius } = reachOf(motion);
   let lowest = Infinity;
-  for (let i = 2; i < positions.length; i += 3) lowest = Math.min(lowest, positions[i]!);
+  for (let i = 2; i < positions.length; i += 3) lowest = Math.min(lowest, positions[i]);
   return lowest - 0.75 * radius;
 }
 

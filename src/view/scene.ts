@@ -4,7 +4,7 @@
  *
  * Lengths are metres, z is up, quaternions are (w, x, y, z), colours (red, green, blue, opacity) in 0..1.
  */
-import { fail, show } from '../metrics/errors.ts';
+import { fail, show } from '../base/errors.ts';
 
 /** Shapes, with what their three `size` numbers mean; along the shape's own z where one axis counts. */
 export const shapeKinds = {

@@ -11,9 +11,10 @@ import {
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { listCheckpoints, openRun, readRows } from '../../src/runs/index.ts';
+import { until } from '../support/until.ts';
 import { fixture, keel, scratch, startKeel, tiny } from './support/keel.ts';
 
-const theRun = (dir: string): string => join(dir, readdirSync(dir)[0]!);
+const theRun = (dir: string): string => join(dir, readdirSync(dir)[0]);
 
 /** Nothing on stdout, these lines on stderr. */
 async function refuses(args: readonly string[], code: number, ...lines: RegExp[]): Promise<void> {
@@ -27,7 +28,7 @@ async function refuses(args: readonly string[], code: number, ...lines: RegExp[]
 }
 
 describe('the command line', () => {
-  test.concurrent.each<[string[], RegExp]>([
+  test.each<[string[], RegExp]>([
     [['trian'], /^keel: unknown command 'trian' \(Did you mean train\?\)$/],
     [['train'], /^keel: train needs an environment, such as keel train cartpole: keel envs lists them$/],
     [['train', 'cartpole', '--step', '5'], /^keel: unknown option '--step' \(Did you mean --steps\?\)$/],
@@ -55,7 +56,7 @@ describe('settings', () => {
     writeFileSync(path, text);
     return path;
   };
-  test.concurrent.each<[string, string[], RegExp[]]>([
+  test.each<[string, string[], RegExp[]]>([
     [
       'a wrong type',
       ['-c', file('learningRate: fast\n')],
@@ -128,7 +129,7 @@ describe('settings', () => {
   });
 });
 
-test.concurrent('preflight refuses settings as train does, before any part is tried', () =>
+test('preflight refuses settings as train does, before any part is tried', () =>
   refuses(
     ['preflight', 'cartpole', '--set', 'noiseCorrelation=0.5'],
     2,
@@ -136,17 +137,17 @@ test.concurrent('preflight refuses settings as train does, before any part is tr
   ));
 
 describe('environments', () => {
-  test.concurrent('an unknown one, with the nearest', () =>
+  test('an unknown one, with the nearest', () =>
     refuses(['train', 'cartpoel'], 2, /^keel: environment "cartpoel" is unknown: did you mean CartPole/));
 
-  test.concurrent('an option that it does not have', () =>
+  test('an option that it does not have', () =>
     refuses(
       ['train', 'pendulum', '--set', 'envOptions.gravitas=9', ...tiny(scratch())],
       2,
       /^keel: .*gravitas.*gravity/,
     ));
 
-  test.concurrent.each([
+  test.each([
     ['NaN', 'NanEnv-v0', /^keel: environment \d of 2 \(NanEnv-v0, seed \d+, step 21\).*NaN/],
     ['a wrong shape', 'ShapeEnv-v0', /^keel: environment \d of 2 \(ShapeEnv-v0, seed \d+, step 21\).*3/],
   ])('one that returns %s', async (_, id, message) => {
@@ -160,12 +161,12 @@ describe('environments', () => {
     expect(outcome.stderr).toContain(run.manifest.reason);
   });
 
-  test.concurrent('a file that is not there', () =>
+  test('a file that is not there', () =>
     refuses(['train', './nothing-here.ts'], 2, /^keel: .*nothing-here\.ts: there is no such file/));
 });
 
 describe('runs', () => {
-  test.skipIf(process.platform === 'win32').concurrent('a directory that cannot be written', async () => {
+  test.skipIf(process.platform === 'win32')('a directory that cannot be written', async () => {
     const dir = scratch();
     let place = join(dir, 'runs');
     // Root may write everywhere but here.
@@ -179,17 +180,15 @@ describe('runs', () => {
   });
 
   // Node's own way to make directories never comes back from there.
-  test
-    .skipIf(!existsSync('/proc/self'))
-    .concurrent('a directory where there can be none', () =>
-      refuses(
-        ['train', 'cartpole', ...tiny('/proc/x')],
-        1,
-        /^keel: cannot create \/proc\/x: .*choose another run directory.* \(\w+\)$/,
-      ),
-    );
+  test.skipIf(!existsSync('/proc/self'))('a directory where there can be none', () =>
+    refuses(
+      ['train', 'cartpole', ...tiny('/proc/x')],
+      1,
+      /^keel: cannot create \/proc\/x: .*choose another run directory.* \(\w+\)$/,
+    ),
+  );
 
-  test.concurrent('no such checkpoint', async () => {
+  test('no such checkpoint', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     for (const command of ['eval', 'export'])
@@ -200,7 +199,7 @@ describe('runs', () => {
       );
   });
 
-  test.concurrent('checkpoints that are gone: nothing is lost, and what to do is said', async () => {
+  test('checkpoints that are gone: nothing is lost, and what to do is said', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     const run = theRun(dir);
@@ -208,7 +207,7 @@ describe('runs', () => {
     await refuses(
       ['resume', 'last', '--steps', '256', '--run-dir', dir],
       2,
-      /^keel: .* has done 128 steps, but its checkpoints are gone: .*train anew; .* \(--discard-later\)$/,
+      /^keel: .* has done 128 steps, but its checkpoints are gone: .*train anew; .* \(discardLater, --discard-later\)$/,
     );
     expect(readRows(run).items).toHaveLength(2);
     expect(openRun(run).status).toBe('finished');
@@ -218,7 +217,7 @@ describe('runs', () => {
     expect(readRows(run).items).toHaveLength(4);
   });
 
-  test.concurrent('a damaged manifest', async () => {
+  test('a damaged manifest', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     const run = theRun(dir);
@@ -233,7 +232,7 @@ describe('runs', () => {
     expect(readRows(run).items).toHaveLength(2);
   });
 
-  test.concurrent('a run of another version', async () => {
+  test('a run of another version', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     const path = join(theRun(dir), 'manifest.json');
@@ -247,7 +246,7 @@ describe('runs', () => {
     );
   });
 
-  test.concurrent('a policy that cannot be written', async () => {
+  test('a policy that cannot be written', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     await refuses(
@@ -257,24 +256,24 @@ describe('runs', () => {
     );
   });
 
-  test.concurrent('no such run', () =>
+  test('no such run', () =>
     refuses(
       ['eval', 'nothing', '--run-dir', scratch()],
       2,
       /^keel: there is no run "nothing" in .*: `keel runs` lists/,
     ));
 
-  test.concurrent('a damaged checkpoint names its file and the whole one before it', async () => {
+  test('a damaged checkpoint names its file and the whole one before it', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     const run = theRun(dir);
     const weights = join(run, 'checkpoints/128/policy.safetensors');
     const before = readFileSync(weights);
     const flipped = Buffer.from(before);
-    flipped[flipped.length - 1]! ^= 1;
+    flipped[flipped.length - 1] ^= 1;
     writeFileSync(weights, flipped);
     const named =
-      /^keel: .*checkpoints\/128\/policy\.safetensors .*the checkpoint before it, step 64, is whole: --(from|checkpoint) 64$/;
+      /^keel: .*checkpoints\/128\/policy\.safetensors .*the one before it is whole: use checkpoint 64$/;
     await refuses(['resume', '--steps', '256', '--run-dir', dir], 1, named);
     truncateSync(weights, 100);
     await refuses(['resume', '--steps', '256', '--run-dir', dir], 1, named);
@@ -289,10 +288,10 @@ describe('runs', () => {
     expect(readRows(run).items).toHaveLength(3);
   });
 
-  test.concurrent('two processes for one run', async () => {
+  test('two processes for one run', async () => {
     const dir = scratch();
     const first = startKeel(['train', 'pendulum', ...tiny(dir, '--set', 'steps=1e6', '--json')]);
-    while (first.output.stdout.split('\n').length < 4) await new Promise(resolve => setTimeout(resolve, 5));
+    await until(() => first.output.stdout.split('\n').length >= 4, 'rows');
     const status = JSON.parse((await keel(['runs', '--json', '--run-dir', dir])).stdout).runs[0].status;
     expect(status).toBe('running');
     await refuses(
@@ -308,7 +307,7 @@ describe('runs', () => {
     expect(openRun(theRun(dir)).status).toBe('stopped');
   });
 
-  test.concurrent('what cannot change on resuming', async () => {
+  test('what cannot change on resuming', async () => {
     const dir = scratch();
     await keel(['train', 'cartpole', ...tiny(dir)]);
     await refuses(
@@ -324,7 +323,7 @@ describe('runs', () => {
   });
 });
 
-test.concurrent('KEEL_DEBUG=1 shows where it was thrown, and nothing else does', async () => {
+test('KEEL_DEBUG=1 shows where it was thrown, and nothing else does', async () => {
   const { stderr } = await keel(['train', 'cartpoel'], { env: { KEEL_DEBUG: '1' } });
   expect(stderr).toMatch(/\n {4}at /);
 });

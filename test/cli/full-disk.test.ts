@@ -10,6 +10,7 @@ import {
   readRows,
   readTrajectory,
 } from '../../src/runs/index.ts';
+import { until } from '../support/until.ts';
 import { keel, scratch, startKeel, tiny } from './support/keel.ts';
 
 const top = scratch();
@@ -35,8 +36,11 @@ test('costs one clear error and nothing that was saved; with space again the run
   // Pieces of a size that shows: a checkpoint is some 120 kB.
   const settings = ['--set', 'hidden=[64,64]', '--set', 'steps=6400', '--json'];
   const run = startKeel(['train', 'cartpole', ...tiny(runs, ...settings)]);
-  while (run.output.stdout.split('\n').filter(line => line.includes('"checkpoint"')).length < 3)
-    await new Promise(resolve => setTimeout(resolve, 5));
+  await until(
+    () => run.output.stdout.split('\n').filter(line => line.includes('"checkpoint"')).length >= 3,
+    'three checkpoints',
+    5,
+  );
   // Nearly all that is left: the next checkpoint does not fit.
   run.child.kill('SIGSTOP');
   const { bavail, bsize } = statfsSync(disk);
@@ -47,7 +51,7 @@ test('costs one clear error and nothing that was saved; with space again the run
   expect(stderr).toMatch(
     /^keel: cannot \w+ .*: the disk is full: free some space or choose another run directory; what was saved before is intact \(ENOSPC\)\n$/,
   );
-  const dir = join(runs, readdirSync(runs)[0]!);
+  const dir = join(runs, readdirSync(runs)[0]);
   const saved = listCheckpoints(dir).at(-1)!;
   expect(checkpointProblem(dir, saved.step)).toBeUndefined();
   expect(openRun(dir).status).toMatch(/^(failed|killed)$/);
@@ -63,5 +67,5 @@ test('costs one clear error and nothing that was saved; with space again the run
   // A run on a large disk, for comparison.
   const calm = join(top, 'calm');
   await keel(['train', 'cartpole', ...tiny(calm, '--set', 'hidden=[64,64]', '--steps', steps)]);
-  expect(readTrajectory(dir).rows).toEqual(readTrajectory(join(calm, readdirSync(calm)[0]!)).rows);
+  expect(readTrajectory(dir).rows).toEqual(readTrajectory(join(calm, readdirSync(calm)[0])).rows);
 });

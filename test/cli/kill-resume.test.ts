@@ -72,13 +72,13 @@ test(`${KILLS} kills at random moments change nothing`, { timeout: 300_000 }, as
   for (const step of steps.filter(name => /^\d+$/.test(name))) {
     for (const file of ['policy.safetensors', 'optimizer.safetensors', 'state.json']) {
       const [x, y] = [a, b].map(dir => readFileSync(join(checkpointDir(dir, Number(step)), file)));
-      expect(x!.equals(y!), `${file} of checkpoint ${step}`).toBe(true);
+      expect(x.equals(y), `${file} of checkpoint ${step}`).toBe(true);
     }
   }
   expect(readFileSync(runPaths(a).onnx).equals(readFileSync(runPaths(b).onnx))).toBe(true);
 });
 
-const theRun = (dir: string): string => join(dir, readdirSync(dir)[0]!);
+const theRun = (dir: string): string => join(dir, readdirSync(dir)[0]);
 
 function textOf(dir: string, file: 'metrics' | 'events'): string {
   const [name] = readdirSync(dir);

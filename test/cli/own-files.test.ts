@@ -1,10 +1,10 @@
 /** Users' files of every kind, in projects of every kind, loaded by the compiled package. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { keel, mainFile, root, scratch, tiny } from './support/keel.ts';
+import { keel, packageDir, root, scratch, tiny } from './support/keel.ts';
 
 const types = { 'no package.json': undefined, commonjs: 'commonjs', module: 'module' } as const;
 
@@ -12,7 +12,7 @@ const types = { 'no package.json': undefined, commonjs: 'commonjs', module: 'mod
 function project(type: string | undefined): string {
   const dir = scratch();
   mkdirSync(join(dir, 'node_modules'));
-  symlinkSync(dirname(dirname(dirname(mainFile()))), join(dir, 'node_modules/keel'));
+  symlinkSync(packageDir, join(dir, 'node_modules/keel'));
   if (type !== undefined) writeFileSync(join(dir, 'package.json'), JSON.stringify({ type }));
   return dir;
 }
@@ -24,6 +24,9 @@ const environment = (id: string): string => `defineEnv({
     observe: state => [state.t], step(state, _, result) { state.t++; result.reward = scale; },
   }),
 })`;
+/** A name that no other file of this process has. */
+let named = 0;
+const newId = (): string => `Own${++named}-v0`;
 const imports = "import { box, defineEnv, discrete, simulation } from 'keel/envs';\n";
 
 /** Loads each in one process; its id, or the error. */
@@ -104,7 +107,7 @@ test.each([0, 2])('it trains, with %i worker threads, and resumes', async worker
   const dir = project(undefined);
   writeFileSync(
     join(dir, 'e.ts'),
-    `${imports}const scale: number = await Promise.resolve(1);\nexport default ${environment('E-v0')};\n`,
+    `${imports}const scale: number = await Promise.resolve(1);\nexport default ${environment(newId())};\n`,
   );
   const flags = tiny('runs', '--set', `workers=${workers}`);
   const trained = await keel(['train', './e.ts', ...flags], { cwd: dir });
@@ -114,32 +117,37 @@ test.each([0, 2])('it trains, with %i worker threads, and resumes', async worker
 });
 
 /** Imports of both kinds, and what shows that there is but one Keel: that of the program, its registry and its classes. */
-const sameCopy = (common: boolean): string => {
+const sameCopy = (common: boolean, id: string): string => {
+  const second = newId();
   const get = (names: string, from: string): string =>
     common ? `const { ${names} } = require('${from}');\n` : `import { ${names} } from '${from}';\n`;
   return `${get('box, defineEnv, discrete, findEnv, listEnvs, registerEnv, simulation', 'keel/envs')}${get(common ? 'registerEnv: again' : 'registerEnv as again', 'keel')}
 const scale = 1;
 if (registerEnv !== again) throw new Error('keel and keel/envs are two copies');
-registerEnv(${environment('Second-v0')});
-if (findEnv('second').file === null) throw new Error('the program does not know what it registered');
-${common ? 'module.exports =' : 'export default'} `;
+registerEnv(${environment(second)});
+if (findEnv('${second}').file === null) throw new Error('the program does not know what it registered');
+${common ? 'module.exports =' : 'export default'} ${environment(id)};
+`;
 };
 
 describe('where Keel is not installed, or another one is,', () => {
-  test.concurrent.each(['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'])(
+  test.each(['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'])(
     'a .%s file gets the Keel that runs',
     async extension => {
-      const text = sameCopy(extension.startsWith('c')) + environment('E-v0');
-      const empty = scratch();
-      const other = scratch();
+      const [empty, other] = [scratch(), scratch()];
+      const [inEmpty, inOther] = [newId(), newId()];
       mkdirSync(join(other, 'node_modules/keel/envs'), { recursive: true });
       for (const place of ['', 'envs/'])
         writeFileSync(join(other, `node_modules/keel/${place}index.js`), 'throw new Error("another Keel");');
-      for (const cwd of [empty, other]) writeFileSync(join(cwd, `e.${extension}`), text);
-      const checked = await keel(['check-env', `./e.${extension}#E-v0`], { cwd: other });
-      expect(checked.stdout).toMatch(/^E-v0: passed/);
-      const flags = tiny('runs', '--set', 'workers=2');
-      const trained = await keel(['train', `./e.${extension}#E-v0`, ...flags], { cwd: empty });
+      for (const [cwd, id] of [
+        [empty, inEmpty],
+        [other, inOther],
+      ] as const)
+        writeFileSync(join(cwd, `e.${extension}`), sameCopy(extension.startsWith('c'), id));
+      const checked = await keel(['check-env', `./e.${extension}#${inOther}`], { cwd: other });
+      expect(checked.stdout, checked.stderr).toMatch(new RegExp(`^${inOther}: passed`));
+      const flags = tiny('runs', '--set', 'workers=1');
+      const trained = await keel(['train', `./e.${extension}#${inEmpty}`, ...flags], { cwd: empty });
       expect(trained).toMatchObject({ code: 0, stderr: expect.not.stringMatching(/^keel: /m) });
       expect(trained.stdout).toMatch(/return 5\.00/);
     },
@@ -147,15 +155,15 @@ describe('where Keel is not installed, or another one is,', () => {
 
   test.concurrent.each(['ts', 'mjs'])('a .%s file gets the sources, if those run', async extension => {
     const cwd = scratch();
-    writeFileSync(join(cwd, `e.${extension}`), sameCopy(false) + environment('E-v0'));
+    writeFileSync(join(cwd, `e.${extension}`), sameCopy(false, 'E-v0'));
     const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
     const args = [tsx, join(root, 'src/cli/main.ts'), 'train', `./e.${extension}#E-v0`];
-    const flags = tiny('runs', '--set', 'workers=2');
+    const flags = tiny('runs', '--set', 'workers=1');
     const { stdout } = await promisify(execFile)(process.execPath, [...args, ...flags], { cwd });
     expect(stdout).toMatch(/return 5\.00/);
   });
 
-  test.concurrent.each([
+  test.each([
     [
       'e.ts',
       "import 'left-pad';",

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { namelessTokens, retokenised } from '../../src/cli/preflight-text.ts';
+import { namelessTokens, retokenised } from '../../src/algos/grpo/preflight.ts';
 import { languageModel, ownTokenizer } from '../../src/lm/index.ts';
 import { Rng } from '../../src/random/index.ts';
 

@@ -1,12 +1,24 @@
 /** The plain log: each line's step is not below the one before it, whatever order things are reported in. */
 import { expect, test } from 'vitest';
-import type { TrainProgress } from '../../src/algos/train.ts';
-import { resolveConfig } from '../../src/algos/train-config.ts';
+import type { TrainProgress } from '../../src/algos/hooks.ts';
+import { ppoSettings } from '../../src/algos/ppo/settings.ts';
 import type { Context } from '../../src/cli/context.ts';
 import { reporterFor } from '../../src/cli/progress.ts';
 
+const guarded = {
+  type: 'guard',
+  klBefore: 1,
+  klAfter: 0.01,
+  bound: 0.01,
+  backtracks: 1,
+  scale: 0.5,
+} as const;
+const savedAt = (step: number) =>
+  ({ type: 'checkpoint', checkpoint: step, best: false, keep: false }) as const;
+
 function logOf(
   report: (tell: { row(step: number): void; guard(step: number): void; saved(step: number): void }) => void,
+  options: { startAt?: number } = {},
 ) {
   const lines: string[] = [];
   const context: Context = {
@@ -22,16 +34,21 @@ function logOf(
   const progress = (step: number): TrainProgress => ({
     id: 'x',
     dir: 'x',
-    config: resolveConfig({}),
+    subject: 'x',
+    unit: 'steps',
+    config: { ...ppoSettings.defaults },
     step,
     totalSteps: 6400,
     recorded: undefined,
   });
-  reporter.start(progress(0));
+  const started = options.startAt ?? 0;
+  if (started > 0)
+    reporter.event({ ...savedAt(started), step: started, message: `saved checkpoint ${started}` });
+  reporter.start(progress(started));
   report({
     row: step => reporter.row({ 'kl/step': 0.01, 'episode/return': step }, progress(step)),
-    guard: step => reporter.event({ type: 'guard', step, message: 'KL taken back' }),
-    saved: step => reporter.event({ type: 'checkpoint', step, message: `saved checkpoint ${step}` }),
+    guard: step => reporter.event({ ...guarded, step, message: 'KL taken back' }),
+    saved: step => reporter.event({ ...savedAt(step), step, message: `saved checkpoint ${step}` }),
   });
   reporter.close();
   return lines.map(line => line.replace(/^ *\d+% +(\d+) .*$/, 'row $1').trim());
@@ -44,6 +61,11 @@ test('what happened in an iteration follows its row', () => {
     saved(64);
   });
   expect(log).toEqual(['row 64', '64  guard: KL taken back', '64  saved checkpoint 64']);
+});
+
+test('what was saved before the start of a fork comes before its first row', () => {
+  const log = logOf(({ row }) => row(128), { startAt: 64 });
+  expect(log).toEqual(['64  saved checkpoint 64', 'row 128']);
 });
 
 test('many of a kind become one line, in its place', () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
     ...tiny(runs, '--set', 'record=false'),
   ]);
   expect([code, stderr]).toEqual([0, '']);
-  run = readdirSync(runs)[0]!;
+  run = readdirSync(runs)[0];
   runDir = join(runs, run);
   expect(existsSync(join(runDir, 'replays'))).toBe(false);
 });
@@ -33,7 +33,7 @@ test('record plays episodes with a checkpoint, and says where they are', async (
   const { replays } = JSON.parse(stdout) as { replays: { name: string; return: number }[] };
   expect(replays.map(({ name }) => name)).toEqual(['128', '128-1']);
   expect(listReplays(runDir).map(({ name }) => name)).toEqual(['128', '128-1']);
-  expect(listReplays(runDir)[0]!.episodeReturn).toBeCloseTo(replays[0]!.return, 6);
+  expect(listReplays(runDir)[0].episodeReturn).toBeCloseTo(replays[0].return, 6);
 });
 
 test('render writes a GIF, a picture and pictures', async () => {
@@ -101,7 +101,7 @@ test('play records the checkpoint that is named, and opens the page at the robot
 test('an environment without a body says so', async () => {
   const poles = scratch();
   expect((await keel(['train', 'cartpole', '--no-dash', ...tiny(poles)])).code).toBe(0);
-  expect(existsSync(join(poles, readdirSync(poles)[0]!, 'replays'))).toBe(false);
+  expect(existsSync(join(poles, readdirSync(poles)[0], 'replays'))).toBe(false);
   const { code, stderr } = await keel(['record', 'last', '--run-dir', poles]);
   expect(code).toBe(1);
   expect(stderr).toMatch(/CartPole-v1 cannot be drawn/);

@@ -2,39 +2,39 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { meantKey, otherNames } from '../../src/algos/explain-settings.ts';
-import { loadPreset, readSettings } from '../../src/algos/settings-file.ts';
-import { resolveConfig, settingsOf } from '../../src/algos/train-config.ts';
-import { ConfigError, describeConfig, type TrainSettings } from '../../src/algos/train-schema.ts';
-import { resolveTextConfig, textPreset } from '../../src/algos/train-text.ts';
-import { fileSchema, textFileSchema } from '../../src/cli/commands/config.ts';
+import { algorithmFor } from '../../src/algos/algorithms.ts';
+import { ConfigError } from '../../src/algos/errors.ts';
+import { ppo } from '../../src/algos/ppo/algorithm.ts';
+import { type PpoSettings, ppoSettings } from '../../src/algos/ppo/settings.ts';
+import { meantKey } from '../../src/algos/settings/explain.ts';
+import { loadPreset, readSettings } from '../../src/algos/settings/files.ts';
+import {
+  describeSettings,
+  resolveSettings,
+  settingsJsonSchema,
+  settingsOf,
+} from '../../src/algos/settings/resolve.ts';
+import { settingTables } from '../../src/algos/settings/tables.ts';
+import { duration, grouped, number, short } from '../../src/base/numbers.ts';
+import { columnsOf, fit, painter, table, wrap } from '../../src/base/terminal.ts';
 import { summary } from '../../src/cli/progress.ts';
-import { overshoot } from '../../src/cli/run-training.ts';
-import {
-  absoluteEnv,
-  checkedConfig,
-  gatherSettings,
-  parseSets,
-  whichCheckpoint,
-  wholeNumber,
-} from '../../src/cli/settings.ts';
-import {
-  duration,
-  fit,
-  grouped,
-  number,
-  painter,
-  short,
-  table,
-  widthOf,
-  wrap,
-} from '../../src/cli/terminal.ts';
+import { absoluteEnv, gatherSettings, located, parseSets, type Wanted } from '../../src/cli/settings.ts';
+import { whichCheckpoint, wholeNumber } from '../../src/cli/values.ts';
 import { findEnv, listEnvs } from '../../src/envs/index.ts';
 import { isTaskName } from '../../src/tasks/index.ts';
 import { root, scratch } from './support/keel.ts';
 
 /** What colours are made of. */
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
+
+/** As a command resolves them: what is wrong says where it was set. */
+function checked(preset: PpoSettings, { settings, sources }: Wanted) {
+  try {
+    return resolveSettings(ppoSettings, { preset, given: settings });
+  } catch (error) {
+    throw located(error, sources);
+  }
+}
 
 describe('settings', () => {
   test('--set values are YAML', () => {
@@ -59,7 +59,7 @@ describe('settings', () => {
     );
     const wanted = gatherSettings(undefined, { config: file, set: ['seed=2', 'steps=2000'], steps: 3000 });
     expect(wanted).toMatchObject({ env: 'cartpole', envOptions: { maxEpisodeSteps: 10 } });
-    const config = checkedConfig({ epochs: 4, gamma: 0.9 }, wanted);
+    const config = checked({ epochs: 4, gamma: 0.9 }, wanted);
     expect(config).toMatchObject({ steps: 3000, seed: 2, epochs: 3, gamma: 0.9 });
     expect(gatherSettings('pendulum', { config: file }).env).toBe('pendulum');
   });
@@ -87,7 +87,7 @@ describe('settings', () => {
     const wanted = gatherSettings('cartpole', { config: file, set: ['gama=1'], envs: 0 });
     let message = '';
     try {
-      checkedConfig({}, wanted);
+      checked({}, wanted);
     } catch (error) {
       message = (error as Error).message;
     }
@@ -117,13 +117,15 @@ describe('settings', () => {
       `hidden is "${'x'.repeat(56)}..., not a list such as [64, 64]: the default is [64,64]`,
     ],
   ])('%s %j says what is expected', (key, value, message) => {
-    expect(() => resolveConfig({}, { [key]: value })).toThrow(new ConfigError(message));
+    expect(() => resolveSettings(ppoSettings, { given: { [key]: value } })).toThrow(
+      new ConfigError([{ key, text: message }]),
+    );
   });
 
   test('the remedy is what would count without the wrong value', () => {
-    expect(() => resolveConfig({ learningRate: 0.001 }, { learningRate: -1 })).toThrow(
-      'learningRate is -1, not above 0: without this learningRate is 0.001',
-    );
+    expect(() =>
+      resolveSettings(ppoSettings, { preset: { learningRate: 0.001 }, given: { learningRate: -1 } }),
+    ).toThrow('learningRate is -1, not above 0: without this learningRate is 0.001');
   });
 
   test('settings that are none, or no settings', () => {
@@ -156,42 +158,57 @@ describe('settings', () => {
       normalize_advantage: 'normaliseAdvantages',
       update_epochs: 'epochs',
     };
-    expect(Object.fromEntries(Object.keys(known).map(word => [word, meantKey(word)]))).toEqual(known);
-    for (const { key } of describeConfig()) {
+    expect(Object.fromEntries(Object.keys(known).map(word => [word, meantKey(ppoSettings, word)]))).toEqual(
+      known,
+    );
+    for (const { key } of describeSettings(ppoSettings)) {
       const snake = key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
       for (const word of [snake, snake.replaceAll('_', '-'), snake.toUpperCase()])
-        expect(meantKey(word)).toBe(key);
+        expect(meantKey(ppoSettings, word)).toBe(key);
     }
-    expect(meantKey('zzzzzz')).toBeUndefined();
-    expect(meantKey('constructor')).toBeUndefined();
-    expect(() => resolveConfig({}, { lr: 3 })).toThrow('lr is not a config key: did you mean learningRate?');
-    expect(() => resolveConfig({}, { zzzzzz: 3 })).toThrow(
+    expect(meantKey(ppoSettings, 'zzzzzz')).toBeUndefined();
+    expect(meantKey(ppoSettings, 'constructor')).toBeUndefined();
+    expect(() => resolveSettings(ppoSettings, { given: { lr: 3 } })).toThrow(
+      'lr is not a config key: did you mean learningRate?',
+    );
+    expect(() => resolveSettings(ppoSettings, { given: { zzzzzz: 3 } })).toThrow(
       'zzzzzz is not a config key: keel config lists them',
     );
   });
 
-  test('every key that another name leads to exists', () => {
-    const keys = describeConfig().map(({ key }) => key);
-    for (const name of Object.keys(otherNames)) {
-      expect(name).toMatch(/^[a-z]+$/);
-      expect(keys).toContain(meantKey(name));
-    }
-  });
+  test.each(settingTables.map(table => [table.name, table] as const))(
+    'another name of a key of %s leads to it, and to no other',
+    (_, table) => {
+      const names = Object.entries(table.keys).flatMap(([key, { aliases = [] }]) => {
+        for (const name of aliases) {
+          expect(name).toMatch(/^[a-z]+$/);
+          expect(meantKey(table, name)).toBe(key);
+        }
+        return aliases;
+      });
+      expect(new Set(names).size).toBe(names.length);
+    },
+  );
 
   test('a rollout that is more than the steps is said before it runs', () => {
-    const plan = (settings: TrainSettings, step = 0) =>
-      overshoot({ config: resolveConfig({}, settings), step });
+    const plan = (settings: PpoSettings, step = 0) =>
+      ppo.remark!({
+        config: resolveSettings(ppoSettings, { given: settings }),
+        step,
+        started: step > 0,
+        subject: 'CartPole-v1',
+      });
     expect(plan({ steps: 4096 })).toBe(
-      'note: it will do 16,384 steps, not 4,096, because one rollout is 16,384 (envs 8 x stepsPerRollout 2048): --set stepsPerRollout=512 does just those',
+      'it will do 16,384 steps, not 4,096, because one rollout is 16,384 (envs 8 x stepsPerRollout 2048): --set stepsPerRollout=512 does just those',
     );
     expect(plan({ steps: 100, stepsPerRollout: 32 })).toMatch(
-      /^note: it will do 256 steps, not 100, .*: for fewer, set a smaller stepsPerRollout, envs or minibatchSize$/,
+      /^it will do 256 steps, not 100, .*: for fewer, set a smaller stepsPerRollout, envs or minibatchSize$/,
     );
     // What it advises is true.
     expect(plan({ steps: 4096, stepsPerRollout: 512 })).toBeUndefined();
     expect(plan({ steps: 1_000_000 })).toBeUndefined();
     // Of a run that goes on, only what is left counts.
-    expect(plan({ steps: 20_000 }, 16_384)).toMatch(/^note: it will do 32,768 steps, not 20,000/);
+    expect(plan({ steps: 20_000 }, 16_384)).toMatch(/^it will do 32,768 steps, not 20,000/);
     expect(plan({ steps: 32_768 }, 16_384)).toBeUndefined();
     expect(plan({ steps: 16_384 }, 16_384)).toBeUndefined();
   });
@@ -218,16 +235,16 @@ describe('presets', () => {
   test.each(files)('%s is of an environment and valid, with nothing inert', name => {
     const task = /^(.*?)(-clone)?\.yaml$/.exec(name)!;
     if (isTaskName(task[1])) {
-      const algorithm = task[2] ? 'clone' : 'grpo';
-      expect(resolveTextConfig(algorithm, {}, textPreset(task[1], algorithm))).toBeDefined();
-      expect(readFileSync(join(root, 'configs', name), 'utf8')).toMatch(
-        new RegExp(`^# yaml-language-server: \\$schema=\\./schema-${algorithm}\\.json`),
+      const { preset, settings } = algorithmFor(task[2] ? 'clone' : 'train', { kind: 'task' });
+      expect(resolveSettings(settings, { given: preset(task[1]) })).toBeDefined();
+      expect(readFileSync(join(root, 'configs', name), 'utf8').split('\n')[0]).toBe(
+        `# yaml-language-server: $schema=./${settings.schemaFile}`,
       );
       return;
     }
     const id = listEnvs().find(env => `${env.id.toLowerCase()}.yaml` === name)?.id;
     expect(id).toBeDefined();
-    expect(resolveConfig({}, loadPreset(id!))).toBeDefined();
+    expect(resolveSettings(ppoSettings, { given: loadPreset(id!) })).toBeDefined();
     expect(readFileSync(join(root, 'configs', name), 'utf8')).toMatch(
       /^# yaml-language-server: \$schema=\.\/schema\.json/,
     );
@@ -246,25 +263,19 @@ describe('presets', () => {
 
   test('an environment without one has no preset', () => expect(loadPreset('Nothing-v0')).toEqual({}));
 
-  test('the published schema is that of this version', () => {
-    const published = JSON.parse(readFileSync(join(root, 'configs/schema.json'), 'utf8'));
-    const hint =
-      'write it again: npx tsx src/cli/main.ts config --schema > configs/schema.json; npx biome check --write configs';
-    expect(published, hint).toEqual(JSON.parse(JSON.stringify(fileSchema())));
-    for (const algorithm of ['grpo', 'clone'] as const) {
-      const path = join(root, `configs/schema-${algorithm}.json`);
-      const flag = algorithm === 'clone' ? '--clone ' : '';
-      expect(
-        JSON.parse(readFileSync(path, 'utf8')),
-        `write it again: npx tsx src/cli/main.ts config chess ${flag}--schema > ${path}; npx biome check --write configs`,
-      ).toEqual(JSON.parse(JSON.stringify(textFileSchema(algorithm))));
-    }
-    const { properties } = published;
-    for (const { key, doc } of describeConfig()) {
-      expect(doc, key).not.toBe('');
-      expect(properties[key], key).toBeDefined();
-    }
-  });
+  test.each(settingTables.map(table => [table.schemaFile!, table] as const))(
+    'configs/%s is the schema of this version',
+    (file, table) => {
+      const published = JSON.parse(readFileSync(join(root, 'configs', file), 'utf8'));
+      expect(published, 'write it again: npm run docs:schemas').toEqual(
+        JSON.parse(JSON.stringify(settingsJsonSchema(table))),
+      );
+      for (const { key, doc } of describeSettings(table)) {
+        expect(doc, key).not.toBe('');
+        expect(published.properties[key], key).toBeDefined();
+      }
+    },
+  );
 });
 
 describe('terminal', () => {
@@ -308,9 +319,9 @@ describe('terminal', () => {
       ],
       [1],
     );
-    expect(lines.map(widthOf)).toEqual([8, 8]);
+    expect(lines.map(columnsOf)).toEqual([8, 8]);
     expect(fit('abcdef', 4)).toBe('abc…');
-    expect(widthOf(fit(paint('abcdef', 'red'), 4))).toBe(4);
+    expect(columnsOf(fit(paint('abcdef', 'red'), 4))).toBe(4);
   });
 
   test('lines are broken at spaces, with colours and long words whole', () => {
@@ -329,7 +340,7 @@ describe('terminal', () => {
             columns,
             2,
           );
-          for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+          for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(columns);
           // Nothing is lost.
           const bare = lines.join(' ').replaceAll(escapes, '').split(/ +/).filter(Boolean);
           expect(bare).toEqual(words);
@@ -356,7 +367,7 @@ describe('terminal', () => {
           ]) {
             const row = { 'kl/step': kl, ...last };
             const line = summary(row, { step, totalSteps: 2e8, config }, { rate, episodeReturn }, context);
-            expect(widthOf(line), line).toBeLessThanOrEqual(79);
+            expect(columnsOf(line), line).toBeLessThanOrEqual(79);
           }
         }
       }

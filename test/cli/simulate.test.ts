@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { widthOf } from '../../src/cli/terminal.ts';
+import { columnsOf } from '../../src/base/terminal.ts';
 import { clusterOf } from '../../src/server/cluster.ts';
 import { keel, scratch } from './support/keel.ts';
 
@@ -17,7 +17,7 @@ describe('keel simulate cluster', () => {
       expect(stdout).toMatch(new RegExp(`${measure}( +[\\d.e-]+){4}\\n`));
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/requests\/s, .* tokens\/s, .*% busy, \d+ evicted, \$/);
     expect(stdout).toMatch(/[▁▂▃▄▅▆▇█]{10}/);
-    expect(stdout.split('\n').filter(line => widthOf(line) > 80)).toEqual([]);
+    expect(stdout.split('\n').filter(line => columnsOf(line) > 80)).toEqual([]);
   });
 
   test('JSON; the same seed gives the same answer; failures and a trace', async () => {
@@ -79,18 +79,9 @@ describe('keel simulate cluster', () => {
   });
 
   test('clone, train from it, and simulate both: a recording is beside each run', async () => {
-    const small = [
-      '--set',
-      'envs=2',
-      '--set',
-      'stepsPerRollout=32',
-      '--set',
-      'minibatchSize=32',
-      '--set',
-      'hidden=[8]',
-      '--set',
-      'envOptions.requests=64',
-    ];
+    const set = (...pairs: string[]): string[] => pairs.flatMap(pair => ['--set', pair]);
+    const small = set('envs=2', 'hidden=[8]', 'envOptions.requests=64');
+    const rollout = set('stepsPerRollout=32', 'minibatchSize=32');
     const cloned = await keel(
       ['clone', 'cluster', '--demonstrators', 'least-finish', '--steps', '256', '--epochs', '2', ...small],
       { cwd },
@@ -98,7 +89,7 @@ describe('keel simulate cluster', () => {
     expect(cloned.code, cloned.stderr).toBe(0);
     expect(cloned.stdout).toMatch(/keel train cluster --from/);
     const trained = await keel(
-      ['train', 'cluster', '--from', 'last', '--steps', '64', '--no-dash', ...small],
+      ['train', 'cluster', '--from', 'last', '--steps', '64', '--no-dash', ...small, ...rollout],
       { cwd },
     );
     expect(trained.code, trained.stderr).toBe(0);

@@ -15,7 +15,7 @@ function inTerminal(
   answers: readonly [string, string][],
   more: Readonly<Record<string, string>> = {},
 ) {
-  const command = `stty cols 80 rows 24; exec '${process.execPath}' '${mainFile()}' ${args.map(arg => `'${arg}'`).join(' ')}`;
+  const command = `stty cols 80 rows 24; exec '${process.execPath}' '${mainFile}' ${args.map(arg => `'${arg}'`).join(' ')}`;
   const env = { ...process.env, TERM: 'xterm-256color', NO_COLOR: '', CI: '', SHELL: '/bin/sh', ...more };
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
     cwd,
@@ -26,8 +26,8 @@ function inTerminal(
   let next = 0;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     screen += text;
-    if (next < answers.length && screen.includes(answers[next]![0])) {
-      const [, keys] = answers[next++]!;
+    if (next < answers.length && screen.includes(answers[next][0])) {
+      const [, keys] = answers[next++];
       // The question is drawn before it listens.
       setTimeout(() => child.stdin.write(keys), 200);
     }
@@ -59,7 +59,7 @@ test.skipIf(!hasScript)(
     expect(first.screen).toContain('\r\u001b[K100%   128');
     const [id] = readdirSync(join(cwd, 'runs'));
     expect(first.screen).toContain(`keel eval ${id}`);
-    const run = () => openRun(join(cwd, 'runs', id!));
+    const run = () => openRun(join(cwd, 'runs', id));
     expect(run()).toMatchObject({
       status: 'finished',
       manifest: { environment: { id: 'Pendulum-v1' }, step: 128 },

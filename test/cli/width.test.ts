@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { widthOf } from '../../src/cli/terminal.ts';
+import { columnsOf } from '../../src/base/terminal.ts';
 import { fixture, keel, scratch, tiny } from './support/keel.ts';
 
 const cwd = scratch();
@@ -30,21 +30,22 @@ async function fits(args: readonly string[], { code: expected = 0 } = {}): Promi
   const { code, stdout, stderr } = await keel(args, { cwd });
   expect(code, stderr).toBe(expected);
   expect(stdout.length).toBeGreaterThan(0);
-  const wide = stdout.split('\n').filter(line => widthOf(line) > 80);
+  const wide = stdout.split('\n').filter(line => columnsOf(line) > 80);
   expect(wide).toEqual([]);
 }
 
 const commands = [
   ...['train', 'resume', 'eval', 'export', 'runs', 'envs', 'check-env', 'preflight', 'config', 'doctor'],
+  ...['clone', 'fork', 'record', 'render'],
   ...['runs list', 'runs show', 'runs compare', 'runs delete'],
 ];
 
 describe('80 columns', () => {
-  test.concurrent.each(['', ...commands])('keel %s --help', async command => {
+  test.each(['', ...commands])('keel %s --help', async command => {
     await fits([...command.split(' ').filter(Boolean), '--help']);
   });
 
-  test.concurrent.each([
+  test.each([
     ['envs'],
     ['check-env', 'cartpole'],
     ['check-env', 'acrobot'],
@@ -84,8 +85,8 @@ describe('80 columns', () => {
     expect(stdout).toContain('…');
     const listed = [...stdout.matchAll(/^(\S+?)…(\S+)/gm)];
     for (const [, begin, end] of listed) {
-      expect(ids.filter(id => id.startsWith(begin!) && id.endsWith(end!))).toHaveLength(1);
-      const shown = await keel(['runs', 'show', end!.slice(-4)], { cwd });
+      expect(ids.filter(id => id.startsWith(begin) && id.endsWith(end))).toHaveLength(1);
+      const shown = await keel(['runs', 'show', end.slice(-4)], { cwd });
       expect(shown.stdout.split(' ')[0]).toMatch(new RegExp(`^${begin}.*${end}$`));
     }
   });

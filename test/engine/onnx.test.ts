@@ -20,15 +20,21 @@ import {
   less,
   linear,
   loop,
+  matmul,
   mul,
+  reduceMean,
   reduceSum,
   reshape,
   saveOnnx,
+  slice,
+  softmax,
   split,
   stopGradient,
+  sub,
   type Tensor,
   tanh,
   toOnnx,
+  transpose,
 } from '../../src/engine/index.ts';
 import { cases } from './support/cases.ts';
 import { expectClose, f32, i64, seed } from './support/check.ts';
@@ -308,6 +314,157 @@ describe('saveOnnx', () => {
     const possible = [1, 2, 3, 4, 5, 6].map(factor => toOnnx(small(factor)).bytes);
     expect(possible.some(bytes => Buffer.compare(bytes, written) === 0)).toBe(true);
     expect(readdirSync(folder).filter(name => name.startsWith('raced'))).toEqual(['raced.onnx']);
+  });
+});
+
+describe('a graph for any number of rows', () => {
+  /** Reshapes, expands and products, with sizes that are the row counts of the builds. */
+  const build = (rows: number): Graph => {
+    const g = new Graph();
+    const x = g.input('x', [rows, 6]);
+    const y = g.input('y', [rows], 'int64');
+    const fixed = g.input('fixed', [101, 3]);
+    const pairs = reshape(x, [rows * 3, 2]);
+    const spread = expand(reshape(g.constant([1, 2, 3]), [1, 3, 1]), [rows, 3, 2]);
+    g.output('sums', reduceSum(mul(reshape(pairs, [rows, 3, 2]), add(spread, 1)), { axes: [2] }));
+    g.output('spread', reshape(concat([expand(g.constant([5, 6]), [rows * 3, 2]), pairs], 1), [rows, 12]));
+    g.output('table', reshape(expand(reshape(fixed, [1, 303]), [rows, 303]), [rows, 101, 3]));
+    g.output('picked', gather(fixed, y));
+    g.output('ranks', argMax(x, 1));
+    g.output('still', reduceSum(expand(fixed, [103, 101, 3]), { axes: [1] }));
+    return g;
+  };
+
+  it.each([1, 2, 7, 101, 250])('gives for %i rows what a graph for as many gives', async rows => {
+    const { bytes, nodeCount } = toOnnx(build);
+    const model = checkModel(bytes);
+    expect(opTypes(model.graph!).length).toBe(nodeCount);
+    expect(model.graph!.input!.map(describeValue)).toEqual([
+      { name: 'x', dtype: 'float32', shape: ['rows', 6] },
+      { name: 'y', dtype: 'int64', shape: ['rows'] },
+      { name: 'fixed', dtype: 'float32', shape: [101, 3] },
+    ]);
+    expect(model.graph!.output!.map(value => describeValue(value).shape)).toEqual([
+      ['rows', 3],
+      ['rows', 12],
+      ['rows', 101, 3],
+      ['rows', 3],
+      ['rows'],
+      [103, 3],
+    ]);
+    const given = {
+      x: Float32Array.from({ length: rows * 6 }, (_, i) => Math.sin(i)),
+      y: i64(...Array.from({ length: rows }, (_, i) => (i * 7) % 101)),
+      fixed: Float32Array.from({ length: 303 }, (_, i) => Math.cos(i)),
+    };
+    const g = build(rows);
+    const reference = evaluate(g, given);
+    const session = await InferenceSession.create(bytes);
+    const out = await session.run(
+      Object.fromEntries(
+        g.inputs.map((t, i) => {
+          const name = (['x', 'y', 'fixed'] as const)[i];
+          return [name, new OrtTensor(t.dtype, given[name] as Float32Array, t.shape)];
+        }),
+      ),
+    );
+    for (const name of session.outputNames) {
+      expect(out[name].dims, `dims of ${name}`).toEqual(reference[name].shape);
+      expectClose(name, out[name].data as Float32Array, reference[name].data, 1e-5);
+    }
+    await session.release();
+  });
+
+  it('is the same bytes each time', () => {
+    expect(toOnnx(build).bytes).toEqual(toOnnx(build).bytes);
+  });
+
+  it('is written by saveOnnx', async () => {
+    const path = join(folder, 'any-rows.onnx');
+    await saveOnnx(build, path);
+    expect(new Uint8Array(readFileSync(path))).toEqual(toOnnx(build).bytes);
+  });
+
+  it.each<[string, (x: Tensor, rows: number) => Tensor, RegExp]>([
+    [
+      'a mean over rows',
+      x => add(x, reduceMean(x)),
+      /^toOnnx: Mul .* takes a constant that depends on the number of rows/,
+    ],
+    [
+      'a sum over rows',
+      x => add(x, reduceSum(x, { axes: [0] })),
+      /^toOnnx: MatMul .* takes a constant that depends on/,
+    ],
+    [
+      'rows cut by their number',
+      (x, rows) => slice(x, [rows - 1], [rows], [0]),
+      /^toOnnx: Slice .* takes a constant/,
+    ],
+    [
+      'an output with rows inside',
+      x => transpose(x),
+      /^toOnnx: output 'y' \(4, 101\) depends on the number of rows on axis 1/,
+    ],
+    [
+      'an output of twice as many',
+      x => concat([x, x], 0),
+      /^toOnnx: output 'y' \(202, 4\) depends on .* axis 0/,
+    ],
+    [
+      'one row more',
+      x => concat([x, x.node.graph.constant([1, 2, 3, 4], [1, 4])], 0),
+      /^toOnnx: output 'y' has the size 102 for 101 rows and 104 for 103: sizes are multiples of the rows$/,
+    ],
+    [
+      'a reshape with rows twice',
+      (x, rows) => reshape(matmul(x, transpose(x)), [rows * 1, 1, rows]),
+      /^toOnnx: Reshape .* to \(-1, 1, -1\) leaves its sizes open: one may depend on the rows/,
+    ],
+    [
+      'other operators',
+      (x, rows) => (rows > 101 ? tanh(x) : exp(x)),
+      /^toOnnx: for 101 rows and for 103 rows other graphs are built \(Exp 'y': a Tanh\)/,
+    ],
+    [
+      'more operators',
+      (x, rows) => (rows > 101 ? exp(tanh(x)) : exp(x)),
+      /^toOnnx: .* other graphs are built \(nodes: 1 and 2\)/,
+    ],
+    [
+      'other attributes',
+      (x, rows) => softmax(x, rows > 101 ? 0 : 1),
+      /^toOnnx: .* \(Softmax 'y': other attributes\)/,
+    ],
+    [
+      'other operands',
+      (x, rows) => {
+        const [a, b] = [exp(x), tanh(x)];
+        return rows > 101 ? sub(a, b) : sub(b, a);
+      },
+      /^toOnnx: .* \(Sub 'y': other operands\)/,
+    ],
+    [
+      'a loop',
+      x => loop({ trips: 2, carry: { x }, body: ({ carry }) => ({ carry: { x: exp(carry.x) } }) }).carry.x,
+      /^toOnnx: Loop .* cannot be written for any number of rows: give toOnnx a graph for a fixed one$/,
+    ],
+  ])('is refused with %s', (_, f, message) => {
+    const graph = (rows: number): Graph => {
+      const g = new Graph();
+      g.output('y', f(g.input('x', [rows, 4]), rows));
+      return g;
+    };
+    expect(() => toOnnx(graph)).toThrow(message);
+  });
+
+  it('is refused where no input has rows', () => {
+    const graph = (rows: number): Graph => {
+      const g = new Graph();
+      g.output('y', expand(g.input('x', [4]), [rows, 4]));
+      return g;
+    };
+    expect(() => toOnnx(graph)).toThrow(/^toOnnx: no input has the number of rows as its first size/);
   });
 });
 

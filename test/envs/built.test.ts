@@ -1,55 +1,29 @@
 /** The same from built JavaScript, as the package has it: worker threads, and a user's TypeScript file. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { makeVectorEnv } from '../../src/envs/index.ts';
+import { compiledUrl } from '../support/compiled.ts';
+import { patienceMs } from '../support/until.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'keel-built-'));
-const dist = join(folder, 'dist');
-
-beforeAll(() => {
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({
-      extends: join(root, 'tsconfig.build.json'),
-      // Types are checked elsewhere; this is the package's build without them.
-      compilerOptions: {
-        rootDir: join(root, 'src'),
-        outDir: dist,
-        declaration: false,
-        sourceMap: false,
-        noCheck: true,
-      },
-      include: [join(root, 'src/envs'), join(root, 'src/random')],
-    }),
-  );
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
-    stdio: 'pipe',
-  });
-});
+const built = compiledUrl('envs/index');
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs a program in an own process, over the built package, and returns what it prints as JSON. */
 function run(program: string): unknown {
   const file = join(folder, 'program.mjs');
-  writeFileSync(
-    file,
-    `import * as envs from ${JSON.stringify(pathToFileURL(join(dist, 'envs/index.js')).href)};\n${program}`,
-  );
-  return JSON.parse(execFileSync(process.execPath, [file], { encoding: 'utf8', timeout: 30_000 }));
+  writeFileSync(file, `import * as envs from ${JSON.stringify(built)};\n${program}`);
+  return JSON.parse(execFileSync(process.execPath, [file], { encoding: 'utf8', timeout: patienceMs }));
 }
 
 describe('built', () => {
   it("workers run, a user's TypeScript file too, with the results of the sources; nothing is left running", async () => {
     writeFileSync(
       join(folder, 'mine.ts'),
-      `import { box, discrete, defineEnv, simulation } from './dist/envs/index.js';
+      `import { box, discrete, defineEnv, simulation } from '${built}';
        interface State { x: number }
        export default defineEnv({ id: 'Mine-v0', description: 'x', maxEpisodeSteps: 5, make: () => simulation({
          observationSpace: box({ shape: [1] }), actionSpace: discrete(2), start: (rng): State => ({ x: rng.uniform() }),

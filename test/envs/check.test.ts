@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { builtIn } from '../../src/envs/built-in.ts';
 import {
   box,
   type CheckCode,
@@ -9,7 +10,6 @@ import {
   discrete,
   type Env,
   formatCheckReport,
-  listEnvs,
   makeEnv,
   prepareEnv,
   type Simulation,
@@ -29,7 +29,7 @@ function changed(change: Partial<Simulation<State>> = {}, maxEpisodeSteps: numbe
     observe: state => [state.x, state.t / 20],
     step(state, action, result, rng) {
       state.t++;
-      state.x += (action[0]! - 0.5) * 0.1 + 0.01 * rng.normal();
+      state.x += (action[0] - 0.5) * 0.1 + 0.01 * rng.normal();
       result.reward = state.x;
       result.terminated = Math.abs(state.x) > 2;
     },
@@ -55,7 +55,7 @@ describe('checkEnv', () => {
     expect(report.findings.map(f => f.code)).toEqual(['spaces', 'episodes', 'speed']);
   });
 
-  it.each(listEnvs().map(env => env.id))('passes %s', async id => {
+  it.each(builtIn.map(({ id }) => id))('passes %s', async id => {
     await prepareEnv(id);
     const report = checkEnv(() => makeEnv(id), { steps: 600 });
     expect(report.findings.filter(f => f.level === 'error')).toEqual([]);
@@ -150,7 +150,7 @@ describe('checkEnv', () => {
             return { x: rng.uniform(), t: 0 };
           },
           step(s, a, r) {
-            s.x += a[0]! * 0.01;
+            s.x += a[0] * 0.01;
             r.reward = hidden++ / 10;
           },
         });
@@ -168,7 +168,7 @@ describe('checkEnv', () => {
         changed({
           start: () => ({ x: 0, t: 0 }),
           step(s, a, r) {
-            s.x += a[0]! * 0.01;
+            s.x += a[0] * 0.01;
             r.reward = 0.1;
           },
         }),
@@ -196,7 +196,7 @@ describe('checkEnv', () => {
         changed({
           actionSpace: box({ shape: [1] }),
           step(s, a, r) {
-            s.x = Math.tanh(a[0]!);
+            s.x = Math.tanh(a[0]);
             r.reward = s.x;
           },
         }),
@@ -222,7 +222,7 @@ describe('checkEnv', () => {
       () =>
         changed({
           step(s, a, r) {
-            s.x = a[0]!;
+            s.x = a[0];
             r.reward = 100 * s.x;
           },
         }),
@@ -233,7 +233,7 @@ describe('checkEnv', () => {
       () =>
         changed({
           step(s, a, r) {
-            s.x = a[0]!;
+            s.x = a[0];
             r.reward = 1e-4 * s.x;
           },
         }),
@@ -244,7 +244,7 @@ describe('checkEnv', () => {
       () =>
         changed({
           step(s, a) {
-            s.x = a[0]!;
+            s.x = a[0];
           },
         }),
     ],
@@ -254,7 +254,7 @@ describe('checkEnv', () => {
       () =>
         changed({
           step(s, a, r) {
-            s.x = a[0]!;
+            s.x = a[0];
             r.reward = 1;
           },
         }),
@@ -266,7 +266,7 @@ describe('checkEnv', () => {
         changed(
           {
             step(s, a, r) {
-              s.x = a[0]!;
+              s.x = a[0];
               r.reward = s.x;
             },
           },
@@ -280,7 +280,7 @@ describe('checkEnv', () => {
         changed(
           {
             step(s, a, r) {
-              s.x = a[0]!;
+              s.x = a[0];
               r.reward = s.x;
             },
           },
@@ -320,7 +320,7 @@ describe('checkEnv', () => {
       /observation\[1\] is NaN after reset: .*never written/,
     );
     expect(checkEnv(() => ({ ...byHand, actionSpace: 3 }) as never).passed).toBe(false);
-    expect(checkEnv(() => undefined as never).findings[0]!.message).toMatch(/observationSpace is undefined/);
+    expect(checkEnv(() => undefined as never).findings[0].message).toMatch(/observationSpace is undefined/);
   });
 
   it('stops when time is up', () => {
@@ -329,7 +329,7 @@ describe('checkEnv', () => {
         step(s, a, r) {
           const end = performance.now() + 2;
           while (performance.now() < end);
-          s.x = a[0]!;
+          s.x = a[0];
           r.reward = s.x;
         },
       });
@@ -343,7 +343,7 @@ describe('checkEnv', () => {
       changed({
         observationSpace: box({ shape: [2], low: -0.1, high: 0.1 }),
         step(s, a) {
-          s.x = a[0]!;
+          s.x = a[0];
         },
       }),
     );

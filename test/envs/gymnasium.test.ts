@@ -44,7 +44,7 @@ describe('against Gymnasium', () => {
       const obs = obsFor(env);
       const values = Array.from({ length: 4_000 }, () => {
         env.reset({}, obs);
-        return obs[number]!;
+        return obs[number];
       });
       const width = high - low;
       expect(Math.min(...values)).toBeGreaterThanOrEqual(Math.fround(low));
@@ -63,7 +63,7 @@ describe('against Gymnasium', () => {
     const quarters = new Set<string>();
     for (let i = 0; i < 100; i++) {
       env.reset({}, obs);
-      quarters.add(`${Math.sign(obs[0]!)} ${Math.sign(obs[1]!)}`);
+      quarters.add(`${Math.sign(obs[0])} ${Math.sign(obs[1])}`);
     }
     expect(quarters.size).toBe(4);
     for (const turns of [-3, -1, 0, 1, 3]) {

@@ -13,7 +13,7 @@ import {
   turnOf,
 } from '../../src/envs/vector/protocol.ts';
 import { shapeFor } from '../../src/envs/vector/vector.ts';
-import { threadEntry } from '../../src/envs/vector/workers.ts';
+import { workerEntry } from '../../src/envs/vector/workers.ts';
 
 it('a wake-up without a new turn changes nothing', async () => {
   const shape = shapeFor(makeEnv('CartPole-v1'), 1);
@@ -37,7 +37,7 @@ it('a wake-up without a new turn changes nothing', async () => {
     memory: shared,
     port: port2,
   };
-  const worker = new Worker(threadEntry(), { workerData: data, transferList: [port2], execArgv: [] });
+  const worker = new Worker(workerEntry(), { workerData: data, transferList: [port2], execArgv: [] });
   const done = async (): Promise<void> => {
     while (Atomics.load(control, PENDING) !== 0) await pause(1);
   };

@@ -13,11 +13,11 @@ import {
 function episode(env: Env, act: (obs: number) => number): { seen: number[]; rewards: number[]; end: string } {
   const obs = new Float32Array(1);
   env.reset({}, obs);
-  const seen = [obs[0]!];
+  const seen = [obs[0]];
   const rewards: number[] = [];
   for (;;) {
-    const { reward, terminated, truncated } = env.step(new Float32Array([act(obs[0]!)]), obs);
-    seen.push(obs[0]!);
+    const { reward, terminated, truncated } = env.step(new Float32Array([act(obs[0])]), obs);
+    seen.push(obs[0]);
     rewards.push(reward);
     if (terminated || truncated) return { seen, rewards, end: terminated ? 'terminated' : 'truncated' };
   }
@@ -54,7 +54,7 @@ describe('probe environments', () => {
     expect(episode(probeAction(), () => 1).rewards).toEqual([1]);
     expect(episode(probeAction(), () => 0).rewards).toEqual([-1]);
     const pay = (action: number): number =>
-      episode(probeAction({ actions: 'continuous' }), () => action).rewards[0]!;
+      episode(probeAction({ actions: 'continuous' }), () => action).rewards[0];
     expect(pay(0.5)).toBe(1);
     expect(pay(1)).toBe(0.75);
     expect(pay(-1)).toBe(-1.25);

@@ -83,14 +83,14 @@ describe('spaces', () => {
       ['move', 0],
       ['task', 2],
     ]);
-    expect(leavesOf(spaces.nested!).map(leaf => leaf.path)).toEqual([
+    expect(leavesOf(spaces.nested).map(leaf => leaf.path)).toEqual([
       '0.move',
       '0.task',
       '1.arm.0',
       '1.arm.1',
       '1.b',
     ]);
-    expect(leavesOf(discrete(2))[0]!.path).toBe('');
+    expect(leavesOf(discrete(2))[0].path).toBe('');
   });
 
   it('limits are float32, as the values are: 0.1 rounds up and is inside', () => {
@@ -105,13 +105,13 @@ describe('spaces', () => {
     hybrid.clip(values);
     expect([...values]).toEqual([-1, 0.25, 9]);
     const whole = new Float32Array([-7, 1.6]);
-    spaces.counts!.clip(whole);
+    spaces.counts.clip(whole);
     expect([...whole]).toEqual([-3, 2]);
     fc.assert(
       fc.property(fc.array(fc.float({ noNaN: true }), { minLength: 6, maxLength: 6 }), numbers => {
         const clipped = Float32Array.from(numbers);
-        spaces.box!.clip(clipped);
-        return spaces.box!.contains(clipped);
+        spaces.box.clip(clipped);
+        return spaces.box.contains(clipped);
       }),
     );
   });
@@ -121,7 +121,7 @@ describe('spaces', () => {
     expect(discrete(5).contains([-0])).toBe(true);
     expect(multiDiscrete([2, 3]).firstOutside([1, 3])).toBe(1);
     expect(multiBinary(3).firstOutside([0, 1, 2])).toBe(2);
-    expect(spaces.counts!.contains([0.5, 0])).toBe(false);
+    expect(spaces.counts.contains([0.5, 0])).toBe(false);
     expect(hybrid.firstOutside([0, 0, 3])).toBe(2);
     expect(hybrid.firstOutside([0, -1.5, 3])).toBe(1);
   });
@@ -132,14 +132,14 @@ describe('spaces', () => {
     const seen = new Set<number>();
     for (let i = 0; i < 200; i++) {
       discrete(5).sample(rng, out);
-      seen.add(out[0]!);
+      seen.add(out[0]);
     }
     expect([...seen].sort()).toEqual([0, 1, 2, 3, 4]);
     let [low, high] = [1, 0];
     for (let i = 0; i < 2_000; i++) {
-      spaces.scalar!.sample(rng, out);
-      low = Math.min(low, out[0]!);
-      high = Math.max(high, out[0]!);
+      spaces.scalar.sample(rng, out);
+      low = Math.min(low, out[0]);
+      high = Math.max(high, out[0]);
     }
     expect(low).toBeLessThan(0.01);
     expect(high).toBeGreaterThan(0.99);

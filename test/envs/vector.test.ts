@@ -1,10 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
+import type { EnvDefinition, EnvError, VectorEnv } from '../../src/envs/index.ts';
+import { envSeeds } from '../../src/envs/vector/vector.ts';
+import { Rng } from '../../src/random/index.ts';
+import { compiled } from '../support/compiled.ts';
+import { bits, testVectorEnv } from './support/contract.ts';
+
+// Compiled, because a thread from the sources takes half a second to start.
+const {
   cartPole,
   cartPoleDefinition,
-  type EnvDefinition,
-  type EnvError,
   findEnv,
   inProcessVectorEnv,
   listEnvs,
@@ -13,12 +18,8 @@ import {
   makeVectorEnv,
   pendulum,
   registerEnv,
-  type VectorEnv,
   workerVectorEnv,
-} from '../../src/envs/index.ts';
-import { envSeeds } from '../../src/envs/vector/vector.ts';
-import { Rng } from '../../src/random/index.ts';
-import { bits, testVectorEnv } from './support/contract.ts';
+} = await compiled<typeof import('../../src/envs/index.ts')>('envs/index');
 
 const ids = listEnvs().map(env => env.id);
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/files/${name}`, import.meta.url));

@@ -81,7 +81,7 @@ describe('categorical', () => {
     expect([dist.logProb([3], [0]), dist.entropy([3]), dist.kl([3], [-2])]).toEqual([0, 0, 0]);
     const g = new Graph();
     g.output('sample', dist.graph.sample(g.input('p', [2, 1]), g.input('u', [2, 1])));
-    expect([...evaluate(g, { p: [1, 2], u: [0.1, 0.9] }).sample!.data]).toEqual([0, 0]);
+    expect([...evaluate(g, { p: [1, 2], u: [0.1, 0.9] }).sample.data]).toEqual([0, 0]);
   });
 });
 
@@ -102,7 +102,7 @@ describe('bernoulli', () => {
     const rng = new Rng(3);
     for (let i = 0; i < 200; i++) {
       const distance = 10 ** (-14 + (i % 15));
-      const a = [1, 5, 15][i % 3]! * rng.normal();
+      const a = [1, 5, 15][i % 3] * rng.normal();
       const b = a + distance * rng.normal();
       const truth = klOfLogits([0, a], [0, b]);
       expect(Math.abs(bernoulli(1).kl([a], [b]) - truth), `${a} ${b}`).toBeLessThanOrEqual(1e-12 * truth);
@@ -126,7 +126,7 @@ describe('sampling categories', () => {
     const pick = (u: number): number => {
       const out = [0];
       dist.sample(p, [u], out);
-      return out[0]!;
+      return out[0];
     };
     expect([0, 0.0999, 0.1001, 0.2999, 0.3001, 0.5999, 0.6001, 0.9999].map(pick)).toEqual([
       0, 0, 1, 1, 2, 2, 3, 3,
@@ -139,7 +139,7 @@ describe('sampling categories', () => {
     const u = [0, 0.25, 0.5, 0.75];
     const g = new Graph();
     g.output('sample', categorical(4).graph.sample(g.input('p', [4, 4]), g.input('u', [4, 1])));
-    expect([...evaluate(g, { p: new Float64Array(16), u }).sample!.data]).toEqual([0, 1, 2, 3]);
+    expect([...evaluate(g, { p: new Float64Array(16), u }).sample.data]).toEqual([0, 1, 2, 3]);
     const out = [0];
     const plain = u.map(v => {
       categorical(4).sample([0, 0, 0, 0], [v], out);
@@ -154,7 +154,7 @@ describe('sampling categories', () => {
     expect(out).toEqual([1]);
     const g = new Graph();
     g.output('sample', categorical(3).graph.sample(g.input('p', [1, 3]), g.input('u', [1, 1])));
-    expect(evaluate(g, { p: [0, 0, 0], u: [1] }).sample!.data[0]).toBe(2);
+    expect(evaluate(g, { p: [0, 0, 0], u: [1] }).sample.data[0]).toBe(2);
   });
 
   // Noise at both ends and on the boundaries, with impossible categories first, last and between.
@@ -210,7 +210,7 @@ describe('sampling categories', () => {
       p: Float32Array.from(cases.flatMap(({ row }) => row)),
       noise: Float32Array.from(cases.flatMap(({ noise }) => noise)),
     };
-    const exact = evaluate(g, feeds).sample!.data;
+    const exact = evaluate(g, feeds).sample.data;
     const single = (await (await compile(g, { device: 'cpu', threads: 1 })).run(feeds))
       .sample as Float32Array;
     const out = new Float64Array(dist.actionSize);

@@ -79,17 +79,17 @@ describe('estimates from a batch', () => {
     });
     // Ten times the samples: sqrt(10) = 3.2 times nearer, within what 40 repeats can tell.
     for (const i of [0, 1]) {
-      expect(rms[i]! / rms[i + 1]!).toBeGreaterThan(2);
-      expect(rms[i]! / rms[i + 1]!).toBeLessThan(5);
+      expect(rms[i] / rms[i + 1]).toBeGreaterThan(2);
+      expect(rms[i] / rms[i + 1]).toBeLessThan(5);
     }
-    expect(rms[2]! / exact).toBeLessThan(0.2);
+    expect(rms[2] / exact).toBeLessThan(0.2);
   });
 
   it('k3 varies less than k1', () => {
     const rng = new Rng(2);
     const { logNew, logOld } = logProbs(old, next, 20_000, rng);
     const variance = (f: (r: number) => number): number => {
-      const values = logNew.map((v, i) => f(v - logOld[i]!));
+      const values = logNew.map((v, i) => f(v - logOld[i]));
       const mean = values.reduce((a, b) => a + b) / values.length;
       return values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length;
     };
@@ -133,7 +133,7 @@ describe('in a graph', () => {
     const r = g.input('r', [n, 1]);
     for (const name of names) {
       const value = g.output(name, klEstimators[name].graph(r));
-      g.output(`d${name}`, grad(reduceSum(value), [r])[0]!);
+      g.output(`d${name}`, grad(reduceSum(value), [r])[0]);
     }
     return g;
   }
@@ -149,11 +149,11 @@ describe('in a graph', () => {
       const { plain } = klEstimators[name];
       ratios.forEach((r, i) => {
         const truth = plain(r);
-        expect(Math.abs(exact[name]!.data[i]! - truth)).toBeLessThanOrEqual(1e-12 * (1 + Math.abs(truth)));
-        expect(Math.abs(Number(single[name]![i]) - truth)).toBeLessThanOrEqual(1e-5 * (1 + Math.abs(truth)));
+        expect(Math.abs(exact[name].data[i] - truth)).toBeLessThanOrEqual(1e-12 * (1 + Math.abs(truth)));
+        expect(Math.abs(Number(single[name][i]) - truth)).toBeLessThanOrEqual(1e-5 * (1 + Math.abs(truth)));
         if (name === 'k3') {
-          expect(exact.k3!.data[i]).toBeGreaterThanOrEqual(0);
-          expect(Number(single.k3![i])).toBeGreaterThanOrEqual(0);
+          expect(exact.k3.data[i]).toBeGreaterThanOrEqual(0);
+          expect(Number(single.k3[i])).toBeGreaterThanOrEqual(0);
         }
       });
     }
@@ -161,12 +161,12 @@ describe('in a graph', () => {
 
   it('has the derivatives -1, r and e^r - 1', () => {
     const out = evaluate(graphOf(5), { r: [-3, -0.1, 0.2, 1, 25] });
-    expect([...out.dk1!.data]).toEqual([-1, -1, -1, -1, -1]);
-    expect([...out.dk2!.data]).toEqual([-3, -0.1, 0.2, 1, 25]);
+    expect([...out.dk1.data]).toEqual([-1, -1, -1, -1, -1]);
+    expect([...out.dk2.data]).toEqual([-3, -0.1, 0.2, 1, 25]);
     [-3, -0.1, 0.2, 1].forEach((r, i) => {
-      expect(out.dk3!.data[i]).toBeCloseTo(Math.expm1(r), 12);
+      expect(out.dk3.data[i]).toBeCloseTo(Math.expm1(r), 12);
     });
-    expect(out.dk3!.data[4]).toBe(0); // beyond the limit
+    expect(out.dk3.data[4]).toBe(0); // beyond the limit
   });
 
   it('stays finite for huge log-ratios with its derivatives, and lets NaN through', async () => {

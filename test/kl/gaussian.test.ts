@@ -39,11 +39,11 @@ describe('gaussian', () => {
       action: new Float64Array(10),
     };
     const exact = reference(dist, batch).kl;
-    expect(Math.abs(exact[0]! - forwards)).toBeLessThan(1e-12);
-    expect(Math.abs(exact[1]! - backwards)).toBeLessThan(1e-12);
+    expect(Math.abs(exact[0] - forwards)).toBeLessThan(1e-12);
+    expect(Math.abs(exact[1] - backwards)).toBeLessThan(1e-12);
     const single = (await compiled(dist, batch)).kl;
-    expect(Math.abs(single[0]! - forwards)).toBeLessThan(1e-5);
-    expect(Math.abs(single[1]! - backwards)).toBeLessThan(1e-5);
+    expect(Math.abs(single[0] - forwards)).toBeLessThan(1e-5);
+    expect(Math.abs(single[1] - backwards)).toBeLessThan(1e-5);
   });
 
   it('logProb integrates to 1; entropy and KL are the integrals that define them', () => {
@@ -52,11 +52,11 @@ describe('gaussian', () => {
     for (let i = 0; i < 50; i++) {
       const p = [rng.normal(), rng.normal()];
       const q = [rng.normal(), rng.normal()];
-      const std = Math.exp(p[1]!);
+      const std = Math.exp(p[1]);
       // The trapezoidal rule converges exponentially for a normal density; 14 std hold all of it.
       let [mass, entropy, kl] = [0, 0, 0];
       const step = std / 16;
-      for (let x = p[0]! - 14 * std; x <= p[0]! + 14 * std; x += step) {
+      for (let x = p[0] - 14 * std; x <= p[0] + 14 * std; x += step) {
         const logP = dist.logProb(p, [x]);
         const weight = Math.exp(logP) * step;
         mass += weight;
@@ -76,11 +76,11 @@ describe('gaussian', () => {
       const distance = 10 ** (-14 + (i % 15));
       const p = [rng.normal(), rng.normal()];
       const q = p.map(v => v + distance * rng.normal());
-      const truth = klOfNormals(p[0]!, p[1]!, q[0]!, q[1]!);
+      const truth = klOfNormals(p[0], p[1], q[0], q[1]);
       expect(Math.abs(dist.kl(p, q) - truth), `${p} ${q}`).toBeLessThanOrEqual(1e-12 * truth);
       // Widths alone: no distance of the means to hide behind.
-      const widths = klOfNormals(0, p[1]!, 0, q[1]!);
-      expect(Math.abs(dist.kl([0, p[1]!], [0, q[1]!]) - widths)).toBeLessThanOrEqual(1e-12 * widths);
+      const widths = klOfNormals(0, p[1], 0, q[1]);
+      expect(Math.abs(dist.kl([0, p[1]], [0, q[1]]) - widths)).toBeLessThanOrEqual(1e-12 * widths);
     }
   });
 
@@ -142,8 +142,8 @@ describe('gaussian', () => {
       };
       for (const [name, value] of Object.entries(loss)) {
         const [byMean, byLogStd] = grad(value, [mean, logStd], { unused: 'zero' });
-        g.output(`${name} by mean`, byMean!);
-        g.output(`${name} by logStd`, byLogStd!);
+        g.output(`${name} by mean`, byMean);
+        g.output(`${name} by logStd`, byLogStd);
       }
       const rng = new Rng(3);
       const normals = (n: number): Float64Array => Float64Array.from({ length: n }, () => rng.normal());
@@ -169,8 +169,8 @@ describe('gaussian', () => {
                 ? plain(name, at.with(k, x), feeds.logStd)
                 : plain(name, feeds.mean, at.with(k, x)),
             );
-            const expected = (up! - down!) / (2 * h);
-            const actual = got[`${name} by ${input}`]!.data[k]!;
+            const expected = (up - down) / (2 * h);
+            const actual = got[`${name} by ${input}`].data[k];
             expect(Math.abs(actual - expected)).toBeLessThan(1e-5 * (1 + Math.abs(expected)));
           });
         };

@@ -3,7 +3,7 @@ import { type LanguageModel, languageModel, ownTokenizer } from '../../src/lm/in
 import type { GptOptions } from '../../src/nn/index.ts';
 import { Rng } from '../../src/random/index.ts';
 
-export const LETTERS = 'abcdefghijklmnop';
+const LETTERS = 'abcdefghijklmnop';
 
 /** A model with weights as large as those of a trained one: at the start attention is nearly uniform. */
 export function smallModel(seed = 1, options: Partial<GptOptions> = {}): LanguageModel {

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { RunError } from '../../src/base/errors.ts';
+import { encodeJson } from '../../src/base/json.ts';
 import {
   EpisodeStats,
   explainedVariance,
@@ -7,8 +9,6 @@ import {
   RunningStats,
   weightedMean,
 } from '../../src/metrics/aggregate.ts';
-import { RunError } from '../../src/metrics/errors.ts';
-import { encodeJson } from '../../src/runs/json.ts';
 
 const finite = fc.double({ noNaN: true, min: -1e6, max: 1e6 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { RunError } from '../../src/metrics/errors.ts';
+import { RunError } from '../../src/base/errors.ts';
 import {
   compareMetricIds,
   findMetric,
@@ -118,7 +118,7 @@ describe('registry', () => {
       const text = readFileSync(path, 'utf8');
       expect(text, path).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
       for (const [, target] of text.matchAll(/from '([^']+)'/g)) {
-        if (target!.startsWith('.')) visit(fileURLToPath(new URL(target!, `file://${path}`)));
+        if (target.startsWith('.')) visit(fileURLToPath(new URL(target, `file://${path}`)));
         else expect(target).toBe('zod/mini');
       }
     };
@@ -155,8 +155,8 @@ describe('KL bands', () => {
   });
 
   it('cover the scale without a gap', () => {
-    expect(klBands[0]!.from).toBe(0);
+    expect(klBands[0].from).toBe(0);
     expect(klBands.at(-1)!.to).toBe(Number.POSITIVE_INFINITY);
-    for (let i = 1; i < klBands.length; i++) expect(klBands[i]!.from).toBe(klBands[i - 1]!.to);
+    for (let i = 1; i < klBands.length; i++) expect(klBands[i].from).toBe(klBands[i - 1].to);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RunError } from '../../src/metrics/errors.ts';
+import { RunError } from '../../src/base/errors.ts';
 import { metrics } from '../../src/metrics/registry.ts';
 import {
   decodeEvent,

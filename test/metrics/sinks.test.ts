@@ -30,7 +30,7 @@ testSink({
     const [header = [], ...records] = parseCsv(readFileSync(join(directory, 'metrics.csv'), 'utf8'));
     return records.map(record => {
       if (record.length !== header.length) throw new Error(`${record.length} fields, not ${header.length}`);
-      const present = header.map((name, i) => [name, record[i]!] as const).filter(([, text]) => text !== '');
+      const present = header.map((name, i) => [name, record[i]] as const).filter(([, text]) => text !== '');
       return Object.fromEntries(present.map(([name, text]) => [name, Number(text)])) as Row;
     });
   },

@@ -1,12 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { RunError } from '../../src/metrics/errors.ts';
+import { RunError } from '../../src/base/errors.ts';
+import { ProtoWriter } from '../../src/base/protobuf.ts';
 import { crc32c, maskedCrc32c } from '../../src/metrics/sinks/crc32c.ts';
-import { ProtoWriter } from '../../src/metrics/sinks/proto-writer.ts';
 import { tensorboardSink } from '../../src/metrics/sinks/tensorboard.ts';
 import { parseCsv } from './support/parse-csv.ts';
 import { crcBitByBit, decodeEvents, splitRecords } from './support/read-events.ts';
@@ -15,8 +14,10 @@ const root = mkdtempSync(join(tmpdir(), 'keel-tensorboard-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let files = 0;
 const fresh = (): string => join(root, `events.out.tfevents.${++files}`);
+/** A run of Stable-Baselines3 that ended in NaN. */
 const fixture = (name: string): Buffer =>
-  readFileSync(fileURLToPath(new URL(`fixtures/${name}`, import.meta.url)));
+  readFileSync(new URL(`../doctor/fixtures/sb3/cartpole-nan/${name}`, import.meta.url));
+const eventFile = 'events.out.tfevents.1794771377.vm';
 
 describe('crc32c', () => {
   it('has the values of RFC 3720, appendix B.4, and the usual check value', () => {
@@ -33,22 +34,20 @@ describe('crc32c', () => {
 
   it('masks as TFRecord does', () => {
     // The first record of every event file has 24 data bytes: 9 of time, 15 of version.
-    expect(maskedCrc32c(Uint8Array.of(24, 0, 0, 0, 0, 0, 0, 0))).toBe(
-      fixture('sb3-cartpole-nan.tfevents').readUInt32LE(8),
-    );
+    expect(maskedCrc32c(Uint8Array.of(24, 0, 0, 0, 0, 0, 0, 0))).toBe(fixture(eventFile).readUInt32LE(8));
   });
 });
 
 describe('the tests’ own reader', () => {
   it('reads what PyTorch wrote as Stable-Baselines3’s CSV of the same run has it', () => {
-    const events = decodeEvents(fixture('sb3-cartpole-nan.tfevents'));
-    expect(events[0]!.fileVersion).toBe('brain.Event:2');
-    const [header, ...records] = parseCsv(fixture('sb3-cartpole-nan.csv').toString());
-    const column = header!.indexOf('train/value_loss');
-    const step = header!.indexOf('time/total_timesteps');
+    const events = decodeEvents(fixture(eventFile));
+    expect(events[0].fileVersion).toBe('brain.Event:2');
+    const [header, ...records] = parseCsv(fixture('progress.csv').toString());
+    const column = header.indexOf('train/value_loss');
+    const step = header.indexOf('time/total_timesteps');
     const wanted = records
       .filter(record => record[column] !== '')
-      .map(record => [BigInt(record[step]!), Math.fround(Number(record[column]))]);
+      .map(record => [BigInt(record[step]), Math.fround(Number(record[column]))]);
     const found = events
       .filter(({ scalars }) => scalars.has('train/value_loss'))
       .map(event => [event.step, event.scalars.get('train/value_loss')]);
@@ -59,16 +58,16 @@ describe('the tests’ own reader', () => {
 
 describe('proto writer', () => {
   it('writes the examples of the format’s documentation', () => {
-    expect(Buffer.from(new ProtoWriter().uint(1, 150).finish()).toString('hex')).toBe('089601');
+    expect(Buffer.from(new ProtoWriter().int(1, 150).finish()).toString('hex')).toBe('089601');
     expect(Buffer.from(new ProtoWriter().text(2, 'testing').finish()).toString('hex')).toBe(
       '120774657374696e67',
     );
-    const nested = new ProtoWriter().message(3, new ProtoWriter().uint(1, 150));
+    const nested = new ProtoWriter().message(3, new ProtoWriter().int(1, 150));
     expect(Buffer.from(nested.finish()).toString('hex')).toBe('1a03089601');
   });
 
   it('writes whole numbers up to 2^53 - 1, and messages of any length', () => {
-    expect(Buffer.from(new ProtoWriter().uint(1, Number.MAX_SAFE_INTEGER).finish()).toString('hex')).toBe(
+    expect(Buffer.from(new ProtoWriter().int(1, Number.MAX_SAFE_INTEGER).finish()).toString('hex')).toBe(
       '08ffffffffffffff0f',
     );
     const long = new ProtoWriter().bytes(1, new Uint8Array(100_000).fill(7)).finish();
@@ -85,8 +84,8 @@ describe('tensorboard sink', () => {
     const [version, session, text, ...rest] = decodeEvents(readFileSync(path));
     expect(rest).toEqual([]);
     expect(version).toMatchObject({ fileVersion: 'brain.Event:2', wallTime: 1_768_473_000.25, step: 0n });
-    expect(session!.sessionStatus).toBe(1n);
-    expect(text!.texts.get('hyperparameters/text_summary')).toEqual({
+    expect(session.sessionStatus).toBe(1n);
+    expect(text.texts.get('hyperparameters/text_summary')).toEqual({
       plugin: 'text',
       dims: [1n],
       text: [

@@ -25,7 +25,7 @@ let page: OpenPage;
 beforeAll(async () => {
   site = await builtPage();
   browser = await launch();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 beforeEach(async () => {
   server = await startFakeServer(site, gallery());
@@ -46,7 +46,7 @@ async function boxOf(plot: number) {
 }
 
 describe('a live run', () => {
-  test('from its first row to a verdict: rows are on the page within a second, and nothing is fetched again', async () => {
+  test('from its first row to a verdict: rows are on the page as they come, and nothing is fetched again', async () => {
     page = await openPage(browser, `${server.url}#/runs/new`);
     await page.waitForSelector('text=No values yet');
     server.grow('new', 3);
@@ -55,11 +55,9 @@ describe('a live run', () => {
     const before = seriesRequests();
     for (let i = 0; i < 12; i++) {
       server.grow('new', 1);
-      const start = performance.now();
       const run = server.runs.get('new')!;
       const expected = shown(seriesValue(run, 'episode/return', run.rows - 1)!);
       await eventually(() => text('.plot:has-text("Episode return") b')).toBe(expected);
-      expect(performance.now() - start).toBeLessThan(10_000);
     }
     expect(seriesRequests()).toBe(before);
     expect(await page.title()).not.toContain('healthy ·');
@@ -133,7 +131,7 @@ describe('plots', () => {
     const places = await page.locator('.headline .at').allTextContents();
     expect(places.map(p => p.trim())).toHaveLength(4);
     expect(new Set(places).size).toBe(1);
-    const step = Number(places[0]!.replace(/\D/g, ''));
+    const step = Number(places[0].replace(/\D/g, ''));
     const row = step / stepsPerRow - 1;
     expect(Number.isInteger(row)).toBe(true);
     expect(await text('.plot:has-text("Episode return") b')).toBe(
@@ -370,50 +368,27 @@ describe('doctor, checkpoints, compare', () => {
 });
 
 describe('50 series of a million points', () => {
-  /** How long it takes to open the run, and the frames while it is panned, in milliseconds, sorted. */
-  async function measure(): Promise<{ opened: number; frames: number[] }> {
-    await page.goto('about:blank');
-    const start = performance.now();
-    await page.goto(`${server.url}#/runs/large`);
+  // How long it takes is for `npm run bench -- dash`; here, that a plot never asks for more than it can show.
+  test('open and are panned with as many points as there is room for', async () => {
+    await server.close();
+    server = await startFakeServer(site, [largeRun()]);
+    page = await openPage(browser, `${server.url}#/runs/large`);
     await waitForPlots(page, 7);
-    const opened = performance.now() - start;
+    const range = () => new URLSearchParams(page.url().split('?')[1]).get('from');
     for (let i = 0; i < 4; i++) await page.keyboard.press('+');
-    await page.waitForTimeout(600);
-    await page.evaluate(`(() => {
-      window.frames_ = [];
-      let last = performance.now();
-      const next = now => { window.frames_.push(now - last); last = now; requestAnimationFrame(next); };
-      requestAnimationFrame(next);
-    })()`);
+    await eventually(range).not.toBeNull();
+    const zoomed = range();
     const box = await boxOf(0);
     await page.keyboard.down('Shift');
     await page.mouse.move(box.x + box.width * 0.8, box.y + 60);
     await page.mouse.down();
-    for (let i = 0; i < 60; i++) await page.mouse.move(box.x + box.width * (0.8 - i * 0.01), box.y + 60);
+    await page.mouse.move(box.x + box.width * 0.2, box.y + 60, { steps: 20 });
     await page.mouse.up();
     await page.keyboard.up('Shift');
-    return { opened, frames: (await page.evaluate<number[]>('window.frames_')).sort((a, b) => a - b) };
-  }
-
-  test('open in 1.5 s, and pan without a long frame', async () => {
-    await server.close();
-    server = await startFakeServer(site, [largeRun()]);
-    page = await openPage(browser, server.url);
-    await page.waitForSelector('[data-run=large]');
-    // The best of three: other tests use the same cores.
-    const results = [];
-    for (let i = 0; i < 3; i++) {
-      const { opened, frames } = await measure();
-      const at = (share: number) => frames[Math.floor(frames.length * share)]!;
-      results.push({ opened, median: at(0.5) });
-      console.info(
-        `50 x 1M: open ${opened.toFixed(0)} ms; pan: ${frames.length} frames, median ${at(0.5).toFixed(0)} ms, ` +
-          `95 % ${at(0.95).toFixed(0)} ms, longest ${frames.at(-1)!.toFixed(0)} ms`,
-      );
-      if (opened < 1500 && at(0.95) <= 51) break;
-    }
-    expect(Math.min(...results.map(r => r.opened))).toBeLessThan(20_000);
-    expect(Math.min(...results.map(r => r.median))).toBeLessThan(1000);
+    await eventually(range).not.toBe(zoomed);
+    const buckets = server.requests.flatMap(request => /[?&]buckets=(\d+)/.exec(request)?.[1] ?? []);
+    expect(buckets.length).toBeGreaterThan(1);
+    expect(Math.max(...buckets.map(Number))).toBeLessThan(4 * box.width);
   });
 
   test('the one spike among them is seen', async () => {

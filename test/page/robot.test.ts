@@ -1,7 +1,8 @@
 /** The robot on the page, in a real browser that draws 3D in software, over a real server. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { saveReplay } from '../../src/runs/index.ts';
-import { type RunningServer, serve } from '../../src/server/serve.ts';
+import type { RunningServer } from '../../src/server/serve.ts';
+import { serve } from '../server/support/client.ts';
 import { makeRun, scratch } from '../server/support/make-run.ts';
 import { decodePng } from '../view/support/decode.ts';
 import { ballReplay } from '../view/support/replay.ts';
@@ -39,7 +40,7 @@ beforeAll(async () => {
   const found = server.index.list().runs.find(({ name }) => name === 'robot')!;
   address = `${server.url}#/runs/${found.id}/robot`;
   browser = await launch({ webgl: 'software' });
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   await server?.close();
@@ -57,7 +58,7 @@ test('it is drawn: a red ball and a blue box, on both grounds', async () => {
     const { pixels } = decodePng(await page.locator('.view').screenshot());
     let [red, blue, sum] = [0, 0, 0];
     for (let i = 0; i < pixels.length; i += 3) {
-      const [r, g, b] = [pixels[i]!, pixels[i + 1]!, pixels[i + 2]!];
+      const [r, g, b] = [pixels[i], pixels[i + 1], pixels[i + 2]];
       if (r > 90 && r > 2 * g && r > 2 * b) red++;
       if (b > 90 && b > 2 * r && b > 1.5 * g) blue++;
       sum += g;

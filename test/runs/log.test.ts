@@ -54,7 +54,7 @@ describe('reading', () => {
     const { items, broken } = readRows(dir);
     expect(items.map(row => row['train/iteration'])).toEqual([1, 2]);
     expect(broken.map(({ line }) => line)).toEqual([2, 4, 5]);
-    expect(broken[1]!.reason).toContain('train/iteration is missing');
+    expect(broken[1].reason).toContain('train/iteration is missing');
     expect(() => [...iterateRows(dir)]).toThrow(
       /metrics\.jsonl, line 2 is damaged \(not JSON: .*: repair or delete/,
     );

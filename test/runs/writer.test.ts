@@ -200,7 +200,8 @@ describe('resuming', () => {
 
   it('does not begin again in silence if checkpoints are gone', async () => {
     const before = (): object => ({ ...readTrajectory(dir), manifest: openRun(dir).manifest });
-    const refused = /has done 1792 steps, but its checkpoints are gone: .*train anew.* \(discardLater\)$/;
+    const refused =
+      /has done 1792 steps, but its checkpoints are gone: .*train anew.* \(discardLater, --discard-later\)$/;
     for (const end of ['finished', 'stopped', 'failed', undefined] as const) {
       id = `run-${++number}`;
       dir = join(root, id);
@@ -267,7 +268,7 @@ describe('resuming', () => {
     expect(() => RunWriter.resume(dir, { check })).toThrow('the reward is another');
     const policy = join(checkpointDir(dir, 1536), 'policy.safetensors');
     truncateSync(policy, 10);
-    expect(() => RunWriter.resume(dir)).toThrow(/step 768, is whole: --from 768$/);
+    expect(() => RunWriter.resume(dir)).toThrow(/the one before it is whole: use checkpoint 768$/);
     expect(snapshot()).toEqual(before);
 
     const { writer: again, checkpoint } = RunWriter.resume(dir, { from: 768 });
@@ -282,7 +283,7 @@ describe('resuming', () => {
     await train(writer, 1, 7);
     writer.end('stopped');
     expect(() => RunWriter.resume(dir, { from: 768 })).toThrow(
-      /going on from 768 would delete the later checkpoint 1536 of .*: allow it \(discardLater\), or start a new run from 768$/,
+      /going on from 768 would delete the later checkpoint 1536 of .*: allow it \(discardLater, --discard-later\), or start a new run from 768$/,
     );
     expect(readRows(dir).items).toHaveLength(7);
     RunWriter.resume(dir, { from: 768, discardLater: true }).writer.end('stopped');
@@ -325,13 +326,13 @@ describe('projections', () => {
     const before = [readFileSync(runPaths(dir).csv), readFileSync(join(dir, tensorboardFile(dir)))];
     const name = tensorboardFile(dir);
     rebuildProjections(dir);
-    expect(readFileSync(runPaths(dir).csv).equals(before[0]!)).toBe(true);
+    expect(readFileSync(runPaths(dir).csv).equals(before[0])).toBe(true);
     expect(tensorboardFile(dir) > name).toBe(true);
-    expect(readFileSync(join(dir, tensorboardFile(dir))).equals(before[1]!)).toBe(true);
+    expect(readFileSync(join(dir, tensorboardFile(dir))).equals(before[1])).toBe(true);
     const second = tensorboardFile(dir);
     rebuildProjections(dir);
     expect(tensorboardFile(dir) > second).toBe(true);
-    expect(decodeEvents(before[1]!)).toHaveLength(13);
+    expect(decodeEvents(before[1])).toHaveLength(13);
     rebuildProjections(dir, { csv: false, tensorboard: false });
     expect(readdirSync(dir).sort()).toEqual([
       'checkpoints',

@@ -62,8 +62,8 @@ test('keel watch shows the log of another trainer', async () => {
     return run?.trainer === 'stable-baselines3' && run.verdict !== null;
   }, 'it is judged');
   const [run] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
-  expect(run!.name).toBe('ppo_1');
-  expect(['', `#/runs/${run!.id}`]).toContain(url.hash); // none only where the search takes longer than 3 s
+  expect(run.name).toBe('ppo_1');
+  expect(['', `#/runs/${run.id}`]).toContain(url.hash); // none only where the search takes longer than 3 s
   expect((await ask(port, { path: '/api/hello' })).json<Hello>().canAct).toBe(false);
   child.kill('SIGTERM');
   expect((await done).code).toBe(0);
@@ -114,7 +114,7 @@ test('keel train --dash shows the run while it is trained, and ends with it', as
     return run !== undefined && run.step > 0 && run.state === 'running';
   }, 'it is on the page');
   const [shown] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
-  expect(url.hash).toBe(`#/runs/${shown!.id}`);
+  expect(url.hash).toBe(`#/runs/${shown.id}`);
   const { code } = await done;
   expect(code).toBe(0);
   await expect(ask(port, { path: '/api/hello' })).rejects.toThrow();

@@ -89,11 +89,11 @@ it('leaves out what is damaged or not whole yet, and bounds what it gives', () =
   appendFileSync(fileOf('b'), line(4).slice(0, 40));
   const { groups } = completionsOf(run, roots, all);
   expect(groups.map(({ iteration }) => iteration)).toEqual([3, 1]);
-  expect(groups[0]!.prompt).toHaveLength(20_000);
-  expect(groups[0]!.completions).toHaveLength(64);
-  expect(groups[0]!.completions[0]).toMatchObject({ tokens: [], kl: null, reward: null, parsed: false });
+  expect(groups[0].prompt).toHaveLength(20_000);
+  expect(groups[0].completions).toHaveLength(64);
+  expect(groups[0].completions[0]).toMatchObject({ tokens: [], kl: null, reward: null, parsed: false });
   appendFileSync(fileOf('b'), line(4).slice(40));
-  expect(completionsOf(run, roots, all).groups[0]!.iteration).toBe(4);
+  expect(completionsOf(run, roots, all).groups[0].iteration).toBe(4);
 });
 
 it('follows no link out of what the server was given', () => {

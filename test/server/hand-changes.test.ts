@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fork, resume, type TrainSettings, train } from '../../src/algos/index.ts';
+import { fork, type PpoSettings, resume, train } from '../../src/algos/index.ts';
 import {
   adjustedAt,
   askRun,
@@ -18,7 +18,7 @@ import {
 } from '../../src/runs/index.ts';
 import { scratch } from './support/make-run.ts';
 
-const config: TrainSettings = {
+const config: PpoSettings = {
   envs: 2,
   stepsPerRollout: 32,
   minibatchSize: 32,
@@ -46,7 +46,7 @@ function script(
 ) {
   return {
     onRow(row: Readonly<Record<string, number>>, { dir }: { dir: string }) {
-      const iteration = row['train/iteration']!;
+      const iteration = row['train/iteration'];
       const request = asks[iteration];
       if (request !== undefined) answers.push(askRun(dir, request, { timeoutMs: 20_000 }));
       if (iteration === diesAt) throw new Killed('killed');
@@ -61,7 +61,7 @@ const asks = {
   8: set('klCoef', 0.7),
   11: set('gamma', 0.9),
 };
-const runIn = (root: string): string => join(root, readdirSync(root)[0]!);
+const runIn = (root: string): string => join(root, readdirSync(root)[0]);
 
 describe('set', () => {
   test('holds from the next iteration on; killed twice and resumed, all is to the bit as if it had not been', async () => {
@@ -69,7 +69,7 @@ describe('set', () => {
     const answers: Promise<RunAnswer>[] = [];
     await train({ env: 'pendulum', config, root: calm, ...script(asks, answers) });
     for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ done: true });
-    expect((await answers[0])!.message).toBe('learningRate is 0.0005 from iteration 4 on, was 0.003');
+    expect((await answers[0]).message).toBe('learningRate is 0.0005 from iteration 4 on, was 0.003');
 
     // The second and third change are after the last checkpoint that a resume finds, the fourth is after both kills.
     await expect(train({ env: 'pendulum', config, root: killed, ...script(asks, [], 9) })).rejects.toThrow(
@@ -92,15 +92,15 @@ describe('set', () => {
     }
 
     const rows = readRows(a).items;
-    expect(rows.map(row => row['train/lr']!.toPrecision(2)).slice(0, 5)).toEqual([
+    expect(rows.map(row => row['train/lr'].toPrecision(2)).slice(0, 5)).toEqual([
       '0.0030',
       '0.0030',
       '0.0030',
       '0.00050',
       '0.00050',
     ]);
-    expect(rows[8]!['kl/coef']).toBe(0.7);
-    expect(Math.max(...rows.slice(7).map(row => row['kl/step']!))).toBeLessThanOrEqual(0.002 * 1.001);
+    expect(rows[8]['kl/coef']).toBe(0.7);
+    expect(Math.max(...rows.slice(7).map(row => row['kl/step']))).toBeLessThanOrEqual(0.002 * 1.001);
     const acts = readEvents(a).items.filter(({ type }) => type === 'act');
     expect(acts.map(({ iteration, by, what }) => [iteration, by, what])).toEqual([
       [4, 'page', 'learningRate 0.003 to 0.0005'],

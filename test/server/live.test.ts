@@ -15,6 +15,7 @@ import type {
 } from '../../src/server/api.ts';
 import { restAfterSearch } from '../../src/server/runs/finder.ts';
 import { createHub, type Listener } from '../../src/server/stream.ts';
+import { compiledUrl } from '../support/compiled.ts';
 import { listen, start, type Told, until } from './support/client.ts';
 import { makeForeign, makeRun, scratch } from './support/make-run.ts';
 
@@ -28,33 +29,24 @@ const rowsOf = (told: readonly Told[], run: string): Readonly<Record<string, num
     .flatMap(({ rows }) => rows);
 
 describe('a live run', () => {
-  test('its rows are told within a second, each once, in order', async () => {
+  test('its rows are told as they come, each once, in order', async () => {
     const root = scratch();
     const made = makeRun(root, 'live', 5);
     const { port, get } = await start({ roots: [root], pollMs: undefined });
     const { runs } = (await get('/api/runs')).json<RunList>();
-    const id = runs[0]!.id;
+    const id = runs[0].id;
     await until(async () => (await get(`/api/runs/${id}`)).json<RunDetail>().run.loaded, 'it is read');
     const { told } = await listen(port);
-    const written: number[] = [];
     for (let i = 0; i < 12; i++) {
       made.row(i === 4 ? { 'kl/step': Number.POSITIVE_INFINITY } : {});
-      written.push(Date.now());
-      await new Promise(resolve => setTimeout(resolve, 150));
+      // Most before the next is written.
+      if (i % 4 !== 3) await until(() => rowsOf(told, id).length === i + 1, `row ${i} is told`);
     }
     await until(() => rowsOf(told, id).length >= 12, 'all rows are told');
     const rows = rowsOf(told, id);
     expect(rows.map(row => row['train/iteration'])).toEqual(Array.from({ length: 12 }, (_, i) => i + 6));
-    expect(rows[4]!['kl/step']).toBeNull();
-    expect(rows[5]!['kl/step']).toBeCloseTo(0.005 + 0.001 * Math.sin(11), 12);
-    const delays = rows.map((row, i) => {
-      const at = told.find(
-        ({ message }) =>
-          message.type === 'rows' && message.rows.some(r => r['train/iteration'] === row['train/iteration']),
-      )!.at;
-      return at - written[i]!;
-    });
-    expect(Math.max(...delays)).toBeLessThan(10_000);
+    expect(rows[4]['kl/step']).toBeNull();
+    expect(rows[5]['kl/step']).toBeCloseTo(0.005 + 0.001 * Math.sin(11), 12);
     const last = only(told, 'rows').at(-1)!;
     expect(last).toMatchObject({ total: 17, step: 1700, more: false, generation: 0 });
     const series = (await get(`/api/runs/${id}/series?metrics=kl/step`)).json<SeriesAnswer>();
@@ -69,7 +61,7 @@ describe('a live run', () => {
     const root = scratch();
     const made = makeRun(root, 'fast', 3);
     const { port, get } = await start({ roots: [root] });
-    const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+    const id = (await get('/api/runs')).json<RunList>().runs[0].id;
     await until(async () => (await get(`/api/runs/${id}`)).json<RunDetail>().run.loaded, 'it is read');
     const { told } = await listen(port);
     for (let i = 0; i < 400; i++) made.row();
@@ -84,7 +76,7 @@ describe('a live run', () => {
     const root = scratch();
     const made = makeRun(root, 'ends', 3);
     const { port, get } = await start({ roots: [root] });
-    const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+    const id = (await get('/api/runs')).json<RunList>().runs[0].id;
     await until(
       async () => (await get(`/api/runs/${id}`)).json<RunDetail>().run.state === 'running',
       'it runs',
@@ -107,7 +99,7 @@ describe('a live run', () => {
     for (let i = 0; i < 5; i++) made.row({ 'episode/return': 1000 });
     made.writer.end('stopped', 'test');
     const { port, get } = await start({ roots: [root] });
-    const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+    const id = (await get('/api/runs')).json<RunList>().runs[0].id;
     const ask = async (): Promise<SeriesAnswer> =>
       (await get(`/api/runs/${id}/series?metrics=episode/return`)).json<SeriesAnswer>();
     await until(async () => (await ask()).rows === 9, 'it is read');
@@ -127,7 +119,7 @@ describe('a live run', () => {
     await until(async () => (await ask()).rows === 10, 'it is read again');
     const { series, generation } = await ask();
     expect(generation).toBeGreaterThan(0);
-    expect(series[0]!.mean).toEqual([1, 2, 3, 4, -5, -6, -7, -8, -9, -10]);
+    expect(series[0].mean).toEqual([1, 2, 3, 4, -5, -6, -7, -8, -9, -10]);
     const summaries = only(told, 'runs').flatMap(({ changed }) => changed);
     expect(summaries.at(-1)!.generation).toBe(generation);
     const events = (await get(`/api/runs/${id}/events`)).json<{ events: { type: string }[] }>().events;
@@ -139,7 +131,7 @@ describe('a live run', () => {
     const root = scratch();
     const made = makeRun(root, 'broken', 3);
     const { get } = await start({ roots: [root] });
-    const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+    const id = (await get('/api/runs')).json<RunList>().runs[0].id;
     const metrics = join(made.dir, 'metrics.jsonl');
     appendFileSync(
       metrics,
@@ -173,22 +165,22 @@ describe('runs come and go', () => {
     expect(stale.text).toContain('deleted');
     writeFileSync(join(second.dir, 'manifest.json'), '{"kind":"keel-run"');
     await until(async () => (await list()).some(({ state }) => state === 'unreadable'), 'it says so');
-    expect((await list())[0]!.problem).toContain('damaged');
+    expect((await list())[0].problem).toContain('damaged');
   });
 
   test('a run whose process is gone was killed', async () => {
     const root = scratch();
     const script = `
-      import { RunWriter } from ${JSON.stringify(new URL('../../src/runs/index.ts', import.meta.url).href)};
+      import { RunWriter } from ${JSON.stringify(compiledUrl('runs/index'))};
       const writer = RunWriter.create({ algorithm: 'ppo', environment: { id: 'X', version: '1', options: {}, reward: {} },
         config: {}, seed: 1, versions: {} }, { root: ${JSON.stringify(root)}, id: 'doomed' }, { csv: false, tensorboard: false });
       writer.row({ 'train/iteration': 1, 'train/step': 10 });
       console.log('ready');
       setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
     await new Promise<void>(done => child.stdout.once('data', () => done()));
     const { get } = await start({ roots: [root] });
-    const state = async (): Promise<string> => (await get('/api/runs')).json<RunList>().runs[0]!.state;
+    const state = async (): Promise<string> => (await get('/api/runs')).json<RunList>().runs[0].state;
     await until(async () => (await state()) === 'running', 'it runs');
     child.kill('SIGKILL');
     await until(async () => (await state()) === 'killed', 'it was killed');
@@ -220,7 +212,7 @@ describe("another trainer's log", () => {
     const { dir, text } = makeForeign(root, 'logs', 10);
     const { port, get } = await start({ roots: [root] });
     await until(async () => (await get('/api/runs')).json<RunList>().runs[0]?.loaded === true, 'it is read');
-    const { id } = (await get('/api/runs')).json<RunList>().runs[0]!;
+    const { id } = (await get('/api/runs')).json<RunList>().runs[0];
     const { told } = await listen(port);
     writeFileSync(join(dir, 'progress.csv'), text(12));
     await until(() => rowsOf(told, id).some(row => row['episode/return'] === 31), 'the new rows are told');
@@ -233,7 +225,7 @@ describe("another trainer's log", () => {
     // Begun anew: shorter than before.
     writeFileSync(join(dir, 'progress.csv'), text(4));
     await until(
-      async () => (await get('/api/runs')).json<RunList>().runs[0]!.generation > 0,
+      async () => (await get('/api/runs')).json<RunList>().runs[0].generation > 0,
       'it is another log now',
     );
   });
@@ -254,7 +246,7 @@ describe("another trainer's log", () => {
     writeFileSync(file, `${[head, line(1), line(2), line(3)].join('\n')}\n`);
     const { port, get } = await start({ roots: [root] });
     await until(async () => (await get('/api/runs')).json<RunList>().runs[0]?.loaded === true, 'it is read');
-    const { id } = (await get('/api/runs')).json<RunList>().runs[0]!;
+    const { id } = (await get('/api/runs')).json<RunList>().runs[0];
     const points = async (): Promise<Map<string, [number, number | null][]>> => {
       const { metrics } = (await get(`/api/runs/${id}`)).json<RunDetail>();
       const asked = metrics.map(metric => encodeURIComponent(metric.id)).join(',');
@@ -269,7 +261,7 @@ describe("another trainer's log", () => {
     }
     expect((await get(`/api/runs/${id}`)).json<RunDetail>().hasTime).toBe(true);
     const timed = await get(`/api/runs/${id}/series?metrics=kl/step,episode/return&x=time`);
-    const times = timed.json<SeriesAnswer>().series.map(({ x }) => x.map(at => at - x[0]!));
+    const times = timed.json<SeriesAnswer>().series.map(({ x }) => x.map(at => at - x[0]));
     // Seconds since the start, as logged; a value of an update is where that update's rollout is.
     expect(times).toEqual([8, 9].map(n => Array.from({ length: n }, (_, i) => 3000 * i)));
     for (const row of rowsOf(told, id)) {
@@ -286,7 +278,7 @@ describe("another trainer's log", () => {
       const rows = grown.get(metric)!;
       expect([metric, rows.map(([at]) => at)]).toEqual([metric, all.map(([at]) => at)]);
       rows.forEach(([, value], i) => {
-        expect(value).toBeCloseTo(all[i]![1]!, 5);
+        expect(value).toBeCloseTo(all[i][1]!, 5);
       });
     }
   });
@@ -302,7 +294,7 @@ describe("another trainer's log", () => {
       only(told, 'runs')
         .flatMap(({ changed }) => changed)
         .find(run => run.name === 'later' && run.loaded);
-    await until(() => found() !== undefined, 'the second is told of', 40_000);
+    await until(() => found() !== undefined, 'the second is told of');
     expect(found()).toMatchObject({ step: 7 * 2048, trainer: 'stable-baselines3' });
   });
 
@@ -321,12 +313,12 @@ describe("another trainer's log", () => {
     await until(async () => (await get('/api/runs')).json<RunList>().runs[0]?.loaded === true, 'it is read');
     const [run] = (await get('/api/runs')).json<RunList>().runs;
     expect(run).toMatchObject({ trainer: 'unknown', verdict: null });
-    const detail = (await get(`/api/runs/${run!.id}`)).json<RunDetail>();
+    const detail = (await get(`/api/runs/${run.id}`)).json<RunDetail>();
     const zorp = detail.metrics.find(({ id }) => id === 'zorp')!;
     expect(zorp).toMatchObject({ group: 'other', points: 9, last: 8 });
-    const { series } = (await get(`/api/runs/${run!.id}/series?metrics=zorp`)).json<SeriesAnswer>();
-    expect(series[0]!.max).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    expect((await get(`/api/runs/${run!.id}/diagnosis`)).json<{ reason: string }>().reason).toMatch(
+    const { series } = (await get(`/api/runs/${run.id}/series?metrics=zorp`)).json<SeriesAnswer>();
+    expect(series[0].max).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect((await get(`/api/runs/${run.id}/diagnosis`)).json<{ reason: string }>().reason).toMatch(
       /metrics that are known/,
     );
   });
@@ -372,7 +364,7 @@ describe('a lost connection', () => {
     const root = scratch();
     const made = makeRun(root, 'live', 2);
     const { port, get } = await start({ roots: [root] });
-    const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+    const id = (await get('/api/runs')).json<RunList>().runs[0].id;
     await until(async () => (await get(`/api/runs/${id}`)).json<RunDetail>().run.loaded, 'it is read');
     const first = await listen(port);
     const all: Told[] = [];
@@ -399,7 +391,7 @@ describe('a lost connection', () => {
       const { port } = await start({ roots: [scratch()] });
       const { told } = await listen(port, { 'last-event-id': lastId });
       await until(() => told.length > 0, 'an answer');
-      expect(told[0]!.message).toEqual({ type: 'reset' });
+      expect(told[0].message).toEqual({ type: 'reset' });
     },
   );
 });
@@ -470,7 +462,7 @@ test('twenty clients on one live run', async () => {
   const root = scratch();
   const made = makeRun(root, 'live', 2);
   const { port, get } = await start({ roots: [root] });
-  const id = (await get('/api/runs')).json<RunList>().runs[0]!.id;
+  const id = (await get('/api/runs')).json<RunList>().runs[0].id;
   await until(async () => (await get(`/api/runs/${id}`)).json<RunDetail>().run.loaded, 'it is read');
   const clients = await Promise.all(Array.from({ length: 20 }, () => listen(port)));
   for (let i = 0; i < 60; i++) {

@@ -51,7 +51,7 @@ test('the list, oldest policy first, with the best marked', async () => {
     { name: '100', step: 100, episodeReturn: 5, isBest: true, end: 'truncated', iteration: 3 },
     { name: '200', step: 200, episodeReturn: 3, isBest: false },
   ]);
-  expect(replays[0]!.seconds).toBeCloseTo(1, 9);
+  expect(replays[0].seconds).toBeCloseTo(1, 9);
   expect((await get(`/api/runs/${foreignId}/replays`)).json<ReplaysAnswer>().replays).toEqual([]);
 });
 
@@ -71,7 +71,7 @@ describe('one replay', () => {
 
   test('under its version it is kept for good, under its name it is asked about again', async () => {
     const { replays } = (await get(`/api/runs/${run.id}/replays`)).json<ReplaysAnswer>();
-    const { version } = replays[0]!;
+    const { version } = replays[0];
     expect((await get(`${at('100')}?v=${version}`)).headers['cache-control']).toContain('immutable');
     const plain = await get(at('100'));
     expect(plain.headers['cache-control']).toBe('private, no-cache');

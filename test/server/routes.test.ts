@@ -90,8 +90,8 @@ describe('a run of Keel', () => {
     expect(whole).toMatchObject({ x: 'step', from: 100, to: 3100, rows: 31, generation: 0 });
     expect(whole.series.map(({ metric }) => metric)).toEqual(['kl/step', 'env/own']);
     const [kl, own] = whole.series;
-    expect(kl!.x).toHaveLength(31);
-    expect([kl!.min[30], kl!.broken]).toEqual([null, [[30, 1]]]);
+    expect(kl.x).toHaveLength(31);
+    expect([kl.min[30], kl.broken]).toEqual([null, [[30, 1]]]);
     expect(own).toMatchObject({ x: [3100], min: [7], max: [7], mean: [7], count: [1] });
     const part = await ask('metrics=episode%252Freturn,episode/return&x=iteration&from=10&to=19&buckets=2');
     expect(part.series.at(-1)).toMatchObject({
@@ -141,7 +141,7 @@ describe('a run of Keel', () => {
       isBest: true,
       isLast: true,
     });
-    expect(checkpoints[0]!.bytes).toBeGreaterThan(10);
+    expect(checkpoints[0].bytes).toBeGreaterThan(10);
   });
 
   test('policy: none yet, then the file; a checkpoint that is not there', async () => {
@@ -162,10 +162,10 @@ describe('a run of Keel', () => {
       .split('\r\n')
       .map(line => line.split(','));
     expect(lines).toHaveLength(31);
-    const kl = head!.indexOf('kl/step');
-    expect(Number(lines[6]![kl])).toBe(0.005 + 0.001 * Math.sin(7));
-    expect(lines[30]![kl]).toBe('NaN');
-    expect(lines[6]![head!.indexOf('env/own')]).toBe('');
+    const kl = head.indexOf('kl/step');
+    expect(Number(lines[6][kl])).toBe(0.005 + 0.001 * Math.sin(7));
+    expect(lines[30][kl]).toBe('NaN');
+    expect(lines[6][head.indexOf('env/own')]).toBe('');
   });
 
   test('report', async () => {
@@ -229,8 +229,8 @@ describe("another trainer's log", () => {
     expect(detail.adjustable).toEqual({});
     const { series, to } = (await get(at('/series?metrics=kl/step,episode/return'))).json<SeriesAnswer>();
     expect(to).toBe(20 * 2048);
-    expect(series[1]!.x).toHaveLength(20);
-    expect(series[1]!.max.at(-1)).toBe(39);
+    expect(series[1].x).toHaveLength(20);
+    expect(series[1].max.at(-1)).toBe(39);
   });
 
   test('notes are not written into its directory', async () => {

@@ -1,5 +1,5 @@
 /** Each rule of who may ask, with requests as an attacker would send them. */
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const root = scratch();
 makeRun(root, 'run-a', 8).writer.end('finished');
 const { port, get, send } = await start({ roots: [root] });
 const { runs } = (await get('/api/runs')).json<RunList>();
-const id = runs[0]!.id;
+const id = runs[0].id;
 
 describe('host', () => {
   test.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST'])(
@@ -157,13 +157,14 @@ describe('bodies', () => {
   );
 });
 
-describe('paths', () => {
+describe('paths', async () => {
   writeFileSync(join(root, 'secret.txt'), 'top secret');
   const page = scratch();
   mkdirSync(join(page, 'assets'));
   writeFileSync(join(page, 'index.html'), '<!doctype html><title>the page</title>');
   writeFileSync(join(page, 'assets', 'app-abcdefgh12.js'), `console.log("${'x'.repeat(3000)}")`);
   writeFileSync(join(page, '..', 'keel-outside.js'), 'outside');
+  const served = await start({ roots: [root], page });
 
   test.each([
     '/../secret.txt',
@@ -186,7 +187,6 @@ describe('paths', () => {
     `/api/runs/${id}/checkpoints/..%2f..%2f1/evaluate`,
     `/api/runs/${id}/../../../secret.txt`,
   ])('%s leads nowhere', async path => {
-    const served = await start({ roots: [root], page });
     for (const asked of [await served.get(path), await get(path)]) {
       expect(asked.text).not.toContain('top secret');
       expect(asked.text).not.toContain('outside');
@@ -195,7 +195,6 @@ describe('paths', () => {
       if (asked.status === 200) expect(asked.text).toContain('the page');
       else expect([404, 405, 503, 400]).toContain(asked.status);
     }
-    await served.server.close();
   });
 
   test.each(['..', '-1', '1e3', '1.5', 'best', '99999999999999999999'])(
@@ -217,20 +216,18 @@ describe('paths', () => {
     sly.writer.end('stopped');
     const target = join(outside, 'private.jsonl');
     writeFileSync(target, '{"train/iteration":1,"train/step":1,"env/secret":42}\n');
-    const { rmSync } = await import('node:fs');
     rmSync(join(sly.dir, 'metrics.jsonl'), { force: true });
     symlinkSync(target, join(sly.dir, 'metrics.jsonl'));
     mkdirSync(join(inside, 'foreign'));
     writeFileSync(join(outside, 'progress.csv'), 'time/total_timesteps,train/approx_kl\n1,0.1\n2,0.1\n');
     symlinkSync(join(outside, 'progress.csv'), join(inside, 'foreign', 'progress.csv'));
-    const served = await start({ roots: [inside] });
+    const own = await start({ roots: [inside] });
     await new Promise(resolve => setTimeout(resolve, 700));
-    const names = (await served.get('/api/runs')).json<RunList>().runs.map(({ name }) => name);
+    const names = (await own.get('/api/runs')).json<RunList>().runs.map(({ name }) => name);
     expect(names).toEqual(['plain']);
   });
 
   test('the page is served whole, packed, and kept', async () => {
-    const served = await start({ roots: [root], page });
     const shown = await served.get('/runs/anything');
     expect([shown.status, shown.headers['cache-control']]).toEqual([200, 'no-cache']);
     expect(shown.text).toContain('the page');
@@ -280,8 +277,8 @@ describe('headers', () => {
       expect(headers['x-powered-by']).toBeUndefined();
     }
     // Where the page was never built, a sentence with a style inside: no scripts at all.
-    expect(String(all[0]!['content-security-policy'])).toContain("script-src 'self'");
-    expect(String(all[1]!['content-security-policy'])).not.toContain('script-src');
+    expect(String(all[0]['content-security-policy'])).toContain("script-src 'self'");
+    expect(String(all[1]['content-security-policy'])).not.toContain('script-src');
   });
 });
 
@@ -313,10 +310,10 @@ describe('token', async () => {
     const first = await guarded.get(`/?token=${token}&view=x`);
     expect(first.status).toBe(302);
     expect(first.headers.location).toBe('/?view=x');
-    const cookie = first.headers['set-cookie']![0]!;
+    const cookie = first.headers['set-cookie']![0];
     expect(cookie).toMatch(/HttpOnly/);
     expect(cookie).toMatch(/SameSite=Lax/);
-    const sent = cookie.split(';')[0]!;
+    const sent = cookie.split(';')[0];
     expect((await guarded.get('/api/runs', { cookie: sent })).status).toBe(200);
     expect((await listen(guarded.port, { cookie: sent })).response.statusCode).toBe(200);
     expect((await guarded.get('/api/runs', { authorization: `Bearer ${token}` })).status).toBe(200);

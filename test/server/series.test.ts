@@ -101,11 +101,11 @@ describe('envelope', () => {
         (values, gaps, buckets) => {
           let at = 0;
           const x = Float64Array.from(values, (_, i) => {
-            at += gaps[i]!;
+            at += gaps[i];
             return at;
           });
           const column = columnOf(values);
-          const window = { from: x[0]!, to: x.at(-1)!, buckets };
+          const window = { from: x[0], to: x.at(-1)!, buckets };
           const got = envelopeOf('m', column, x, x.length, window);
           const all = naive(values, 0, values.length);
           expect(got.count.reduce((a, b) => a + b, 0)).toBe(all.count);
@@ -116,11 +116,11 @@ describe('envelope', () => {
             expect(Math.min(...lows)).toBe(rounded(all.min));
             expect(Math.max(...highs)).toBe(rounded(all.max));
           } else expect(all.count).toBe(all.broken);
-          for (let i = 1; i < got.x.length; i++) expect(got.x[i]! > got.x[i - 1]!).toBe(true);
+          for (let i = 1; i < got.x.length; i++) expect(got.x[i] > got.x[i - 1]).toBe(true);
           // Each bucket by itself.
           let before = 0;
           for (let i = 0; i < got.x.length; i++) {
-            const end = firstAt(x, x.length, got.x[i]!, true);
+            const end = firstAt(x, x.length, got.x[i], true);
             const own = naive(values, before, end);
             expect(got.count[i]).toBe(own.count);
             expect(got.min[i]).toBe(own.count > own.broken ? rounded(own.min) : null);
@@ -261,6 +261,6 @@ describe('scanner', () => {
     expect(got.count.reduce((a, b) => a + b, 0)).toBe(100_000);
     expect(got.broken).toEqual([[0, 1]]);
     expect(got.x.at(-1)).toBe(999_990);
-    for (let i = 1; i < axes.length; i++) expect(axes.step[i]! > axes.step[i - 1]!).toBe(true);
+    for (let i = 1; i < axes.length; i++) expect(axes.step[i] > axes.step[i - 1]).toBe(true);
   });
 });

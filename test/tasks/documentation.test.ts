@@ -19,8 +19,8 @@ it('the weights of chess are those of its tables', () => {
   expect(rows).toHaveLength(14);
   const options = chessDefinition.options as unknown as Record<string, { readonly default: unknown }>;
   for (const [, names, values] of rows) {
-    const defaults = names!.split(', ').map(name => options[name.replaceAll('`', '')]!.default);
-    expect(defaults, names).toEqual(values!.split(',').map(Number));
+    const defaults = names.split(', ').map(name => options[name.replaceAll('`', '')].default);
+    expect(defaults, names).toEqual(values.split(',').map(Number));
   }
 });
 

@@ -35,12 +35,12 @@ describe('triangles', () => {
   function volumeOf({ vertices, triangles }: ReturnType<typeof meshOf>): number {
     let volume = 0;
     const at = (i: number): [number, number, number] => [
-      vertices[3 * i]!,
-      vertices[3 * i + 1]!,
-      vertices[3 * i + 2]!,
+      vertices[3 * i],
+      vertices[3 * i + 1],
+      vertices[3 * i + 2],
     ];
     for (let t = 0; t < triangles.length; t += 3) {
-      const [a, b, c] = [at(triangles[t]!), at(triangles[t + 1]!), at(triangles[t + 2]!)];
+      const [a, b, c] = [at(triangles[t]), at(triangles[t + 1]), at(triangles[t + 2])];
       const [x, y, z] = [b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0]];
       volume += (a[0] * x + a[1] * y + a[2] * z) / 6;
     }
@@ -59,7 +59,7 @@ describe('triangles', () => {
       expect(share).toBeGreaterThan(0.94);
       expect(share).toBeLessThan(1);
       for (let i = 0; i < mesh.vertices.length; i += 3) {
-        const out = [0, 1, 2].reduce((sum, k) => sum + mesh.vertices[i + k]! * mesh.normals[i + k]!, 0);
+        const out = [0, 1, 2].reduce((sum, k) => sum + mesh.vertices[i + k] * mesh.normals[i + k], 0);
         expect(out).toBeGreaterThan(0);
       }
     });
@@ -74,7 +74,7 @@ describe('pictures', () => {
   const pixel = (pixels: Uint8Array, x: number, y: number): number[] => [
     ...pixels.subarray(3 * (y * width + x), 3 * (y * width + x) + 3),
   ];
-  const isRed = ([r, g, b]: readonly number[]): boolean => r! > g! + 40 && r! > b! + 40;
+  const isRed = ([r, g, b]: readonly number[]): boolean => r > g + 40 && r > b + 40;
   const orbit = { azimuth: 0, elevation: 0, distance: 10 };
   const paint = (motion: Motion, more = {}): Uint8Array =>
     createPainter(motion, { width, height, orbit, ...more })
@@ -109,7 +109,7 @@ describe('pictures', () => {
       const [x, y] = [width / 2, height / 2];
       // The camera looks from +x.
       const blue = Array.from({ length: 30 }, (_, i) => pixel(pixels, x, y - 15 + i)).filter(
-        ([r, , b]) => b! > r! + 40,
+        ([r, , b]) => b > r + 40,
       );
       expect(blue.length).toBeGreaterThan(3);
     }
@@ -125,7 +125,7 @@ describe('pictures', () => {
     for (let y = 0; y < height; y++)
       for (let x = 0; x < width; x++) {
         const [before, after] = [pixel(without, x, y), pixel(withBall, x, y)];
-        if (isRed(after) || before[1]! - after[1]! < 12) continue;
+        if (isRed(after) || before[1] - after[1] < 12) continue;
         darker++;
         sumX += x;
         sumY += y;

@@ -45,7 +45,7 @@ describe('GIF', () => {
       const rng = new Rng(seed);
       return Uint8Array.from({ length: width * height }, () => rng.integer(4)).reduce(
         (pixels, colour, i) => {
-          pixels.set(colours[colour]!, 3 * i);
+          pixels.set(colours[colour], 3 * i);
           return pixels;
         },
         new Uint8Array(3 * width * height),
@@ -56,7 +56,7 @@ describe('GIF', () => {
     read.forEach((picture, n) => {
       expect([picture.width, picture.height]).toEqual([width, height]);
       const farthest = picture.pixels.reduce(
-        (most, value, i) => Math.max(most, Math.abs(value - pictures[n]![i]!)),
+        (most, value, i) => Math.max(most, Math.abs(value - pictures[n][i])),
         0,
       );
       expect(farthest).toBeLessThanOrEqual(6);
@@ -69,11 +69,11 @@ describe('GIF', () => {
     const { pictures: read } = gifOf(pictures, width, height);
     expect(read).toHaveLength(2);
     let error = 0;
-    read[1]!.pixels.forEach((value, i) => {
-      error += Math.abs(value - pictures[1]![i]!);
+    read[1].pixels.forEach((value, i) => {
+      error += Math.abs(value - pictures[1][i]);
     });
     // 255 colours for all of them: each is some way off, and none far.
-    expect(error / read[1]!.pixels.length).toBeLessThan(24);
+    expect(error / read[1].pixels.length).toBeLessThan(24);
   });
 
   test('a picture that does not change takes next to nothing', () => {
@@ -86,7 +86,7 @@ describe('GIF', () => {
       for (let i = 0; i < count; i++) gif.add(picture);
       return gif.end().length;
     });
-    expect((sizes[1]! - sizes[0]!) / 10).toBeLessThan(300);
+    expect((sizes[1] - sizes[0]) / 10).toBeLessThan(300);
   });
 
   test('a palette keeps every colour where there are few', () => {

@@ -15,7 +15,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /** Distances between ticks on a time axis, in milliseconds. */
-export const timeIncrements: readonly number[] = [
+const timeIncrements: readonly number[] = [
   ...[1, 2, 5, 10, 15, 30].map(n => n * second),
   ...[1, 2, 5, 10, 15, 30].map(n => n * minute),
   ...[1, 2, 3, 6, 12].map(n => n * hour),
@@ -51,7 +51,7 @@ const trim = (n: number) => String(Math.round(n * 100) / 100);
 
 /** The tick labels of an axis. */
 export function formatTicks(axis: XAxis, ticks: readonly number[], origin: number): string[] {
-  const step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 0;
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 0;
   return ticks.map(tick =>
     axis === 'time' ? formatTimeTick(tick, origin, step) : formatTick(tick, Math.abs(step) || Math.abs(tick)),
   );

@@ -78,8 +78,8 @@ export function describeCluster(cluster: Cluster, titles: (kind: string) => stri
   for (const pin of loudest) byKind.set(pin.kind, [...(byKind.get(pin.kind) ?? []), pin]);
   const lines = [...byKind].map(([kind, pins]) =>
     pins.length === 1
-      ? `${titles(kind)}: ${pins[0]!.text}`
-      : `${pins.length} × ${titles(kind)}, such as: ${pins[0]!.text}`,
+      ? `${titles(kind)}: ${pins[0].text}`
+      : `${pins.length} × ${titles(kind)}, such as: ${pins[0].text}`,
   );
   return lines.length <= limit
     ? lines

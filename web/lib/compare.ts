@@ -87,7 +87,7 @@ export function valueAt(xs: readonly number[], values: readonly (number | null)[
   const a = values[i - 1];
   const b = values[i];
   if (a === null || a === undefined || b === null || b === undefined) return null;
-  return a + ((b - a) * (x - xs[i - 1]!)) / (xs[i]! - xs[i - 1]!);
+  return a + ((b - a) * (x - xs[i - 1])) / (xs[i] - xs[i - 1]);
 }
 
 export interface Spread {
@@ -105,7 +105,7 @@ export function spreadOver(lines: readonly Pick<Line, 'x' | 'mean'>[], points = 
   const spread: Spread = { x: [], mean: [], low: [], high: [], runs: [] };
   const some = lines.filter(line => line.x.length > 0);
   if (some.length === 0) return spread;
-  const from = Math.min(...some.map(line => line.x[0]!));
+  const from = Math.min(...some.map(line => line.x[0]));
   const to = Math.max(...some.map(line => line.x.at(-1)!));
   const n = to > from ? points : 1;
   for (let i = 0; i < n; i++) {

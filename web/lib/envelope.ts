@@ -26,14 +26,14 @@ export function lineOf(envelope: Envelope): Line {
   );
   let last = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < n; i++) {
-    const x = envelope.x[i]!;
+    const x = envelope.x[i];
     if (!(x > last)) continue;
     last = x;
     line.x.push(x);
     line.min.push(envelope.min[i]!);
     line.max.push(envelope.max[i]!);
     line.mean.push(envelope.mean[i]!);
-    line.count.push(envelope.count[i]!);
+    line.count.push(envelope.count[i]);
   }
   for (const [bucket, count] of envelope.broken) {
     const x = envelope.x[bucket];
@@ -59,7 +59,7 @@ export function appendPoint(line: Line, x: number, value: number | null): boolea
 /** The fine line where there is one, the coarse one on both sides of it. */
 export function joinLines(coarse: Line, fine: Line | null, from: number, to: number): Line {
   if (fine === null || fine.x.length === 0) return coarse;
-  const lo = Math.min(from, fine.x[0]!);
+  const lo = Math.min(from, fine.x[0]);
   const hi = Math.max(to, fine.x.at(-1)!);
   const before = lowerBound(coarse.x, lo);
   const after = upperBound(coarse.x, hi);
@@ -80,7 +80,7 @@ export function lowerBound(xs: readonly number[], x: number): number {
   let hi = xs.length;
   while (lo < hi) {
     const mid = (lo + hi) >> 1;
-    if (xs[mid]! < x) lo = mid + 1;
+    if (xs[mid] < x) lo = mid + 1;
     else hi = mid;
   }
   return lo;
@@ -92,7 +92,7 @@ export function upperBound(xs: readonly number[], x: number): number {
   let hi = xs.length;
   while (lo < hi) {
     const mid = (lo + hi) >> 1;
-    if (xs[mid]! <= x) lo = mid + 1;
+    if (xs[mid] <= x) lo = mid + 1;
     else hi = mid;
   }
   return lo;
@@ -104,7 +104,7 @@ export function nearestIndex(xs: readonly number[], x: number): number {
   const i = lowerBound(xs, x);
   if (i === 0) return 0;
   if (i === xs.length) return i - 1;
-  return x - xs[i - 1]! <= xs[i]! - x ? i - 1 : i;
+  return x - xs[i - 1] <= xs[i] - x ? i - 1 : i;
 }
 
 /** Smallest and largest value between two places, and where the largest is. */
@@ -116,13 +116,13 @@ export function extremes(
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
   let at = Number.NaN;
-  for (let i = lowerBound(line.x, from); i < line.x.length && line.x[i]! <= to; i++) {
+  for (let i = lowerBound(line.x, from); i < line.x.length && line.x[i] <= to; i++) {
     const low = line.min[i];
     const high = line.max[i];
     if (low !== null && low !== undefined && low < min) min = low;
     if (high !== null && high !== undefined && high > max) {
       max = high;
-      at = line.x[i]!;
+      at = line.x[i];
     }
   }
   return min <= max ? { min, max, at } : null;
@@ -149,9 +149,9 @@ export function stepToAxis(steps: Line | null, step: number): number | null {
   const values = steps.max as number[];
   const i = lowerBound(values, step);
   if (i === values.length) return step <= values.at(-1)! * 1.000001 ? steps.x.at(-1)! : null;
-  if (i === 0) return steps.x[0]!;
-  const a = values[i - 1]!;
-  const b = values[i]!;
+  if (i === 0) return steps.x[0];
+  const a = values[i - 1];
+  const b = values[i];
   const share = b === a ? 1 : (step - a) / (b - a);
-  return steps.x[i - 1]! + share * (steps.x[i]! - steps.x[i - 1]!);
+  return steps.x[i - 1] + share * (steps.x[i] - steps.x[i - 1]);
 }

@@ -75,7 +75,7 @@ export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
   }
   const xTicks = niceTicks(plot.from, plot.to, 7);
   formatTicks(plot.axis, xTicks, plot.origin).forEach((label, i) => {
-    text(px(xTicks[i]!), box.bottom + 18, label, 'middle');
+    text(px(xTicks[i]), box.bottom + 18, label, 'middle');
   });
   for (const y of plot.log ? decades(plot.low, plot.high) : niceTicks(plot.low, plot.high, 6)) {
     parts.push(`<path d="M${box.left} ${n(py(y))}H${box.right}" stroke="${plot.colors.grid}"/>`);
@@ -83,7 +83,7 @@ export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
   }
   parts.push(`<g clip-path="url(#box)" fill="none">`);
   for (const curve of plot.curves) {
-    const color = plot.colors.lines[curve.color % plot.colors.lines.length]!;
+    const color = plot.colors.lines[curve.color % plot.colors.lines.length];
     const first = Math.max(0, lowerBound(curve.x, plot.from) - 1);
     const last = Math.min(curve.x.length, upperBound(curve.x, plot.to) + 1);
     const area = bandPath(curve, first, last, px, py, n);
@@ -102,7 +102,7 @@ export function plotToSvg(plot: SvgPlot, width = 800, height = 400): string {
   text(box.left, 22, plot.title, 'start', ' font-weight="600" font-size="14"');
   if (plot.curves.length > 1) {
     plot.curves.forEach((curve, i) => {
-      const color = plot.colors.lines[curve.color % plot.colors.lines.length]!;
+      const color = plot.colors.lines[curve.color % plot.colors.lines.length];
       text(box.right - 8, box.top + 14 + i * 15, curve.label, 'end', ` fill="${color}"`);
     });
   }
@@ -133,7 +133,7 @@ function linePath(
       open = false;
       continue;
     }
-    path += `${open ? 'L' : 'M'}${n(px(xs[i]!))} ${n(py(y))}`;
+    path += `${open ? 'L' : 'M'}${n(px(xs[i]))} ${n(py(y))}`;
     open = true;
   }
   return path;
@@ -154,7 +154,7 @@ function bandPath(
     if (!hole) continue;
     if (i - start > 1) {
       path += linePath(curve.x, curve.high, start, i, px, py, n);
-      for (let j = i - 1; j >= start; j--) path += `L${n(px(curve.x[j]!))} ${n(py(curve.low[j]!))}`;
+      for (let j = i - 1; j >= start; j--) path += `L${n(px(curve.x[j]))} ${n(py(curve.low[j]!))}`;
       path += 'Z';
     }
     start = i + 1;

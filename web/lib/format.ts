@@ -1,6 +1,6 @@
 /** How numbers, steps and times are written on the page: short, and always in the same width where they change. */
 
-const superscripts = new Map([...'0123456789-'].map((c, i) => [c, [...'⁰¹²³⁴⁵⁶⁷⁸⁹⁻'][i]!]));
+const superscripts = new Map([...'0123456789-'].map((c, i) => [c, [...'⁰¹²³⁴⁵⁶⁷⁸⁹⁻'][i]]));
 
 /** A value as in a readout: four significant digits, `1.2×10⁻⁵` when very small or large. */
 export function formatValue(value: number | null | undefined): string {
@@ -23,7 +23,7 @@ const minus = (text: string) => text.replace('-', '−');
 
 function group(text: string): string {
   const [whole, part] = text.split('.');
-  const grouped = whole!.replace(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return part === undefined || /^0+$/.test(part) ? grouped : `${grouped}.${part}`;
 }
 

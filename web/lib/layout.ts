@@ -22,7 +22,7 @@ const shortTitles: Readonly<Record<string, string>> = {
 
 /** A plot's title: that of its metric, or a shorter one; members of a family (`env/<name>`) go by their own name. */
 export function plotTitle(metric: Pick<MetricInfo, 'id' | 'title'>): string {
-  if (Object.hasOwn(shortTitles, metric.id)) return shortTitles[metric.id]!;
+  if (Object.hasOwn(shortTitles, metric.id)) return shortTitles[metric.id];
   const known = findMetric(metric.id);
   return known !== undefined && known.id !== metric.id
     ? metric.id.slice(metric.id.indexOf('/') + 1)

@@ -26,7 +26,7 @@ const keys: Readonly<Record<SortKey, (run: RunSummary) => string | number | null
 };
 
 /** Orders runs by one column; those without a value come last either way, and equals stay in order of name. */
-export function compareRuns(sort: SortKey, down: boolean): (a: RunSummary, b: RunSummary) => number {
+function compareRuns(sort: SortKey, down: boolean): (a: RunSummary, b: RunSummary) => number {
   const key = keys[sort];
   return (a, b) => {
     const x = key(a);

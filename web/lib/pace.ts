@@ -19,9 +19,9 @@ export function createPace(
     first ??= claimed;
     if (rows.at(-1)?.time !== time || rows.at(-1)?.step !== step) rows.push({ time, step });
     // One that is older than the window stays, so that it is covered.
-    while (rows.length > 2 && time - rows[1]!.time >= windowMs) rows.shift();
-    const span = time - rows[0]!.time;
-    const steps = step - rows[0]!.step;
+    while (rows.length > 2 && time - rows[1].time >= windowMs) rows.shift();
+    const span = time - rows[0].time;
+    const steps = step - rows[0].step;
     if (first === null) return span > 0 ? (steps / span) * 1000 : null;
     const unseen = Math.max(0, windowMs - span);
     return (steps + (first * unseen) / 1000) / ((span + unseen) / 1000);

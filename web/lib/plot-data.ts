@@ -80,15 +80,15 @@ export function freeBox(
   boxes: readonly Box[],
   traces: readonly (readonly (readonly [number, number, number])[])[],
 ): Box {
-  let best = boxes[0]!;
+  let best = boxes[0];
   let least = Number.POSITIVE_INFINITY;
   for (const box of boxes) {
     let inside = 0;
     for (const trace of traces) {
       for (let i = 0; i < trace.length; i++) {
         // From a point to the next, with what is between their heights.
-        const [x, top, bottom] = trace[i]!;
-        const [nextX, nextTop, nextBottom] = trace[i + 1] ?? trace[i]!;
+        const [x, top, bottom] = trace[i];
+        const [nextX, nextTop, nextBottom] = trace[i + 1] ?? trace[i];
         if (nextX < box.left || x > box.right) continue;
         if (Math.max(bottom, nextBottom) >= box.top && Math.min(top, nextTop) <= box.bottom) inside++;
       }
@@ -108,7 +108,7 @@ export function rangeOf(curves: readonly Curve[], from: number, to: number): [nu
   let max = Number.NEGATIVE_INFINITY;
   for (const { x, low, high } of curves) {
     for (let i = 0; i < x.length; i++) {
-      if (x[i]! < from || x[i]! > to) continue;
+      if (x[i] < from || x[i] > to) continue;
       const a = low[i];
       const b = high[i];
       if (a !== null && a !== undefined && a < min) min = a;
@@ -170,21 +170,21 @@ export function summarise(
   let min: number | null = null;
   let max: number | null = null;
   let last: number | null = null;
-  let at = line.x[0]!;
+  let at = line.x[0];
   line.mean.forEach((mean, i) => {
     const low = line.min[i] ?? null;
     const high = line.max[i] ?? null;
     if (low !== null && (min === null || low < min)) min = low;
     if (high !== null && (max === null || high > max)) {
       max = high;
-      at = line.x[i]!;
+      at = line.x[i];
     }
     if (mean !== null) last = mean;
   });
   const broken = line.broken.reduce((sum, b) => sum + b.count, 0);
   const of = unit === '1' ? '' : ` ${unit}`;
   return (
-    `${title}: ${n} values from ${say.place(line.x[0]!)} to ${say.place(line.x.at(-1)!)}. ` +
+    `${title}: ${n} values from ${say.place(line.x[0])} to ${say.place(line.x.at(-1)!)}. ` +
     `Last ${say.value(last)}${of}, smallest ${say.value(min)}, largest ${say.value(max)} at ${say.place(at)}.` +
     (broken > 0 ? ` ${broken} values were not finite.` : '')
   );

@@ -17,10 +17,3 @@ export function plain(sentence: string): string {
     .map(span => span.text)
     .join('');
 }
-
-/** A diagnosis in a sentence, without the cause in front of it where that is said beside it. */
-export function summaryWithout(cause: string | null, summary: string): string {
-  if (cause === null) return summary;
-  const head = `${cause}: `;
-  return summary.toLowerCase().startsWith(head) ? summary.slice(head.length) : summary;
-}

@@ -24,7 +24,7 @@ export function linePath(
       isDown = false;
       return;
     }
-    const x = ((timeS[i]! - fromS) / spanS) * width;
+    const x = ((timeS[i] - fromS) / spanS) * width;
     const y = height - (top > 0 ? Math.min(1, value / top) : 0) * height;
     path += `${isDown ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`;
     isDown = true;
@@ -45,7 +45,7 @@ export function niceTop(series: readonly (readonly (number | null)[])[]): number
 export function nearestMoment(timeS: readonly number[], wantedS: number): number | null {
   let nearest: number | null = null;
   timeS.forEach((momentS, i) => {
-    if (nearest === null || Math.abs(momentS - wantedS) < Math.abs(timeS[nearest]! - wantedS)) nearest = i;
+    if (nearest === null || Math.abs(momentS - wantedS) < Math.abs(timeS[nearest] - wantedS)) nearest = i;
   });
   return nearest;
 }

@@ -84,7 +84,7 @@ export interface View {
   readonly compare: CompareView;
 }
 
-export const defaultPlotView: PlotView = {
+const defaultPlotView: PlotView = {
   x: 'step',
   from: null,
   to: null,

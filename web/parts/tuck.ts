@@ -10,13 +10,13 @@ const observer =
     : new ResizeObserver(entries => {
         const heads = entries.map(entry => entry.target as HTMLElement);
         const gaps = entries.map(({ contentRect }, i) => {
-          const head = heads[i]!;
+          const head = heads[i];
           if (head.scrollWidth <= head.clientWidth) return 0;
           pen.font = getComputedStyle(head).font;
           return gapAfter(head.textContent, contentRect.width, text => pen.measureText(text).width);
         });
         heads.forEach((head, i) => {
-          (head.nextElementSibling as HTMLElement | null)?.style.setProperty('left', `${-gaps[i]!}px`);
+          (head.nextElementSibling as HTMLElement | null)?.style.setProperty('left', `${-gaps[i]}px`);
         });
       });
 

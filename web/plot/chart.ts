@@ -139,8 +139,8 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
               ? {
                   splits: (u: uPlot) =>
                     timeTicks(
-                      u.scales.x!.min!,
-                      u.scales.x!.max!,
+                      u.scales.x.min!,
+                      u.scales.x.max!,
                       model.origin,
                       u.bbox.width / devicePixelRatio,
                     ),
@@ -158,7 +158,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
             space: 28,
             ...(log
               ? {
-                  splits: (u: uPlot) => decades(u.scales.y!.min!, u.scales.y!.max!),
+                  splits: (u: uPlot) => decades(u.scales.y.min!, u.scales.y.max!),
                   filter: (_u: uPlot, s: number[]) => s,
                 }
               : {}),
@@ -176,14 +176,14 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
         hooks: {
           drawClear: [
             u => {
-              const [low, high] = [u.scales.y!.min!, u.scales.y!.max!];
+              const [low, high] = [u.scales.y.min!, u.scales.y.max!];
               drawTints(area(u), model.tints, low, high, model.tints.length === 0 ? [] : traces(area(u)));
               drawStretches(area(u), model.stretches);
             },
           ],
           draw: [
             u => {
-              const [low, high] = [u.scales.y!.min!, u.scales.y!.max!];
+              const [low, high] = [u.scales.y.min!, u.scales.y.max!];
               const a = area(u);
               drawLevels(a, model.levels, low, high, model.levels.length === 0 ? [] : traces(a));
               for (const curve of model.curves) drawBroken(a, curve.broken);
@@ -221,7 +221,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
   }
 
   const lineColor = (i: number) =>
-    model.colors.lines[(model.curves[i]?.color ?? 0) % model.colors.lines.length]!;
+    model.colors.lines[(model.curves[i]?.color ?? 0) % model.colors.lines.length];
   const curveColor = (seriesIndex: number) => lineColor(Math.floor((seriesIndex - 1) / parts));
 
   function curveSeries(i: number): uPlot.Series[] {
@@ -317,6 +317,6 @@ function dataOf({ curves }: ChartModel): uPlot.AlignedData {
   type Mutable = (number | null)[];
   const tables = curves.map(c => [c.x, c.low, c.high, c.raw, c.line] as unknown as [number[], ...Mutable[]]);
   if (tables.length === 0) return [[]];
-  if (tables.length === 1) return tables[0]! as uPlot.AlignedData;
+  if (tables.length === 1) return tables[0] as uPlot.AlignedData;
   return uPlot.join(tables as uPlot.AlignedData[]);
 }

@@ -177,7 +177,7 @@ export function drawPins(area: Area, clusters: readonly Cluster[]): void {
 }
 
 /** One glyph around a place. */
-export function drawShape(
+function drawShape(
   ctx: CanvasRenderingContext2D,
   shape: Shape,
   x: number,

@@ -1,6 +1,6 @@
 /** How events and findings look on the x axis, and which are louder. */
 
-import type { Finding } from '../../src/doctor/findings.ts';
+import { type Finding, type Severity, severities } from '../../src/doctor/findings.ts';
 import type { EventType } from '../../src/runs/schema.ts';
 import type { PageEvent, XAxis } from '../../src/server/api.ts';
 import type { Pin } from '../lib/cluster.ts';
@@ -44,23 +44,22 @@ const looks: Readonly<Record<EventType, Look>> = {
 const unknownLook: Look = { shape: 'dot', tone: 'muted', weight: 1 };
 
 /** Findings of the diagnosis are pinned under these kinds, one for each severity. */
-const findingKind = /^finding:(info|warning|critical)$/;
+export const findingKind = (severity: Severity): string => `finding:${severity}`;
+
+const findingWeights: Readonly<Record<Severity, number>> = { info: 2, warning: 10, critical: 11 };
+const findingLooks: ReadonlyMap<string, Look> = new Map(
+  severities.map(severity => [
+    findingKind(severity),
+    { shape: 'square', tone: severityTone[severity], weight: findingWeights[severity] },
+  ]),
+);
 
 export function lookOf(kind: string): Look {
-  const found = findingKind.exec(kind);
-  if (found !== null) {
-    const severity = found[1] as Finding['severity'];
-    return {
-      shape: 'square',
-      tone: severityTone[severity],
-      weight: severity === 'critical' ? 11 : severity === 'warning' ? 10 : 2,
-    };
-  }
-  return Object.hasOwn(looks, kind) ? looks[kind as EventType] : unknownLook;
+  return findingLooks.get(kind) ?? (Object.hasOwn(looks, kind) ? looks[kind as EventType] : unknownLook);
 }
 
 export function titleOf(kind: string): string {
-  if (findingKind.test(kind)) return 'Finding';
+  if (findingLooks.has(kind)) return 'Finding';
   return Object.hasOwn(kinds, kind) ? kinds[kind as EventType].title : kind;
 }
 
@@ -89,7 +88,7 @@ export function pinsOf(
     for (const finding of findings) {
       const x = place(finding.from);
       if (x === null) continue;
-      const kind = `finding:${finding.severity}`;
+      const kind = findingKind(finding.severity);
       const to = place(finding.to);
       pins.push({
         x,

@@ -161,7 +161,7 @@ export function createPlayer(run: string, options: { playing: boolean; live: boo
     },
     faster(by) {
       const at = speeds.indexOf(speed as (typeof speeds)[number]);
-      speed = speeds[Math.min(speeds.length - 1, Math.max(0, (at < 0 ? 2 : at) + by))]!;
+      speed = speeds[Math.min(speeds.length - 1, Math.max(0, (at < 0 ? 2 : at) + by))];
     },
   };
   return player;

@@ -13,8 +13,8 @@ export function rewardPath(rewards: ArrayLike<number>, width: number, height: nu
   if (count < 2) return { line: '', area: '', zero: null };
   let [low, high] = [Infinity, -Infinity];
   for (let i = 1; i < count; i++) {
-    low = Math.min(low, rewards[i]!);
-    high = Math.max(high, rewards[i]!);
+    low = Math.min(low, rewards[i]);
+    high = Math.max(high, rewards[i]);
   }
   const room = high - low || 1;
   const y = (value: number): number => height - 2 - ((value - low) / room) * (height - 4);
@@ -23,13 +23,13 @@ export function rewardPath(rewards: ArrayLike<number>, width: number, height: nu
   for (let i = 1; i < count; i += step) {
     let sum = 0;
     const end = Math.min(count, i + step);
-    for (let j = i; j < end; j++) sum += rewards[j]!;
+    for (let j = i; j < end; j++) sum += rewards[j];
     const middle = (i + end - 1) / 2;
     points.push(`${((middle / (count - 1)) * width).toFixed(1)} ${y(sum / (end - i)).toFixed(1)}`);
   }
   const zero = low <= 0 && high >= 0 ? y(0) : null;
   const base = zero ?? (low > 0 ? height : 0);
-  const x = (text: string): string => text.split(' ')[0]!;
+  const x = (text: string): string => text.split(' ')[0];
   const line = `M${points.join('L')}`;
-  return { line, area: `${line}L${x(points.at(-1)!)} ${base}L${x(points[0]!)} ${base}Z`, zero };
+  return { line, area: `${line}L${x(points.at(-1)!)} ${base}L${x(points[0])} ${base}Z`, zero };
 }

@@ -150,12 +150,12 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
       if (motion === undefined) return;
       for (let body = 0; body < bodies.length; body++) {
         writePoseAt(motion, body, frame, part, at);
-        const group = bodies[body]!;
-        group.position.set(at[0]!, at[1]!, at[2]!);
-        group.quaternion.set(at[4]!, at[5]!, at[6]!, at[3]!);
+        const group = bodies[body];
+        group.position.set(at[0], at[1], at[2]);
+        group.quaternion.set(at[4], at[5], at[6], at[3]);
       }
       if (!stage.follow) return;
-      const root = bodies[motion.scene.root]!.position;
+      const root = bodies[motion.scene.root].position;
       target.x = root.x;
       target.y = root.y;
       target.z = lookAtHeight(root.z, floor.position.z, radius);
@@ -297,7 +297,7 @@ function paintFloor(floor: Mesh<PlaneGeometry, MeshStandardMaterial>, { cells, l
   const context = canvas.getContext('2d')!;
   const half = edge / 2;
   for (let i = 0; i < 4; i++) {
-    context.fillStyle = cells[(i + (i >> 1)) % 2]!;
+    context.fillStyle = cells[(i + (i >> 1)) % 2];
     context.fillRect((i % 2) * half, (i >> 1) * half, half, half);
   }
   context.strokeStyle = line;
@@ -323,10 +323,10 @@ function skyDome(): Mesh<SphereGeometry, MeshBasicMaterial> {
 
 function paintSky(sky: Mesh<SphereGeometry, MeshBasicMaterial>, { horizon, zenith }: Look): void {
   const { position } = sky.geometry.attributes;
-  const colours = new Float32Array(position!.count * 3);
+  const colours = new Float32Array(position.count * 3);
   const [low, high, mixed] = [new Color(horizon), new Color(zenith), new Color()];
-  for (let i = 0; i < position!.count; i++) {
-    const height = Math.max(0, position!.getZ(i));
+  for (let i = 0; i < position.count; i++) {
+    const height = Math.max(0, position.getZ(i));
     mixed.lerpColors(low, high, height ** 0.7).toArray(colours, 3 * i);
   }
   sky.geometry.setAttribute('color', new BufferAttribute(colours, 3));

@@ -22,7 +22,7 @@ export interface Problem extends Error {
   status: number;
 }
 
-export function problem(message: string, status: number): Problem {
+function problem(message: string, status: number): Problem {
   return Object.assign(new Error(message), { status });
 }
 

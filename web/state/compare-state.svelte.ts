@@ -92,7 +92,7 @@ export function createCompare(): CompareState {
               .map(run => run.series.line(metric))
               .filter((l): l is Line => l !== null && l.x.length > 0);
             if (some.length === 0) continue;
-            lines.push({ label, color, line: by === null ? some[0]! : groupLine(some) });
+            lines.push({ label, color, line: by === null ? some[0] : groupLine(some) });
           }
           const waiting = asked.some(
             run => run.series.line(metric) === null && run.series.failure(metric) === null,

@@ -49,7 +49,7 @@ const maxAdded = 300;
 const keptRows = 400;
 
 /** Where a row is on an axis. */
-export function rowX(row: Row, x: XAxis): number | null {
+function rowX(row: Row, x: XAxis): number | null {
   if (x === 'step') return row['train/step'] ?? null;
   if (x === 'iteration') return row['train/iteration'] ?? null;
   const seconds = row['time/unix_s'];
@@ -93,7 +93,7 @@ export function createSeriesStore(
 
   function widen(line: Line): void {
     if (line.x.length === 0) return;
-    const [a, b] = [line.x[0]!, line.x.at(-1)!];
+    const [a, b] = [line.x[0], line.x.at(-1)!];
     if (bounds !== null && bounds[0] <= a && bounds[1] >= b) return;
     bounds = bounds === null ? [a, b] : [Math.min(bounds[0], a), Math.max(bounds[1], b)];
     extentChanged = true;

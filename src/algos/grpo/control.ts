@@ -1,25 +1,34 @@
 /** KL control: everything that decides how far an update may go, in one place. */
 import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
-import type { TrainEvent } from '../iteration.ts';
-import { slowDownTo } from '../recovery.ts';
-import { scheduleFactor } from '../schedule.ts';
-import type { GrpoConfig } from './config.ts';
+import type { TrainEvent } from '../events.ts';
+import { forkedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
+import { scheduleFactor } from '../update/schedule.ts';
+import type { GrpoConfig } from './settings.ts';
 
-/** What the numbers in a checkpoint do not hold as tensors. */
-export interface GrpoCounters {
-  iteration: number;
-  /** Completions so far. */
-  envSteps: number;
-  gradientSteps: number;
+/** What a checkpoint holds beside tensors and generators; steps are completions. */
+export interface GrpoCounters extends UpdateCounters {
   /** The controller's weight on the KL to the reference, before its warm-up. */
   klRefCoef: number;
-  guardedFactor: number;
-  recoveryFactor: number;
-  recoveries: number;
-  skippedInARow: number;
   /** Iterations in a row in which no completion could be graded. */
   ungradedInARow: number;
   bestReward: number | null;
+}
+
+/** At the beginning of a run. */
+export const firstCounters = ({ klRefCoef }: GrpoConfig): GrpoCounters => ({
+  ...newCounters(),
+  klRefCoef,
+  ungradedInARow: 0,
+  bestReward: null,
+});
+
+/** As a forked run begins with them: what was written for it counts, whatever controllers had made of it before. */
+export function countersOfFork(
+  counters: GrpoCounters,
+  written: object,
+  { klRefCoef }: Pick<GrpoConfig, 'klRefCoef'>,
+): GrpoCounters {
+  return { ...forkedCounters(counters, written), ...('klRefCoef' in written ? { klRefCoef } : {}) };
 }
 
 export interface Knobs {
@@ -44,20 +53,9 @@ export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: nu
   };
 }
 
-/**
- * After an update that left the bound: a lower rate for another attempt. A KL grows with the square of the rate; a little less
- * than what that asks for. False where it cannot be lower.
- */
-export function slowDown(
-  counters: GrpoCounters,
-  knobs: Knobs,
-  kl: number,
-  bound: number,
-  events: TrainEvent[],
-): boolean {
-  const share = Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0;
-  return slowDownTo(share, counters, knobs.learningRate, bound, events);
-}
+/** The share of an update that was within the bound: a KL grows with the square of the rate; a little less than that asks for. */
+export const shareWithin = (kl: number, bound: number): number =>
+  Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0;
 
 /** What the KL to the reference changes of its weight. */
 export function controlReference(

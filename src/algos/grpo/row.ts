@@ -1,11 +1,32 @@
 /** An iteration's row, by registry name. */
 import type { TextTask } from '../../tasks/index.ts';
-import { moments } from '../moments.ts';
+import { wasTruncated } from '../text/graded.ts';
+import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
+import { moments } from '../update/moments.ts';
 import type { groupAdvantages } from './advantages.ts';
-import { type TextBatch, wasTruncated } from './collect.ts';
-import type { GrpoConfig } from './config.ts';
+import type { TextBatch } from './collect.ts';
 import type { GrpoCounters, Knobs } from './control.ts';
+import type { RefKl } from './graphs.ts';
 import type { SamplerGap } from './sampler-gap.ts';
+import type { GrpoConfig } from './settings.ts';
+
+/** What the whole batch says of weights, per token. */
+export interface TokenMeans {
+  readonly kl: number;
+  readonly k1: number;
+  readonly k3: number;
+  readonly entropy: number;
+  readonly ratio: number;
+}
+
+/** An attempt at an update with all that a row tells of it. */
+export interface GrpoAttempt extends Attempt {
+  readonly knobs: Knobs;
+  readonly gradNorm: number;
+  /** Over gradient steps, or over tokens; undefined where there is nothing to be a mean of. */
+  readonly means: Readonly<Record<string, number | undefined>>;
+  readonly seen: TokenMeans;
+}
 
 export function rowOf(parts: {
   batch: TextBatch;
@@ -16,11 +37,15 @@ export function rowOf(parts: {
   rewards: Float64Array;
   advantages: Float64Array;
   sampler: SamplerGap;
-  seen: { k1: number; k3: number; entropy: number; ratio: number };
-  stats: { taken: number; skipped: number; gradNorm: number; means: Record<string, number | undefined> };
-  knobs: Knobs;
+  update: GuardedUpdate<GrpoAttempt>;
+  /** Of the weights that stand. */
+  seen: TokenMeans;
+  refKl: RefKl;
+  minibatches: number;
+  times: Readonly<Record<string, number>>;
 }): Record<string, number> {
-  const { batch, task, config, counters, groups, rewards, advantages, sampler, seen, stats, knobs } = parts;
+  const { batch, task, config, counters, groups, rewards, advantages, sampler, update, seen } = parts;
+  const { knobs, means, taken, skipped, gradNorm } = update.done;
   const { completions } = batch;
   const graded = completions.filter(({ problem }) => problem === undefined);
   const reward = moments(graded.map(completion => completion.reward));
@@ -28,10 +53,8 @@ export function rowOf(parts: {
   const lengths = completions.map(({ tokens }) => tokens.length);
   const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
     completions.filter(holds).length / completions.length;
-  const { means } = stats;
   const row: Record<string, number> = {
-    'train/iteration': counters.iteration,
-    'train/step': counters.envSteps,
+    ...guardedRow(counters, update),
     'kl/step_k1': seen.k1,
     'kl/step_k3': seen.k3,
     'kl/sampler': sampler.kl,
@@ -47,10 +70,8 @@ export function rowOf(parts: {
     'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
     'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
     'reward/ungraded': completions.length - graded.length,
-    'grad/norm': stats.gradNorm,
-    'train/lr': knobs.learningRate,
-    'train/minibatches_run': stats.taken,
-    'train/skipped': stats.skipped,
+    'grad/norm': gradNorm,
+    'train/epochs_run': taken / parts.minibatches,
     'completion/length': moments(lengths).mean,
     'completion/length_min': lengths.reduce((a, b) => Math.min(a, b)),
     'completion/length_max': lengths.reduce((a, b) => Math.max(a, b)),
@@ -60,10 +81,15 @@ export function rowOf(parts: {
     'sampler/logp_diff': sampler.logProbDiff,
     'sampler/logp_diff_max': sampler.logProbDiffMax,
     'sampler/ratio_mean': sampler.ratioMean,
+    ...parts.times,
   };
   // Nothing counted, so nothing was computed: absent is not NaN.
-  if (stats.taken === 0 && stats.skipped === 0) {
+  if (taken === 0 && skipped === 0) {
     for (const id of Object.keys(row)) if (/^(loss|grad|policy\/clip)/.test(id)) delete row[id];
+  }
+  if (means.klRef !== undefined) {
+    row[parts.refKl === 'exact' ? 'kl/ref' : 'kl/ref_k3'] = means.klRef;
+    row['kl/ref_coef'] = knobs.klRefCoef;
   }
   if (config.klCap !== null) row['completion/kl_capped'] = shareOf(({ end }) => end === 'kl');
   if (config.entropyCoef > 0) row['train/entropy_coef'] = config.entropyCoef;

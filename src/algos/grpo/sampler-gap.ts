@@ -1,6 +1,6 @@
 /** Whether the program that scores agrees with the one that sampled, at the same weights. */
 import { k3, LOG_RATIO_LIMIT } from '../../kl/index.ts';
-import { TrainError } from '../train-error.ts';
+import { MismatchError } from '../errors.ts';
 import type { TextBatch } from './collect.ts';
 
 /**
@@ -67,7 +67,7 @@ export function refuseMismatch(
 ): void {
   const limits = LIMITS[device === 'cpu' ? 'cpu' : 'gpu'];
   if (kl < limits.kl && logProbDiffMax < limits.logProb) return;
-  throw new TrainError(
+  throw new MismatchError(
     `before the first step sampler and scorer differ by a KL of ${kl.toExponential(1)} and a log-probability of ${logProbDiffMax.toExponential(1)}, which must be 0: of temperature, precision, dropout and re-tokenised text, ${likelyCause(batch, scored, newTokens)}`,
   );
 }

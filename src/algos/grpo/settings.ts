@@ -1,143 +1,235 @@
-/** From what a user wrote to a whole config of GRPO: unknown, wrong, inert and contradicting keys are errors. */
-import { settingProblems } from '../explain-settings.ts';
-import { ConfigError } from '../train-schema.ts';
-import { type GrpoConfig, grpoSchema } from './config.ts';
+/** Every setting of GRPO. */
+import * as z from 'zod/mini';
+import type { Problem } from '../../base/errors.ts';
+import * as shared from '../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../settings/spec.ts';
+import { coefficientRule, count, countFromZero, fromZero, positive } from '../settings/values.ts';
 
-/** What other trainers call our keys: TRL, verl, OpenRLHF. Without case and separators. */
-export const grpoOtherNames: Readonly<Record<string, keyof GrpoConfig>> = {
-  beta: 'klRefCoef',
-  klcoef: 'klRefCoef',
-  klcoeff: 'klRefCoef',
-  initklcoef: 'klRefCoef',
-  initkltarget: 'klRefTarget',
-  targetkl: 'klRefTarget',
-  kltarget: 'klRefTarget',
-  numgenerations: 'groupSize',
-  rolloutn: 'groupSize',
-  nsamplesperprompt: 'groupSize',
-  batchsize: 'promptsPerIteration',
-  trainbatchsize: 'promptsPerIteration',
-  rolloutbatchsize: 'promptsPerIteration',
-  ppominibatchsize: 'minibatchSize',
-  microbatch: 'microbatchSize',
-  microtrainbatchsize: 'microbatchSize',
-  perdevicetrainbatchsize: 'microbatchSize',
-  numiterations: 'epochs',
-  ppoepochs: 'epochs',
-  nepochs: 'epochs',
-  maxcompletionlength: 'maxNewTokens',
-  maxresponselength: 'maxNewTokens',
-  generatemaxlen: 'maxNewTokens',
-  maxtokens: 'maxNewTokens',
-  epsilon: 'clipLow',
-  cliprange: 'clipLow',
-  epsilonhigh: 'clipHigh',
-  lr: 'learningRate',
-  maxgradnorm: 'gradientClip',
-  losstype: 'aggregation',
-  lossaggmode: 'aggregation',
-  scalerewards: 'advantage',
-  advestimator: 'advantage',
-  masktruncatedcompletions: 'truncated',
-  entcoef: 'entropyCoef',
-  entropycoeff: 'entropyCoef',
-  maxsteps: 'steps',
-  totalsteps: 'steps',
-  nlayer: 'layers',
-  nembd: 'width',
-  nhead: 'heads',
-  npositions: 'context',
-};
+/** What needs a model to stay near. */
+const toReference = { key: 'reference', not: 'none', add: 'a reference (reference frozen)' };
+const whenAdapting = { key: 'klRefCoefRule', not: 'fixed', add: 'klRefCoefRule adaptive or horizon' };
 
-/** Keys that do nothing unless others are set, and what to do about it. */
-const inert: readonly {
-  keys: readonly (keyof GrpoConfig)[];
-  without: (config: GrpoConfig) => boolean;
-  add: string;
-}[] = [
+/** Every setting of GRPO. */
+export const grpoSettings = table(
   {
-    keys: ['learningRateEnd'],
-    without: c => c.learningRateSchedule === 'constant',
-    add: 'learningRateSchedule linear or cosine',
+    steps: shared.steps(6400, 'Completions of the run.'),
+    promptsPerIteration: setting(count, 8, 'Prompts between two updates.', {
+      aliases: ['batchsize', 'trainbatchsize', 'rolloutbatchsize'],
+    }),
+    groupSize: setting(
+      count.check(z.minimum(2)),
+      8,
+      'Completions of each prompt, which are compared with each other.',
+      { aliases: ['numgenerations', 'rolloutn', 'nsamplesperprompt'], doctor: 'groupSize' },
+    ),
+    minibatchSize: setting(
+      z.nullable(count),
+      null,
+      'Completions a gradient step; must divide prompts x group. null is all of them.',
+      { aliases: ['ppominibatchsize'], doctor: 'minibatchSize' },
+    ),
+    epochs: setting(count, 1, 'Passes over each batch.', {
+      aliases: ['numiterations', 'ppoepochs', 'nepochs'],
+      doctor: 'epochs',
+    }),
+
+    temperature: setting(
+      positive.check(z.maximum(100)),
+      1,
+      'Logits are divided by it, in sampling and in scoring alike.',
+      { change: 'live', doctor: 'temperature' },
+    ),
+    topK: setting(countFromZero, 0, 'Draw only from so many of the most likely tokens; 0 is all.', {
+      change: 'live',
+    }),
+    topP: setting(
+      positive.check(z.maximum(1)),
+      1,
+      'Draw only from the most likely tokens that together have this probability.',
+      { change: 'live' },
+    ),
+    maxNewTokens: setting(
+      z.nullable(count),
+      null,
+      "Tokens that a completion may have; null is the task's own limit.",
+      {
+        aliases: ['maxcompletionlength', 'maxresponselength', 'generatemaxlen', 'maxtokens'],
+        doctor: 'maxCompletionLength',
+      },
+    ),
+    klCap: setting(
+      z.nullable(positive),
+      null,
+      'A completion whose summed KL to the reference passes this ends there; null never ends one.',
+      { needs: { ...toReference, off: null } },
+    ),
+
+    learningRate: shared.learningRate(
+      1e-4,
+      "Adam's step size. For some million parameters; GPT-2 small wants 1e-6 to 1e-5.",
+    ),
+    learningRateSchedule: shared.learningRateSchedule('cosine'),
+    warmupShare: shared.warmupShare(0),
+    ...shared.textOptimiserKeys,
+
+    advantage: setting(
+      z.enum(['group', 'mean', 'leave-one-out']),
+      'group',
+      "A completion's reward less its group's mean, divided by the group's std; only less the mean; or less the mean of the others.",
+      { aliases: ['scalerewards', 'advestimator'] },
+    ),
+    groupStdFloor: setting(
+      positive,
+      0.01,
+      'The least std that advantages are divided by: a group of nearly equal rewards stays small.',
+      {
+        change: 'live',
+        needs: { key: 'advantage', is: 'group', add: 'advantage group' },
+      },
+    ),
+    clipLow: setting(
+      positive.check(z.maximum(1)),
+      0.2,
+      'How far below 1 a ratio may be before its token stops pulling.',
+      { aliases: ['epsilon', 'cliprange'], change: 'live', doctor: 'clipRange' },
+    ),
+    clipHigh: setting(positive, 0.2, 'How far above 1 a ratio may be before its token stops pulling.', {
+      aliases: ['epsilonhigh'],
+      change: 'live',
+      doctor: { writes: 'clipRangeHigh' },
+    }),
+    aggregation: setting(
+      z.enum(['token', 'sequence', 'constant']),
+      'token',
+      'The loss is a mean over all tokens, a mean over completions of their mean, or a sum divided by completions x maxNewTokens.',
+      { aliases: ['losstype', 'lossaggmode'] },
+    ),
+    entropyCoef: shared.entropyCoef('Weight of the entropy bonus, per token.'),
+    rewardWarmup: setting(
+      countFromZero,
+      0,
+      'Iterations over which advantages rise from 0 to their full size.',
+      { change: 'live' },
+    ),
+    lengthPenalty: setting(
+      fromZero,
+      0,
+      'Taken off the reward of a completion as long as allowed, linearly less of a shorter one.',
+      { change: 'live' },
+    ),
+    lengthFree: setting(countFromZero, 0, 'Tokens that no length penalty counts.', {
+      change: 'live',
+      needs: { key: 'lengthPenalty', not: 0, add: 'lengthPenalty', off: 0 },
+    }),
+    truncated: setting(
+      z.enum(['keep', 'mask', 'penalise']),
+      'keep',
+      'A completion that was cut off counts like any other, is left out of the loss, or loses truncatedPenalty.',
+      { aliases: ['masktruncatedcompletions'] },
+    ),
+    truncatedPenalty: setting(fromZero, 0.5, 'See truncated.', {
+      change: 'live',
+      needs: { key: 'truncated', is: 'penalise', add: 'truncated penalise', off: 0 },
+    }),
+
+    ...shared.referenceKeys('model', 'frozen', 20),
+    klRefEstimator: setting(
+      z.enum(['auto', 'exact', 'k3']),
+      'auto',
+      'The KL to the reference: exact over the whole vocabulary, or k3 of the tokens drawn; auto is exact where it fits in memory.',
+      { needs: toReference },
+    ),
+    klRefCoef: setting(fromZero, 0.01, 'Weight of the KL to the reference, per token.', {
+      aliases: ['beta', 'klcoef', 'klcoeff', 'initklcoef'],
+      change: 'live',
+      needs: { ...toReference, off: 0 },
+      doctor: 'refCoef',
+    }),
+    klRefCoefWarmup: setting(countFromZero, 0, 'Iterations over which that weight rises from 0.', {
+      change: 'live',
+      needs: { ...toReference, off: 0 },
+    }),
+    klRefCoefRule: setting(coefficientRule, 'fixed', 'Whether that weight follows klRefTarget.', {
+      needs: toReference,
+    }),
+    klRefTarget: setting(
+      positive,
+      0.05,
+      'The KL to the reference, per token, that an adaptive weight aims at.',
+      { aliases: ['initkltarget', 'targetkl', 'kltarget'], change: 'live', needs: whenAdapting },
+    ),
+    klRefHorizon: setting(positive, 10_000, 'Completions over which the horizon rule corrects.', {
+      change: 'live',
+      needs: { key: 'klRefCoefRule', is: 'horizon', add: 'klRefCoefRule horizon' },
+    }),
+    klRefCoefMin: setting(
+      positive,
+      0.001,
+      'An adaptive klRefCoef falls no further: at first the KL is 0, and what has vanished is long in coming back.',
+      { change: 'live', needs: whenAdapting },
+    ),
+    klRefCoefMax: setting(positive, 10, 'An adaptive klRefCoef grows no further.', {
+      change: 'live',
+      needs: whenAdapting,
+    }),
+
+    // What bounds an update here is the guard: the doctor's advice on a target is written for it.
+    ...shared.guardKeys('per token of an update over its whole batch', 'rate', {
+      doctor: { writes: 'targetKl' },
+    }),
+    ...shared.recoveryKeys('gradient steps', 'the last healthy weights', {
+      recoveries: 5,
+      rates: 'learning rate',
+    }),
+
+    logGroups: setting(
+      countFromZero.check(z.maximum(64)),
+      2,
+      'Groups of each iteration whose completions are written to completions.jsonl.',
+      { change: 'live' },
+    ),
+    ...shared.modelKeys,
+    ...shared.textRunKeys,
   },
-  { keys: ['groupStdFloor'], without: c => c.advantage !== 'group', add: 'advantage group' },
-  { keys: ['lengthFree'], without: c => c.lengthPenalty === 0, add: 'lengthPenalty' },
-  { keys: ['truncatedPenalty'], without: c => c.truncated !== 'penalise', add: 'truncated penalise' },
   {
-    keys: ['klRefEstimator', 'klRefCoef', 'klRefCoefWarmup', 'klRefCoefRule', 'klCap'],
-    without: c => c.reference === 'none',
-    add: 'a reference (reference frozen)',
+    name: 'grpo',
+    title: 'Keel config of GRPO',
+    schemaFile: 'schema-grpo.json',
+    of: 'task',
+    contradictions(config) {
+      const found: (Problem & { key: string })[] = [];
+      const wrong = (key: string, text: string): number => found.push({ key, text });
+      const { promptsPerIteration, groupSize, minibatchSize } = config;
+      const batch = promptsPerIteration * groupSize;
+      if (minibatchSize !== null && batch % minibatchSize !== 0) {
+        const near = shared
+          .divisorsNear(batch, minibatchSize)
+          .reduce((a, b) => (Math.abs(b - minibatchSize) < Math.abs(a - minibatchSize) ? b : a));
+        wrong(
+          'minibatchSize',
+          `minibatchSize ${minibatchSize} does not divide ${batch} (promptsPerIteration ${promptsPerIteration} x groupSize ${groupSize}): try ${near}`,
+        );
+      }
+      found.push(...shared.modelContradictions(config));
+      if (config.klRefCoefRule !== 'fixed' && config.klRefCoef === 0)
+        wrong(
+          'klRefCoefRule',
+          `klRefCoefRule ${config.klRefCoefRule} has nothing to adapt at klRefCoef 0: start at .01 or so`,
+        );
+      const { klRefCoefMin, klRefCoefMax, maxNewTokens, lengthFree } = config;
+      if (klRefCoefMin > klRefCoefMax)
+        wrong(
+          'klRefCoefMin',
+          `klRefCoefMin ${klRefCoefMin} is above klRefCoefMax ${klRefCoefMax}: exchange them`,
+        );
+      if (maxNewTokens !== null && lengthFree >= maxNewTokens && config.lengthPenalty > 0)
+        wrong('lengthFree', `lengthFree ${lengthFree} is not below maxNewTokens ${maxNewTokens}: use less`);
+      return found;
+    },
   },
-  { keys: ['referenceEvery'], without: c => c.reference !== 'refreshed', add: 'reference refreshed' },
-  { keys: ['referenceDecay'], without: c => c.reference !== 'averaged', add: 'reference averaged' },
-  {
-    keys: ['klRefTarget', 'klRefCoefMin', 'klRefCoefMax'],
-    without: c => c.klRefCoefRule === 'fixed',
-    add: 'klRefCoefRule adaptive or horizon',
-  },
-  { keys: ['klRefHorizon'], without: c => c.klRefCoefRule !== 'horizon', add: 'klRefCoefRule horizon' },
-  { keys: ['guardRetries'], without: c => c.guard === null, add: 'guard' },
-  { keys: ['recoveryFactor'], without: c => c.recoveries === 0, add: 'recoveries of at least 1' },
-];
+);
 
-/** A key that is switched off contradicts nothing, whatever the others are; a rate that ends at 0 is not off. */
-const isOff = (key: keyof GrpoConfig, value: unknown): boolean =>
-  value === null || (value === 0 && key !== 'learningRateEnd');
-
-/** Unknown keys and values of a wrong kind, a line for each. */
-export function grpoProblems(
-  settings: Readonly<Record<string, unknown>>,
-  below: Readonly<Record<string, unknown>> = {},
-): string[] {
-  return settingProblems(settings, below, grpoSchema, grpoOtherNames);
-}
-
-/** Checks settings and fills in defaults. `layers` are presets, files and flags in the order in which they win. */
-export function resolveGrpoConfig(...layers: readonly Readonly<Record<string, unknown>>[]): GrpoConfig {
-  const settings: Record<string, unknown> = Object.assign({}, ...layers);
-  const written = new Set(layers.slice(1).flatMap(layer => Object.keys(layer)));
-  const problems = grpoProblems(Object.assign({}, ...layers.slice(1), settings), layers[0]);
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
-  const config = grpoSchema.parse(settings);
-  for (const { keys, without, add } of inert) {
-    for (const key of keys) {
-      if (written.has(key) && !isOff(key, config[key]) && without(config))
-        problems.push(`${key} has no effect without ${add}: add that, or remove ${key}`);
-    }
-  }
-  problems.push(...contradictions(config));
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
-  return config;
-}
-
-function contradictions(config: GrpoConfig): string[] {
-  const found: string[] = [];
-  const batch = config.promptsPerIteration * config.groupSize;
-  if (config.minibatchSize !== null && batch % config.minibatchSize !== 0) {
-    const near = divisors(batch).reduce((a, b) =>
-      Math.abs(b - config.minibatchSize!) < Math.abs(a - config.minibatchSize!) ? b : a,
-    );
-    found.push(
-      `minibatchSize ${config.minibatchSize} does not divide ${batch} (promptsPerIteration ${config.promptsPerIteration} x groupSize ${config.groupSize}): try ${near}`,
-    );
-  }
-  if (config.width % config.heads !== 0)
-    found.push(
-      `width ${config.width} is no multiple of heads ${config.heads}: try ${config.heads * Math.ceil(config.width / config.heads)}`,
-    );
-  if (config.klRefCoefRule !== 'fixed' && config.klRefCoef === 0)
-    found.push(
-      `klRefCoefRule ${config.klRefCoefRule} has nothing to adapt at klRefCoef 0: start at .01 or so`,
-    );
-  if (config.klRefCoefMin > config.klRefCoefMax)
-    found.push(
-      `klRefCoefMin ${config.klRefCoefMin} is above klRefCoefMax ${config.klRefCoefMax}: exchange them`,
-    );
-  if (config.maxNewTokens !== null && config.lengthFree >= config.maxNewTokens && config.lengthPenalty > 0)
-    found.push(`lengthFree ${config.lengthFree} is not below maxNewTokens ${config.maxNewTokens}: use less`);
-  return found;
-}
-
-function divisors(n: number): number[] {
-  return Array.from({ length: n }, (_, i) => i + 1).filter(d => n % d === 0);
-}
+/** A whole config of GRPO. */
+export type GrpoConfig = ConfigOf<typeof grpoSettings>;
+/** What a user may set. */
+export type GrpoSettings = SettingsOf<typeof grpoSettings>;

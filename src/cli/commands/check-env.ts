@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { toJson } from '../../base/json.ts';
 import { checkEnv, formatCheckReport, makeEnv, resolveEnv } from '../../envs/index.ts';
 import { contextOf } from '../context.ts';
 import { ExitWith } from '../errors.ts';
 import { countOption, setOption } from '../options.ts';
 import { parseSets } from '../settings.ts';
-import { toJson } from '../terminal.ts';
 
 interface CheckFlags {
   readonly set?: readonly string[];
@@ -13,12 +13,9 @@ interface CheckFlags {
   readonly json?: boolean;
 }
 
-export function addCheckEnv(program: Command): void {
-  program
-    .command('check-env')
-    .description(
-      'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
-    )
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .argument('<env>', 'an id or a file')
     .addOption(setOption())
     .addOption(countOption('--seed <n>', 'of the random walk'))

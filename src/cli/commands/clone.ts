@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import type { CloneFlags } from '../clone-env.ts';
+import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
 import { contextOf } from '../context.ts';
 import { trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, settingOptions } from '../options.ts';
 import { gatherSettings } from '../settings.ts';
-import { beginText, refuseTextFlags, textOptions } from '../text.ts';
 
-export function addClone(program: Command): void {
-  textOptions(trainDashOptions(settingOptions(program.command('clone'))))
-    .description('make a policy or a language model that does as demonstrations do: what train starts from')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  beginOptions(trainDashOptions(settingOptions(command)))
     .argument('[task]', 'a text task (chess), an environment with demonstrators (cluster), or a file')
     .option(
       '--demonstrators <names>',
@@ -30,25 +29,10 @@ Examples:
   $ keel clone cluster --demonstrators least-finish,least-requests --steps 100k
   $ keel train chess --from last`,
     )
-    .action(async (argument: string | undefined, flags: CloneFlags, command: Command) => {
-      const context = contextOf(command);
+    .action(async (argument: string | undefined, flags: BeginFlags, command: Command) => {
       const { env, ...wanted } = gatherSettings(argument, flags, 'clone');
       if (env === undefined)
         throw new UsageError('clone needs a task, such as keel clone arithmetic or keel clone cluster');
-      const { meansTask } = await import('../../tasks/index.ts');
-      if (await meansTask(env)) {
-        if (flags.demonstrators !== undefined || flags.epochs !== undefined)
-          throw new UsageError(
-            `--demonstrators and --epochs are for environments, ${env} is a text task: remove them`,
-          );
-        return beginText(context, { ...wanted, env }, flags, 'clone');
-      }
-      refuseTextFlags(flags, env);
-      if (flags.from !== undefined)
-        throw new UsageError(
-          `--from is for text tasks here, ${env} is an environment: clone starts anew, train goes on`,
-        );
-      const { cloneEnv } = await import('../clone-env.ts');
-      await cloneEnv(context, { ...wanted, env }, flags);
+      await beginRun(contextOf(command), 'clone', { ...wanted, env }, flags);
     });
 }

@@ -1,19 +1,17 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { z } from 'zod';
-import { cloneSchema } from '../../algos/grpo/clone-config.ts';
-import { grpoSchema } from '../../algos/grpo/config.ts';
-import { inertForActions } from '../../algos/inert-for-actions.ts';
-import { loadPreset } from '../../algos/settings-file.ts';
-import { configJsonSchema, resolveConfig } from '../../algos/train-config.ts';
-import { ConfigError, describeConfig } from '../../algos/train-schema.ts';
-import type { Space } from '../../envs/index.ts';
+import {
+  describeSettings,
+  inertForActions,
+  inertKeys,
+  settingsJsonSchema,
+} from '../../algos/settings/resolve.ts';
+import { tableFor } from '../../algos/settings/tables.ts';
+import { toJson } from '../../base/json.ts';
+import { wrap } from '../../base/terminal.ts';
 import { type Context, contextOf } from '../context.ts';
-import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
-import { checkedConfig, gatherSettings, type SettingFlags, type Wanted } from '../settings.ts';
-import { toJson, wrap } from '../terminal.ts';
-import { textConfig } from '../text.ts';
+import { gatherSettings, located, type SettingFlags, type Wanted } from '../settings.ts';
 
 type ConfigFlags = SettingFlags & {
   readonly schema?: boolean;
@@ -21,11 +19,11 @@ type ConfigFlags = SettingFlags & {
   readonly clone?: boolean;
 };
 
-export function addConfig(program: Command): void {
-  settingOptions(program.command('config'))
-    .description('print the whole config, with what each key does')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  settingOptions(command)
     .argument('[env]', "an environment's or a text task's, with its preset")
-    .option('--clone', "a text task's config for keel clone")
+    .option('--clone', 'the config for keel clone')
     .option('--schema', 'print the JSON schema of config files, for editors')
     .option('--json', 'the config as JSON')
     .addHelpText(
@@ -43,52 +41,52 @@ Examples:
     )
     .action(async (argument: string | undefined, flags: ConfigFlags, command: Command) => {
       const context = contextOf(command);
-      if (flags.schema) return context.raw(toJson(await schemaFor(argument, flags.clone === true), 2));
-      const wanted = gatherSettings(argument, flags, flags.clone ? 'clone' : 'train');
-      const { meansTask } = await import('../../tasks/index.ts');
-      if (wanted.env !== undefined && (await meansTask(wanted.env))) return printText(context, wanted, flags);
-      if (flags.clone) throw new UsageError('--clone is for text tasks: keel config chess --clone');
-      let id: string | undefined;
-      let actionSpace: Space | undefined;
-      if (wanted.env !== undefined) {
-        const { makeEnv, resolveEnv } = await import('../../envs/index.ts');
-        ({ id } = await resolveEnv(wanted.env));
-        const env = makeEnv(id, wanted.envOptions);
-        ({ actionSpace } = env);
-        env.close?.();
-      }
-      const preset = id === undefined || flags.preset === false ? {} : loadPreset(id);
-      const config = checkedConfig(preset, wanted, actionSpace);
-      const { envOptions } = wanted;
-      if (flags.json)
-        return context.raw(toJson({ ...(id ? { env: wanted.env, envOptions } : {}), ...config }, 2));
-      if (wanted.env !== undefined) context.raw(stringify({ env: wanted.env }).trimEnd());
-      if (Object.keys(envOptions).length > 0) context.raw(stringify({ envOptions }).trimEnd());
-      const inert = new Set([
-        ...inertKeys(() => resolveConfig({}, config)),
-        ...(actionSpace === undefined ? [] : inertForActions(actionSpace).keys()),
-      ]);
-      print(context, config, describeConfig(), inert);
+      const verb = flags.clone ? 'clone' : 'train';
+      const wanted = gatherSettings(argument, flags, verb);
+      const { table, about, config, actionSpace } = await resolveConfig(wanted, flags, verb).catch(error => {
+        throw located(error, wanted.sources);
+      });
+      if (flags.schema) return context.raw(toJson(settingsJsonSchema(table), 2));
+      if (flags.json) return context.raw(toJson({ ...about, ...config }, 2));
+      for (const [key, value] of Object.entries(about))
+        if (typeof value === 'string' || Object.keys(value).length > 0)
+          context.raw(stringify({ [key]: value }).trimEnd());
+      const inert = inertKeys(table, config);
+      if (actionSpace) for (const key of inertForActions(table, actionSpace).keys()) inert.add(key);
+      print(context, config, describeSettings(table), inert);
     });
 }
 
-async function printText(context: Context, wanted: Wanted, flags: ConfigFlags): Promise<void> {
-  const algorithm = flags.clone ? 'clone' : 'grpo';
-  const { config } = await textConfig(wanted, algorithm, flags.preset !== false);
-  const { env: task, envOptions: taskOptions } = wanted;
-  if (flags.json) return context.raw(toJson({ task, taskOptions, ...config }, 2));
-  context.raw(stringify({ task }).trimEnd());
-  if (Object.keys(taskOptions).length > 0) context.raw(stringify({ taskOptions }).trimEnd());
-  const { resolveTextConfig } = await import('../../algos/train-text.ts');
-  const schema = algorithm === 'grpo' ? grpoSchema : cloneSchema;
-  const inert = inertKeys(() => resolveTextConfig(algorithm, {}, config));
-  print(context, config, describeConfig(schema), inert);
+/** The settings that a run would have: of an environment or a task, or, without one, of training policies. */
+async function resolveConfig(wanted: Wanted, flags: ConfigFlags, verb: 'train' | 'clone') {
+  const { env, envOptions, settings } = wanted;
+  const { prepareRun } = await import('../../algos/runs.ts');
+  const { refuseInertForActions, resolveSettings } = await import('../../algos/settings/resolve.ts');
+  if (env === undefined) {
+    const table = tableFor(verb, 'env');
+    return { table, about: {}, config: resolveSettings(table, { given: settings }), actionSpace: undefined };
+  }
+  const { algorithm, subject, config } = await prepareRun(verb, {
+    env,
+    envOptions,
+    config: settings,
+    ...(flags.preset === false ? { preset: {} } : {}),
+  });
+  const table = algorithm.settings as unknown as ReturnType<typeof tableFor>;
+  const about = { [subject.kind]: env, [`${subject.kind}Options`]: envOptions };
+  if (subject.kind === 'task') return { table, about, config, actionSpace: undefined };
+  const { makeEnv } = await import('../../envs/index.ts');
+  const made = makeEnv(subject.id, envOptions);
+  const { actionSpace } = made;
+  made.close?.();
+  refuseInertForActions(table, settings, actionSpace);
+  return { table, about, config, actionSpace };
 }
 
 function print(
   { raw, paint, columns }: Context,
   config: object,
-  keys: ReturnType<typeof describeConfig>,
+  keys: ReturnType<typeof describeSettings>,
   inert: ReadonlySet<string>,
 ): void {
   for (const { key, fallback, doc } of keys) {
@@ -102,53 +100,4 @@ function print(
     if (inert.has(key)) raw(paint(`# ${line}  (no effect as things are)`, 'dim'));
     else raw(changed ? paint(line, 'bold') : line);
   }
-}
-
-/** Keys that would be refused if a user wrote them. */
-function inertKeys(check: () => unknown): Set<string> {
-  try {
-    check();
-    return new Set();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return new Set([...error.message.matchAll(/^(\w+) has no effect/gm)].map(match => match[1]!));
-  }
-}
-
-/** The schema of an environment's files, or of a text task's. */
-async function schemaFor(argument: string | undefined, clone: boolean): Promise<Record<string, unknown>> {
-  const { meansTask } = await import('../../tasks/index.ts');
-  const isText = argument !== undefined && (await meansTask(argument));
-  if (clone && !isText) throw new UsageError('--clone is for text tasks: keel config chess --clone --schema');
-  return isText ? textFileSchema(clone ? 'clone' : 'grpo') : fileSchema();
-}
-
-/** Files of text tasks may name the task. */
-export function textFileSchema(algorithm: 'grpo' | 'clone'): Record<string, unknown> {
-  const schema = z.toJSONSchema(algorithm === 'grpo' ? grpoSchema : cloneSchema, { io: 'input' });
-  return {
-    ...schema,
-    title: `Keel config of ${algorithm === 'grpo' ? 'GRPO' : 'cloning'}`,
-    properties: {
-      $schema: { type: 'string' },
-      task: { type: 'string', description: 'A text task by its name, or a file such as ./my-task.ts.' },
-      taskOptions: { type: 'object', description: "The task's own options." },
-      ...schema.properties,
-    },
-  };
-}
-
-/** Files may name the environment too. */
-export function fileSchema(): Record<string, unknown> {
-  const schema = configJsonSchema() as { properties: Record<string, unknown> };
-  return {
-    ...schema,
-    title: 'Keel config',
-    properties: {
-      $schema: { type: 'string' },
-      env: { type: 'string', description: 'An environment by its id, or a file such as ./my-env.ts.' },
-      envOptions: { type: 'object', description: "The environment's own options, and maxEpisodeSteps." },
-      ...schema.properties,
-    },
-  };
 }

@@ -5,9 +5,9 @@ import { type Context, contextOf } from '../context.ts';
 import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
 import { UsageError } from '../errors.ts';
 
-export function addDash(program: Command): void {
-  dashOptions(program.command('dash'))
-    .description('the page: all runs live, what is wrong with them, and comparing them')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  dashOptions(command)
     .argument('[roots...]', 'directories of runs or logs, or runs (default: runs)')
     .addHelpText(
       'after',

@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import type { ExamineOptions, ExamineProgress, Outcome } from '../../doctor/index.ts';
-import { requireMetric } from '../../metrics/index.ts';
-import { resolveRun } from '../../runs/index.ts';
-import { nearest } from '../../text/nearest.ts';
+import { nearest } from '../../base/nearest.ts';
+import { whole } from '../../base/numbers.ts';
+import { fit } from '../../base/terminal.ts';
+import { dialects, mapProblem, metricOf } from '../../doctor/dialects/index.ts';
+import { clean } from '../../doctor/report/clean.ts';
+import { type ExamineOptions, type ExamineProgress, examinePaths } from '../../doctor/report/examine.ts';
+import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
+import { requireMetric } from '../../metrics/registry.ts';
 import { type Context, contextOf } from '../context.ts';
 import { ExitWith, reportError } from '../errors.ts';
 import { runDirOption } from '../options.ts';
-import { wholeNumber } from '../settings.ts';
-import { fit } from '../terminal.ts';
+import { wholeNumber } from '../values.ts';
 
 interface DoctorFlags {
   readonly json?: boolean;
@@ -42,10 +45,9 @@ const checked =
     }
   };
 
-export function addDoctor(program: Command): void {
-  program
-    .command('doctor')
-    .description("say what is wrong with a run, of any trainer's logs, and what to change")
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .argument('[paths...]', 'log files, directories of runs, or a run of Keel by its name')
     .option('--json', 'one JSON document')
     .option('--md [file]', 'Markdown, to a file or to stdout')
@@ -109,10 +111,8 @@ function seconds(text: string): number {
   return value;
 }
 
-type Library = typeof import('../../doctor/index.ts');
-
+/** Readers and rules are always needed; of the ways to tell what they found, only the one that is asked for is loaded. */
 async function doctor(context: Context, paths: readonly string[], flags: DoctorFlags): Promise<number> {
-  const library = await import('../../doctor/index.ts');
   const style = {
     columns: context.columns,
     colour: context.colour,
@@ -121,57 +121,66 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     all: flags.all ?? false,
   };
   const wrong = (message: string): number => {
-    context.note(`keel: ${library.clean(message)}`);
+    context.note(`keel: ${clean(message)}`);
     return COULD_NOT_READ;
   };
   if (flags.listRules) {
-    process.stdout.write(library.listRules(style));
+    const { listRules } = await import('../../doctor/report/explain.ts');
+    process.stdout.write(listRules(style));
     return 0;
   }
   if (flags.explain !== undefined) {
-    const page = library.explain(flags.explain, style);
-    if (page === undefined) return wrong(library.unknownCode(flags.explain));
+    const { explain, unknownCode } = await import('../../doctor/report/explain.ts');
+    const page = explain(flags.explain, style);
+    if (page === undefined) return wrong(unknownCode(flags.explain));
     process.stdout.write(page);
     return 0;
   }
   const outputs = outputsOf(flags, paths);
-  const where = outputs.paths.map(path => placeOf(path, flags.runDir));
+  const where = await Promise.all(outputs.paths.map(path => placeOf(path, flags.runDir)));
   if (where.length === 0)
     return wrong('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
   const problem = conflictOf(flags, outputs);
   if (problem !== undefined) return wrong(problem);
-  const map = mapOf(flags.map ?? [], library);
+  const map = mapOf(flags.map ?? []);
   if (typeof map === 'string') return wrong(map);
-  const trainer = trainerProblem(flags.trainer, library);
+  const trainer = trainerProblem(flags.trainer);
   if (trainer !== undefined) return wrong(trainer);
   const options = {
     map,
     ...(flags.trainer === undefined ? {} : { trainer: flags.trainer }),
     ...(flags.limit === undefined ? {} : { limit: flags.limit }),
   };
-  if (flags.follow) return followed(context, where, options, flags, library);
+  if (flags.follow) return followed(context, where, options, flags);
 
   const bar = progressBar();
   const outcomes: Outcome[] = [];
-  const examined = library.examinePaths(where, { ...options, onProgress: bar.show });
+  const examined = examinePaths(where, { ...options, onProgress: bar.show });
   let next = await examined.next();
   for (; !next.done; next = await examined.next()) outcomes.push(next.value);
   bar.close();
-  for (const note of next.value.notes) context.note(`keel: ${library.clean(note)}`);
-  noteErrors(context, outcomes, library);
+  for (const note of next.value.notes) context.note(`keel: ${clean(note)}`);
+  noteErrors(context, outcomes);
 
-  if (flags.json) context.raw(library.renderJson(outcomes));
-  else if (outputs.md === true) process.stdout.write(library.renderMarkdown(outcomes, style));
-  else if (outcomes.some(library.isRead)) process.stdout.write(library.renderTerminalRuns(outcomes, style));
-  for (const [file, text] of [
-    [outputs.html, () => library.renderHtml(outcomes, { madeAt: new Date().toISOString() })],
-    [outputs.md, () => library.renderMarkdown(outcomes, style)],
-  ] as const) {
-    if (typeof file !== 'string') continue;
-    library.writeReport(file, text());
-    context.note(`wrote ${file}`);
+  const asMarkdown = async () =>
+    (await import('../../doctor/report/markdown.ts')).renderMarkdown(outcomes, style);
+  if (flags.json) context.raw((await import('../../doctor/report/json.ts')).renderJson(outcomes));
+  else if (outputs.md === true) process.stdout.write(await asMarkdown());
+  else if (outcomes.some(isRead)) {
+    const { renderTerminalRuns } = await import('../../doctor/report/many.ts');
+    process.stdout.write(renderTerminalRuns(outcomes, style));
   }
-  return library.exitCodeOf(outcomes, flags.failOn);
+  if (outputs.html !== undefined) {
+    const { renderHtml } = await import('../../doctor/report/html.ts');
+    await writeReport(context, outputs.html, renderHtml(outcomes, { madeAt: new Date().toISOString() }));
+  }
+  if (typeof outputs.md === 'string') await writeReport(context, outputs.md, await asMarkdown());
+  return exitCodeOf(outcomes, flags.failOn);
+}
+
+async function writeReport(context: Context, file: string, text: string): Promise<void> {
+  (await import('../../doctor/report/write.ts')).writeReport(file, text);
+  context.note(`wrote ${file}`);
 }
 
 interface Outputs {
@@ -208,8 +217,9 @@ function conflictOf(flags: DoctorFlags, { html, md }: Outputs): string | undefin
 }
 
 /** A path as it is, or the directory of one of Keel's runs: `last`, an id, its last four characters. */
-function placeOf(path: string, runDir: string): string {
+async function placeOf(path: string, runDir: string): Promise<string> {
   if (existsSync(path)) return path;
+  const { resolveRun } = await import('../../runs/store.ts');
   try {
     return resolveRun(path, [runDir]).dir;
   } catch {
@@ -218,7 +228,7 @@ function placeOf(path: string, runDir: string): string {
 }
 
 /** Checked before anything is read; a sentence if something is wrong. */
-function mapOf(pairs: readonly string[], library: Library): Map<string, string> | string {
+function mapOf(pairs: readonly string[]): Map<string, string> | string {
   const said: [string, string][] = [];
   for (const pair of pairs) {
     const at = pair.lastIndexOf('=');
@@ -226,25 +236,25 @@ function mapOf(pairs: readonly string[], library: Library): Map<string, string> 
     if (theirs === '' || ours === '')
       return `--map ${pair}: write theirs=ours, as in --map my_return=episode/return`;
     try {
-      requireMetric(library.metricOf(ours));
+      requireMetric(metricOf(ours));
     } catch (error) {
       return `--map ${pair}: ${(error as Error).message}`;
     }
     said.push([theirs, ours]);
   }
-  return library.mapProblem(said) ?? new Map(said);
+  return mapProblem(said) ?? new Map(said);
 }
 
-function trainerProblem(trainer: string | undefined, { dialects }: Library): string | undefined {
+function trainerProblem(trainer: string | undefined): string | undefined {
   const names = [...dialects.map(({ name }) => name), 'unknown'];
   if (trainer === undefined || names.includes(trainer)) return undefined;
   const near = nearest(trainer, names);
   return `unknown trainer ${trainer}: ${near === undefined ? '' : `did you mean ${near}? `}One of ${names.join(', ')}`;
 }
 
-function noteErrors(context: Context, outcomes: readonly Outcome[], library: Library): void {
-  const failed = outcomes.filter(library.isUnreadable);
-  for (const { error } of failed.slice(0, MOST_ERRORS)) context.note(`keel: ${library.clean(error)}`);
+function noteErrors(context: Context, outcomes: readonly Outcome[]): void {
+  const failed = outcomes.filter(isUnreadable);
+  for (const { error } of failed.slice(0, MOST_ERRORS)) context.note(`keel: ${clean(error)}`);
   if (failed.length > MOST_ERRORS)
     context.note(`keel: and ${failed.length - MOST_ERRORS} more could not be read`);
 }
@@ -255,8 +265,8 @@ async function followed(
   paths: readonly string[],
   options: ExamineOptions,
   { interval, failOn }: DoctorFlags,
-  library: Library,
 ): Promise<number> {
+  const { follow } = await import('../../doctor/report/following.ts');
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
@@ -267,24 +277,23 @@ async function followed(
     if (status !== '') process.stderr.write('\r\u001b[K');
   };
   try {
-    const events = library.follow(paths, {
+    const events = follow(paths, {
       ...options,
       intervalMs: interval * 1000,
       signal: stop.signal,
     });
     for await (const { path, outcome, news } of events) {
-      if (library.isRead(outcome)) verdicts.set(path, outcome);
+      if (isRead(outcome)) verdicts.set(path, outcome);
       clear();
       for (const { text, level } of news) {
         const time = new Date().toTimeString().slice(0, 8);
-        const name =
-          paths.length > 1 || verdicts.size > 1 || path !== paths[0] ? `${library.clean(path)}  ` : '';
+        const name = paths.length > 1 || verdicts.size > 1 || path !== paths[0] ? `${clean(path)}  ` : '';
         // One line each where a program reads them.
         (isTerminal ? print : raw)(`${paint(time, 'dim')}  ${name}${paint(text, colours[level])}`);
       }
-      if (isTerminal && process.stderr.isTTY && library.isRead(outcome)) {
+      if (isTerminal && process.stderr.isTTY && isRead(outcome)) {
         const { steps, verdict } = outcome.diagnosis;
-        status = `${verdict} at ${steps.toLocaleString('en-US')} ${library.clean(outcome.unit)}; Ctrl-C ends`;
+        status = `${verdict} at ${whole(steps)} ${clean(outcome.unit)}; Ctrl-C ends`;
         process.stderr.write(fit(status, (process.stderr.columns || 80) - 1));
       }
     }
@@ -292,7 +301,7 @@ async function followed(
     clear();
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, onSignal);
   }
-  return library.exitCodeOf([...verdicts.values()], failOn);
+  return exitCodeOf([...verdicts.values()], failOn);
 }
 
 /** On stderr, in a terminal, and only if there is time to read it. */

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
+import { toJson } from '../../base/json.ts';
 import { listEnvs, makeEnv, prepareEnv } from '../../envs/index.ts';
 import { listTasks } from '../../tasks/index.ts';
 import { contextOf } from '../context.ts';
-import { toJson } from '../terminal.ts';
 
-export function addEnvs(program: Command): void {
-  program
-    .command('envs')
-    .description('list the environments and text tasks')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

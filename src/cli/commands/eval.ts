@@ -1,12 +1,17 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
-import { median } from '../../doctor/statistics/index.ts';
-import { resolveRun } from '../../runs/index.ts';
-import { contextOf } from '../context.ts';
+import type { WhichCheckpoint } from '../../algos/algorithm.ts';
+import type { Policy } from '../../algos/policy.ts';
+import { toJson } from '../../base/json.ts';
+import { openRun, resolveRun } from '../../runs/index.ts';
+import { optionsOf } from '../begin.ts';
+import { checkpointHelp, whyCheckpoint } from '../checkpoints.ts';
+import { contextOf, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { countOption, policyCheckpointOption, runDirOption, setOption } from '../options.ts';
+import { evaluationJson, printEvaluation } from '../evaluation.ts';
+import { countOption, envFileOption, policyCheckpointOption, runDirOption, setOption } from '../options.ts';
 import { gatherSettings } from '../settings.ts';
-import { number, toJson } from '../terminal.ts';
-import { checkpointHelp, chooseCheckpoint, openCheckpoint, type WhichCheckpoint } from '../trained.ts';
 
 interface EvalFlags {
   readonly episodes: number;
@@ -18,20 +23,21 @@ interface EvalFlags {
   readonly from?: string;
   readonly engine?: string;
   readonly set?: readonly string[];
+  readonly envFile?: string;
 }
 
-export function addEval(program: Command): void {
-  program
-    .command('eval')
-    .description('play episodes with a trained policy, or grade completions of a language model')
-    .argument('<run>', 'a run (its id, directory or last), or a text task: its newest run')
-    .option('--from <model>', 'text tasks: another model, a directory or a run')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
+    .argument('<run>', 'a run (its id, directory or last), or an environment or text task: its newest run')
+    .option('--from <model>', 'another run of that environment; of text tasks, any run or model directory')
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
     .addOption(setOption())
     .addOption(countOption('-n, --episodes <n>', 'episodes to play, prompts to complete').default(100))
     .option('--sampled', 'draw actions as in training, instead of taking the most likely')
     .addOption(policyCheckpointOption())
     .addOption(countOption('--seed <n>', 'of the episodes').default(10_000))
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .option('--json', 'the result as JSON, with every return')
     .addHelpText(
@@ -46,84 +52,60 @@ Examples:
   $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`,
     )
     .action(async (reference: string, flags: EvalFlags, command: Command) => {
-      const { print, raw, paint } = contextOf(command);
-      if (flags.episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
-      if (await isTask(reference, flags.runDir)) {
-        const { evalTask } = await import('../text.ts');
-        return evalTask(contextOf(command), gatherSettings(reference, { set: flags.set ?? [] }), flags);
-      }
-      for (const name of ['from', 'engine', 'set'] as const)
-        if (flags[name] !== undefined)
-          throw new UsageError(
-            `--${name} is for a text task, ${reference} is a run: keel eval chess --from …`,
-          );
-      const run = resolveRun(reference, [flags.runDir]);
-      const { step: chosen, why } = chooseCheckpoint(run, flags.checkpoint);
-      const { isTextRun } = await import('../../algos/train-text.ts');
-      if (isTextRun(run.manifest)) {
-        const { evalTextRun } = await import('../text.ts');
-        return evalTextRun(contextOf(command), run, chosen, flags);
-      }
-      const { evaluatePolicy } = await import('../../algos/evaluate.ts');
-      const trained = await openCheckpoint(run, chosen);
+      const context = contextOf(command);
+      const { episodes, seed, checkpoint } = flags;
+      if (episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
+      const policy = await policyOf(reference, flags);
       try {
-        const { trainer } = trained;
-        const { returns, lengths, mean, std } = await evaluatePolicy({
-          env: trained.env,
-          envOptions: trained.envOptions,
-          model: trainer.model,
-          params: trainer.params,
-          normaliser: trainer.observationNormaliser,
-          episodes: flags.episodes,
-          seed: flags.seed,
-          deterministic: flags.sampled !== true,
-        });
-        const step = trainer.counters.envSteps;
-        const sorted = [...returns].sort((a, b) => a - b);
-        const middle = median(returns);
-        const [min, max] = [sorted[0]!, sorted.at(-1)!];
-        const meanLength = lengths.reduce((a, b) => a + b, 0) / lengths.length;
+        const sampled = flags.sampled === true;
+        const evaluation = await policy.evaluate({ episodes, seed, sampled });
+        const isRun = existsSync(join(policy.run.dir, 'manifest.json'));
         if (flags.json) {
-          raw(
-            toJson({
-              run: run.id,
-              environment: run.manifest.environment.id,
-              checkpoint: step,
-              episodes: returns.length,
-              sampled: flags.sampled === true,
-              seed: flags.seed,
-              mean,
-              std,
-              min,
-              median: middle,
-              max,
-              meanLength,
-              returns,
-              lengths,
-            }),
-          );
+          const of = isRun ? { run: policy.run.id, checkpoint: policy.step } : { model: policy.run.dir };
+          const where = policy.subject.kind === 'env' ? 'environment' : 'task';
+          const asked = { ...of, [where]: policy.subject.id, sampled, seed };
+          context.raw(toJson({ ...asked, ...evaluationJson(evaluation) }));
           return;
         }
-        print(`${run.id}: ${why}`);
-        print(
-          `  return ${paint(`${number(mean)} ± ${number(std)}`, 'bold')} over ${returns.length} episodes (min ${number(min)}, median ${number(middle)}, max ${number(max)})`,
+        context.print(
+          isRun
+            ? `${policy.run.id}: ${whyCheckpoint(openRun(policy.run.dir), checkpoint)}`
+            : `${policy.subject.id}: ${shownDir(policy.run.dir)}`,
         );
-        print(
-          `  length ${number(meanLength)}, ${flags.sampled ? 'actions drawn as in training' : 'most likely actions'}, seed ${flags.seed}`,
-        );
+        printEvaluation(context, evaluation, { sampled, seed });
       } finally {
-        await trained.close();
+        await policy.close();
       }
     });
 }
 
-/** Whether a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
-async function isTask(reference: string, root: string): Promise<boolean> {
-  const { existsSync } = await import('node:fs');
-  const { join } = await import('node:path');
-  const isRun = [reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')));
-  if (isRun) return false;
-  const { isEnvFile } = await import('../../envs/index.ts');
-  const { meansTask } = await import('../../tasks/index.ts');
-  return isEnvFile(reference) && !existsSync(reference) ? false : meansTask(reference);
+/** The policy of a run; of an environment or a task, that of its newest run or of what `--from` names. */
+async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
+  const { openPolicy, openPolicyOn } = await import('../../algos/runs.ts');
+  const wanted = gatherSettings(reference, { set: flags.set ?? [] });
+  const [inert] = Object.keys(wanted.settings);
+  if (inert !== undefined)
+    throw new UsageError(
+      `--set ${inert} has no effect on eval: only options of the environment or the task do, envOptions.… or taskOptions.…`,
+    );
+  const { runDir: root, checkpoint, envFile, from } = flags;
+  const options = { root, checkpoint, envFile, options: optionsOf(wanted, flags) };
+  if (!(await meansSubject(reference, root))) {
+    if (from !== undefined)
+      throw new UsageError(
+        `--from is for an environment or a task, ${reference} is a run: leave one of them out`,
+      );
+    return openPolicy(resolveRun(reference, [root]).dir, options);
+  }
+  return openPolicyOn(wanted.env!, { ...options, from });
+}
+
+/** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
+async function meansSubject(reference: string, root: string): Promise<boolean> {
+  if ([reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')))) return false;
+  const { isEnvFile, isEnvName } = await import('../../envs/index.ts');
+  const { isTaskName } = await import('../../tasks/index.ts');
+  if (isEnvFile(reference))
+    return existsSync(reference.replace(/#[^#/\\]*$/, '')) && /\.[cm]?[jt]sx?(#|$)/.test(reference);
+  return isTaskName(reference) || isEnvName(reference);
 }

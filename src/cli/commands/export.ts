@@ -1,32 +1,36 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { fileError } from '../../metrics/files.ts';
+import type { WhichCheckpoint } from '../../algos/algorithm.ts';
+import { fileError } from '../../base/files.ts';
+import { grouped } from '../../base/numbers.ts';
 import { resolveRun } from '../../runs/index.ts';
+import { checkpointHelp, whyCheckpoint } from '../checkpoints.ts';
 import { contextOf } from '../context.ts';
-import { policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
-import { grouped } from '../terminal.ts';
-import { checkpointHelp, chooseCheckpoint, openCheckpoint, type WhichCheckpoint } from '../trained.ts';
+import { envFileOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
 
 interface ExportFlags {
-  readonly output: string;
+  readonly output?: string;
+  readonly envFile?: string;
   readonly checkpoint?: WhichCheckpoint;
   readonly runDir: string;
 }
 
-export function addExport(program: Command): void {
-  program
-    .command('export')
-    .description('write a policy as ONNX, observation normaliser inside, for any ONNX runtime')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .addArgument(runArgument('<run>'))
-    .option('-o, --output <file>', 'where to', 'policy.onnx')
+    .option('-o, --output <file>', 'where to (default: policy.onnx; of a language model the directory model)')
     .addOption(policyCheckpointOption())
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .addHelpText(
       'after',
       `
-In:  observation   (1, size)  as the environment gives it
-Out: action        (1, size)  the most likely action, within the space's bounds
-     distribution  (1, size)  the parameters of the policy's distribution
+In:  observation   (rows, size)  as the environment gives it, any number of rows
+Out: action        (rows, size)  the most likely one, within the space's bounds
+     distribution  (rows, size)  the parameters of the policy's distribution
+
+Of a language model it is a directory that Hugging Face's tools load.
 
 ${checkpointHelp}
 
@@ -37,28 +41,28 @@ Examples:
     .action(async (reference: string, flags: ExportFlags, command: Command) => {
       const { print } = contextOf(command);
       const run = resolveRun(reference, [flags.runDir]);
-      const [{ policyGraph }, { saveOnnx }] = await Promise.all([
-        import('../../algos/export.ts'),
-        import('../../engine/index.ts'),
-      ]);
-      const { step, why } = chooseCheckpoint(run, flags.checkpoint);
-      const trained = await openCheckpoint(run, step);
+      const { openPolicy } = await import('../../algos/runs.ts');
+      const policy = await openPolicy(run.dir, { checkpoint: flags.checkpoint, envFile: flags.envFile });
+      const output = flags.output ?? policy.exportName;
       try {
-        const { trainer, actionSpace } = trained;
-        const { model, params, observationNormaliser } = trainer;
-        try {
-          await saveOnnx(policyGraph(model, params, actionSpace, observationNormaliser), flags.output);
-        } catch (error) {
-          throw fileError(error, 'write', flags.output);
+        const exported = await policy.export(output).catch(error => {
+          throw fileError(error, 'write', output);
+        });
+        print(`${run.id}: ${whyCheckpoint(run, flags.checkpoint)}`);
+        switch (exported.kind) {
+          case 'onnx':
+            print(`  ${output}  ${grouped(statSync(output).size)} bytes`);
+            print(`  in   observation (rows, ${exported.observation})`);
+            print(`  out  action (rows, ${exported.action}), distribution (rows, ${exported.distribution})`);
+            return;
+          case 'model':
+            print(`  ${output}  ${exported.files.join(', ')}`);
+            return;
+          default:
+            exported satisfies never;
         }
-        print(`${run.id}: ${why}`);
-        print(`  ${flags.output}  ${grouped(statSync(flags.output).size)} bytes`);
-        print(`  in   observation (1, ${model.observationSize})`);
-        print(
-          `  out  action (1, ${actionSpace.flatSize}), distribution (1, ${model.distribution.paramSize})`,
-        );
       } finally {
-        await trained.close();
+        await policy.close();
       }
     });
 }

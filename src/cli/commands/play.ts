@@ -1,24 +1,26 @@
 import type { Command } from 'commander';
+import type { WhichCheckpoint } from '../../algos/algorithm.ts';
 import { listCheckpoints, listReplays, resolveRun } from '../../runs/index.ts';
 import { contextOf } from '../context.ts';
 import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
 import { UsageError } from '../errors.ts';
 import { hasScreen } from '../open-browser.ts';
-import { policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
+import { envFileOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
 import { recordCheckpoint } from '../recording.ts';
-import type { WhichCheckpoint } from '../trained.ts';
 
 interface PlayFlags extends DashFlags {
   readonly checkpoint?: WhichCheckpoint;
+  readonly envFile?: string;
   readonly runDir: string;
 }
 
-export function addPlay(program: Command): void {
-  dashOptions(program.command('play'))
-    .description('see a trained robot in the browser: live, or any recorded episode')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  dashOptions(command)
     .addArgument(runArgument('<run>'))
     .option('--no-open', 'only print the address')
     .addOption(policyCheckpointOption())
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .addHelpText(
       'after',
@@ -37,7 +39,7 @@ Examples:
       const run = resolveRun(reference, [flags.runDir]);
       const hasCheckpoint = listCheckpoints(run.dir).length > 0;
       if (flags.checkpoint !== undefined || (listReplays(run.dir).length === 0 && hasCheckpoint)) {
-        const { why } = await recordCheckpoint(run, { checkpoint: flags.checkpoint });
+        const { why } = await recordCheckpoint(run, flags);
         context.note(`recorded an episode of ${why}`);
       } else if (listReplays(run.dir).length === 0 && run.status !== 'running')
         throw new UsageError(`${run.id} has neither a replay nor a checkpoint: train it first`);

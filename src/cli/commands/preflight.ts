@@ -1,26 +1,20 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { GrpoConfig } from '../../algos/grpo/config.ts';
-import { loadPreset } from '../../algos/settings-file.ts';
+import type { PartReport } from '../../algos/algorithm.ts';
+import { toJson } from '../../base/json.ts';
+import { resolveRun } from '../../runs/index.ts';
+import { type BeginFlags, beginOptions, optionsOf } from '../begin.ts';
 import { contextOf } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { runDirOption, settingOptions } from '../options.ts';
-import type { PartReport } from '../preflight.ts';
-import { checkedConfig, gatherSettings, located, type Wanted } from '../settings.ts';
-import { toJson } from '../terminal.ts';
-import {
-  modelDirectory,
-  refuseTextFlags,
-  type TextFlags,
-  taskOptionsOf,
-  textConfig,
-  textOptions,
-} from '../text.ts';
+import { gatherSettings, located, type Wanted } from '../settings.ts';
 
-export function addPreflight(program: Command): void {
-  textOptions(settingOptions(program.command('preflight')))
-    .description(
-      'one tiny batch through every part, in seconds, with what was measured: environment, update, guard, resume, export',
-    )
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  beginOptions(settingOptions(command))
     .argument('[env]', 'an id, a text task or a file')
     .addOption(runDirOption())
     .option('--json', 'the report as JSON')
@@ -33,10 +27,10 @@ Examples:
   $ keel preflight cartpole
   $ keel preflight ./my-env.ts -c config.yaml`,
     )
-    .action(async (argument: string | undefined, flags: TextFlags, command: Command) => {
+    .action(async (argument: string | undefined, flags: BeginFlags, command: Command) => {
       const { print, raw, note, paint } = contextOf(command);
-      const wanted = gatherSettings(argument, flags);
-      if (wanted.env === undefined)
+      const { env, ...wanted } = gatherSettings(argument, flags);
+      if (env === undefined)
         throw new UsageError('preflight needs an environment, such as keel preflight cartpole');
       const started = performance.now();
       const onPart = ({ part, status, detail, seconds, warnings }: PartReport): void => {
@@ -52,23 +46,18 @@ Examples:
         );
         for (const warning of warnings) print(`    ${paint('warning', 'yellow')}  ${warning}`, 13);
       };
-      const shown = flags.json ? {} : { onPart };
-      const { meansTask } = await import('../../tasks/index.ts');
-      const isText = await meansTask(wanted.env);
-      if (!isText) refuseTextFlags(flags, wanted.env);
-      const { id, reports } = await (isText
-        ? ofTask(wanted, flags, shown)
-        : ofEnv(wanted, flags, shown)
-      ).catch(error => {
-        throw located(error, wanted.sources);
-      });
+      const { id, reports } = await tryAll({ ...wanted, env }, flags, flags.json ? undefined : onPart).catch(
+        error => {
+          throw located(error, wanted.sources);
+        },
+      );
       const failed = reports.find(({ status }) => status === 'failed');
       const seconds = (performance.now() - started) / 1000;
       if (flags.json)
         raw(toJson({ environment: id, passed: failed === undefined, seconds, parts: reports }, 2));
       else if (failed === undefined)
         print(
-          `${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s: keel train ${argument ?? wanted.env}${flags.from === undefined ? '' : ` --from ${flags.from}`}`,
+          `${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s: keel train ${argument ?? env}${flags.from === undefined ? '' : ` --from ${flags.from}`}`,
         );
       if (failed === undefined) return;
       note(`keel: ${id}: ${failed.part} failed: ${failed.detail}`);
@@ -76,37 +65,42 @@ Examples:
     });
 }
 
-interface Reports {
-  readonly id: string;
-  readonly reports: readonly PartReport[];
-}
-type Shown = { readonly onPart?: (report: PartReport) => void };
-
-async function ofEnv(wanted: Wanted, flags: TextFlags, shown: Shown): Promise<Reports> {
-  const { resolveEnv } = await import('../../envs/index.ts');
-  const { id } = await resolveEnv(wanted.env!);
-  const config = checkedConfig(flags.preset === false ? {} : loadPreset(id), wanted);
-  const { preflight } = await import('../preflight.ts');
-  const reports = await preflight({
-    env: wanted.env!,
-    id,
-    envOptions: wanted.envOptions,
-    config,
-    written: wanted.settings,
-    ...shown,
+/** All parts of a run with these settings, in a directory that is gone afterwards. */
+async function tryAll(
+  wanted: Wanted & { readonly env: string },
+  flags: BeginFlags,
+  onPart: ((report: PartReport) => void) | undefined,
+): Promise<{ id: string; reports: readonly PartReport[] }> {
+  const { openPolicy, prepareRun, resume, train } = await import('../../algos/runs.ts');
+  const from = flags.from && startAt(flags.from, flags.runDir);
+  const { algorithm, subject, config, written, start } = await prepareRun('train', {
+    env: wanted.env,
+    envOptions: optionsOf(wanted, flags),
+    config: wanted.settings,
+    ...(flags.preset === false ? { preset: {} } : {}),
+    from,
   });
-  return { id, reports };
+  if (algorithm.preflight === undefined)
+    throw new UsageError(`${algorithm.name} has no preflight: train it for a few steps`);
+  const root = await mkdtemp(join(tmpdir(), 'keel-preflight-'));
+  try {
+    const reports = await algorithm.preflight({
+      subject,
+      config,
+      written,
+      start,
+      onPart,
+      train: (tiny, hooks) =>
+        train({ env: wanted.env, envOptions: subject.options, preset: tiny as object, root, from, ...hooks }),
+      resume: dir => resume(dir),
+      openPolicy: dir => openPolicy(dir, { checkpoint: 'last' }),
+    });
+    return { id: subject.id, reports };
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
 }
 
-async function ofTask(wanted: Wanted, flags: TextFlags, shown: Shown): Promise<Reports> {
-  const { name, config } = await textConfig(wanted, 'grpo', flags.preset !== false);
-  const { preflightText } = await import('../preflight-text.ts');
-  const reports = await preflightText({
-    task: wanted.env!,
-    taskOptions: taskOptionsOf(wanted, flags),
-    config: config as GrpoConfig,
-    ...(flags.from === undefined ? {} : modelDirectory(flags.from, flags.runDir)),
-    ...shown,
-  });
-  return { id: name, reports };
-}
+/** What `--from` names by its path, because runs are made elsewhere here. */
+const startAt = (from: string, root: string): string =>
+  existsSync(from) ? resolve(from) : resolveRun(from, [root]).dir;

@@ -1,15 +1,18 @@
 import type { Command } from 'commander';
+import type { WhichCheckpoint } from '../../algos/algorithm.ts';
+import { toJson } from '../../base/json.ts';
+import { number } from '../../base/numbers.ts';
 import { replayPath, resolveRun } from '../../runs/index.ts';
+import { checkpointHelp } from '../checkpoints.ts';
 import { contextOf, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { countOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
+import { countOption, envFileOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';
 import { recordCheckpoint } from '../recording.ts';
-import { number, toJson } from '../terminal.ts';
-import { checkpointHelp, type WhichCheckpoint } from '../trained.ts';
 
 interface RecordFlags {
   readonly episodes: number;
   readonly checkpoint?: WhichCheckpoint;
+  readonly envFile?: string;
   readonly runDir: string;
   readonly json?: boolean;
 }
@@ -17,19 +20,19 @@ interface RecordFlags {
 /** Episodes of one policy: more would push the run's other replays out of sight. */
 const mostEpisodes = 50;
 
-export function addRecord(program: Command): void {
-  program
-    .command('record')
-    .description('record episodes of a trained robot, to see with play or render')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .addArgument(runArgument('<run>'))
     .addOption(countOption('-n, --episodes <n>', 'episodes to play, each from another start').default(1))
     .addOption(policyCheckpointOption())
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .option('--json', 'the result as JSON')
     .addHelpText(
       'after',
       `
-Training records by itself, every ten seconds or so (record: false turns it off).
+Training records by itself, every ten seconds or so (not with record: false).
 ${checkpointHelp}
 
 Examples:
@@ -44,6 +47,7 @@ Examples:
       const replays: { name: string; file: string; return: number; seconds: number; end: string }[] = [];
       const { why } = await recordCheckpoint(run, {
         checkpoint: flags.checkpoint,
+        envFile: flags.envFile,
         episodes: flags.episodes,
         onReplay(name, { episodeReturn, frames, frameSeconds, end }) {
           const seconds = (frames - 1) * frameSeconds;

@@ -1,17 +1,19 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { WhichCheckpoint } from '../../algos/algorithm.ts';
+import { grouped, number } from '../../base/numbers.ts';
+import { fit } from '../../base/terminal.ts';
 import { chooseReplay, listReplays, loadReplay, replayPath, resolveRun } from '../../runs/index.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { contextOf, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { policyCheckpointOption, runDirOption } from '../options.ts';
+import { envFileOption, policyCheckpointOption, runDirOption } from '../options.ts';
 import { recordCheckpoint } from '../recording.ts';
-import { fit, grouped, number } from '../terminal.ts';
-import type { WhichCheckpoint } from '../trained.ts';
 
 interface RenderFlags {
   readonly checkpoint?: WhichCheckpoint;
+  readonly envFile?: string;
   readonly out?: string;
   readonly size: readonly [width: number, height: number];
   readonly fps: number;
@@ -39,10 +41,9 @@ const within =
     throw new InvalidArgumentError(`${text} is not a number in ${low}..${high}.`);
   };
 
-export function addRender(program: Command): void {
-  program
-    .command('render')
-    .description('write a recorded episode as a GIF, pictures or a video, without a display')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .argument('<run>', 'a run (its id, the beginning or end of it, its directory, or last) or a .replay file')
     .addOption(policyCheckpointOption())
     .option(
@@ -58,12 +59,13 @@ export function addRender(program: Command): void {
       ),
     )
     .option('--dark', 'on a dark ground')
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .addHelpText(
       'after',
       `
-Without --checkpoint it is the newest replay of the run; a run that has none, or a
---checkpoint that has none, is recorded first.
+Without --checkpoint it is the newest replay of the run; a run that has none, or
+a --checkpoint that has none, is recorded first.
 
 Examples:
   $ keel render last                          <run>.gif, here
@@ -112,7 +114,7 @@ Examples:
 /** The file to draw, recorded if it is not there yet, and what to call it. */
 async function replayOf(
   reference: string,
-  { checkpoint, runDir }: RenderFlags,
+  { checkpoint, envFile, runDir }: RenderFlags,
   note: (text: string) => void,
 ): Promise<{ path: string; name: string }> {
   if (/\.replay$/i.test(reference)) {
@@ -131,7 +133,7 @@ async function replayOf(
   const there = checkpoint === undefined ? all.length > 0 : all.some(({ step }) => step === checkpoint);
   if (there)
     return { path: replayPath(run.dir, chooseReplay(run.dir, checkpoint ?? 'last').name), name: run.id };
-  const { names, why } = await recordCheckpoint(run, { checkpoint });
+  const { names, why } = await recordCheckpoint(run, { checkpoint, envFile });
   note(`recorded an episode of ${why}`);
-  return { path: replayPath(run.dir, names[0]!), name: run.id };
+  return { path: replayPath(run.dir, names[0]), name: run.id };
 }

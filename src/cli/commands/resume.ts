@@ -1,13 +1,19 @@
 import type { Command } from 'commander';
-import type { TrainSettings } from '../../algos/train-schema.ts';
-import type { TextConfig } from '../../algos/train-text.ts';
-import { openRun, type Run, RunError, resolveRun } from '../../runs/index.ts';
+import type { Settings } from '../../algos/algorithm.ts';
+import { grouped } from '../../base/numbers.ts';
+import { openRun, type Run, resolveRun } from '../../runs/index.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';
-import { checkpointOption, countOption, runArgument, runDirOption, setOption } from '../options.ts';
-import { located, parseSets, type Settings, type Wanted } from '../settings.ts';
-import { grouped } from '../terminal.ts';
+import {
+  checkpointOption,
+  countOption,
+  envFileOption,
+  runArgument,
+  runDirOption,
+  setOption,
+} from '../options.ts';
+import { changesOf, located, type Wanted } from '../settings.ts';
 
 interface ResumeFlags extends TrainDashFlags {
   readonly steps?: number | undefined;
@@ -15,18 +21,20 @@ interface ResumeFlags extends TrainDashFlags {
   readonly from?: 'last' | 'best' | number;
   readonly discardLater?: boolean;
   readonly rescaleCritic?: boolean;
+  readonly envFile?: string;
   readonly json?: boolean;
 }
 
-export function addResume(program: Command): void {
-  trainDashOptions(program.command('resume'))
-    .description('go on with a run that was stopped or killed, to the same bits, or with a finished one')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  trainDashOptions(command)
     .addArgument(runArgument('[run]').default('last'))
     .addOption(countOption('--steps <n>', 'steps of the whole run, those done included'))
     .addOption(setOption())
     .addOption(checkpointOption('--from <checkpoint>', 'last, best or a step').default('last'))
     .option('--discard-later', 'delete what follows --from; without any checkpoint, begin again')
     .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
+    .addOption(envFileOption())
     .addOption(runDirOption())
     .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
     .addHelpText(
@@ -52,103 +60,64 @@ export async function resumeRun(
   given?: Pick<Wanted, 'settings' | 'envOptions' | 'sources'>,
 ): Promise<void> {
   const run = openRun(dir);
-  const sets = parseSets(flags.set ?? []);
-  if ('env' in sets || 'envOptions' in sets || Object.keys(given?.envOptions ?? {}).length > 0)
-    throw new UsageError('the environment of a run cannot change: start a new one with keel train');
-  const sources = new Map([
-    ...(given?.sources ?? []),
-    ...Object.keys(sets).map((key): [string, string] => [key, '--set ']),
-  ]);
-  const changes: Settings = { ...given?.settings, ...sets };
-  if (flags.steps !== undefined) changes.steps = flags.steps;
-  const total = Number(changes.steps ?? run.manifest.config.steps);
-  if (run.status === 'finished' && (flags.from ?? 'last') === 'last' && run.manifest.step >= total) {
-    throw new UsageError(
-      `${run.id} has done its ${grouped(run.manifest.step)} steps: keel resume ${referenceTo(run)} --steps ${2 * run.manifest.step} goes on`,
-    );
-  }
-  const { isTextRun } = await import('../../algos/train-text.ts');
-  if (isTextRun(run.manifest)) {
-    if (flags.rescaleCritic)
-      throw new UsageError(
-        `--rescale-critic: ${run.id} is a language model's run and has no critic: leave it out`,
-      );
-    await resumeTextRun(context, run, flags, changes, sources);
-    return;
-  }
-  const [{ resume }, { overshoot, runTraining }] = await Promise.all([
-    import('../../algos/train.ts'),
+  const { settings, sources } = changesOf(flags, given);
+  const [{ resume }, { runTraining }] = await Promise.all([
+    import('../../algos/runs.ts'),
     import('../run-training.ts'),
   ]);
-  try {
+  const goOn = async (): Promise<void> => {
+    if (run.status === 'finished' && (flags.from ?? 'last') === 'last')
+      await refuseNothingToDo(run, settings);
     await runTraining(
       context,
       {
         json: flags.json === true,
         dash: flags,
-        remark: overshoot,
-        title: progress => titleOf(context, run, progress),
+        started: true,
+        title: (progress, all) => titleOf(context, run, progress, all),
       },
       hooks =>
         resume(dir, {
-          config: changes as TrainSettings,
-          from: flags.from ?? 'last',
-          discardLater: flags.discardLater ?? false,
+          config: settings,
+          from: flags.from,
+          discardLater: flags.discardLater,
           onRewardScale: flags.rescaleCritic ? 'rescale' : 'refuse',
+          envFile: flags.envFile,
           ...hooks,
         }),
     );
-  } catch (error) {
-    throw inFlags(error, sources);
-  }
+  };
+  await goOn().catch(error => {
+    throw located(error, sources);
+  });
 }
 
-async function resumeTextRun(
-  context: Context,
-  run: Run,
-  flags: ResumeFlags,
-  changes: Settings,
-  sources: ReadonlyMap<string, string>,
-): Promise<void> {
-  const [{ resumeText }, { runTraining }] = await Promise.all([
-    import('../../algos/train-text.ts'),
-    import('../run-training.ts'),
-  ]);
-  try {
-    await runTraining<TextConfig>(
-      context,
-      { json: flags.json === true, dash: flags, title: progress => titleOf(context, run, progress) },
-      hooks =>
-        resumeText(run.dir, {
-          config: changes as object,
-          from: flags.from ?? 'last',
-          discardLater: flags.discardLater ?? false,
-          ...hooks,
-        }),
+/** A finished run goes on if it is to be longer than it was; what is wrong with the settings is said first. */
+async function refuseNothingToDo(run: Run, changes: Settings): Promise<void> {
+  const [{ algorithmOf }, { resolveSettings, savedSettings }, { allOf, isLonger, twiceAsLong }] =
+    await Promise.all([
+      import('../../algos/algorithms.ts'),
+      import('../../algos/settings/resolve.ts'),
+      import('../run-training.ts'),
+    ]);
+  const { manifest } = run;
+  const { settings } = algorithmOf(manifest);
+  resolveSettings(settings, { preset: savedSettings(settings, manifest), given: changes });
+  if (!isLonger(manifest, changes))
+    throw new UsageError(
+      `${run.id} has done its ${allOf(manifest)}: keel resume ${referenceTo(run)} ${twiceAsLong(manifest)} goes on`,
     );
-  } catch (error) {
-    throw inFlags(error, sources);
-  }
 }
 
 function titleOf(
   context: Context,
   run: Run,
   { step, totalSteps }: { step: number; totalSteps: number },
+  all: string,
 ): string {
   const from =
     step > 0
       ? `from step ${grouped(step)} of ${grouped(totalSteps)}`
-      : `again from the beginning, because there is no checkpoint, ${grouped(totalSteps)} steps`;
+      : `again from the beginning, because there is no checkpoint, ${all}`;
   return `${context.paint(run.manifest.environment.id, 'bold')} ${from}: ${shownDir(run.dir)}`;
-}
-
-/** An error with the flags that the library calls options. */
-function inFlags(error: unknown, sources: ReadonlyMap<string, string>): unknown {
-  if (error instanceof RunError && error.code === 'would-discard')
-    return new RunError(error.message.replace('(discardLater)', '(--discard-later)'), {
-      code: error.code,
-      cause: error,
-    });
-  return located(error, sources);
 }

@@ -1,6 +1,9 @@
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
-import { describeConfig } from '../../algos/train-schema.ts';
+import { tableOf } from '../../algos/settings/tables.ts';
+import { toJson } from '../../base/json.ts';
+import { counted, grouped, number, short } from '../../base/numbers.ts';
+import { columnsOf, fit, type Tone, table, toneColours } from '../../base/terminal.ts';
 import { findMetric, headlineMetrics, klBand } from '../../metrics/index.ts';
 import {
   deleteRun,
@@ -16,17 +19,6 @@ import {
 import { type Context, contextOf, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { runDirOption } from '../options.ts';
-import {
-  type Colour,
-  fit,
-  grouped,
-  number,
-  short,
-  table,
-  toJson,
-  toneColours,
-  widthOf,
-} from '../terminal.ts';
 
 interface RunsFlags {
   readonly runDir: string;
@@ -34,13 +26,11 @@ interface RunsFlags {
   readonly yes?: boolean;
 }
 
-export function addRuns(program: Command): void {
-  const runs = program
-    .command('runs')
-    .description('list, show, compare and delete runs')
-    .addHelpText(
-      'after',
-      `
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(runs: Command): void {
+  runs.addHelpText(
+    'after',
+    `
 A run is named by its id, the beginning or the last four characters of it, its
 directory, or last.
 
@@ -49,7 +39,7 @@ Examples:
   $ keel runs show last
   $ keel runs compare k3f9 m2xw
   $ keel runs delete k3f9`,
-    );
+  );
   const add = (spec: string, description: string, isDefault = false): Command =>
     runs
       .command(spec, { isDefault })
@@ -58,7 +48,7 @@ Examples:
       .option('--json', 'as JSON')
       .addHelpText(
         'after',
-        () => `\nExamples:\n${examples[spec.split(' ')[0]!]!.map(line => `  $ keel ${line}`).join('\n')}`,
+        () => `\nExamples:\n${examples[spec.split(' ')[0]].map(line => `  $ keel ${line}`).join('\n')}`,
       );
   add('list', 'all runs, newest first (also: keel runs)', true)
     .allowExcessArguments()
@@ -100,7 +90,7 @@ function shortened(id: string, columns: number): string {
   return id.length <= columns ? id : `${id.slice(0, columns - 6)}…${id.slice(-5)}`;
 }
 
-const statusColours: Record<string, Colour> = {
+const statusColours: Record<string, Tone> = {
   running: 'cyan',
   finished: 'green',
   stopped: 'yellow',
@@ -151,10 +141,10 @@ function list({ print, raw, note, paint, columns }: Context, { runDir, json }: R
     ...table(
       [head, ...rows].map(row => row.slice(1)),
       [1, 2, 3, 4],
-    ).map(widthOf),
+    ).map(columnsOf),
   );
   const room = Math.max(16, columns - 2 - others);
-  const fitting = rows.map(([id, ...rest]) => [shortened(id!, room), ...rest]);
+  const fitting = rows.map(([id, ...rest]) => [shortened(id, room), ...rest]);
   for (const line of table([head, ...fitting], [2, 3, 4, 5])) print(line);
   for (const { dir, problem } of broken) note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
 }
@@ -169,14 +159,14 @@ function show({ print, raw, paint }: Context, reference: string, { runDir, json 
     return;
   }
   const { manifest } = run;
-  const { environment, config, startedAt, endedAt, resumes, reason, seed, versions } = manifest;
+  const { environment, startedAt, endedAt, resumes, reason, seed, versions } = manifest;
   const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(25), 'dim')}${text}`, 27);
   print(`${paint(run.id, 'bold')}  ${paint(run.status, statusColours[run.status] ?? 'dim')}`);
   if (reason !== null) line('reason', reason);
   const options = Object.entries(environment.options).map(([key, value]) => `${key} ${value}`);
   line('environment', `${environment.id}${options.length > 0 ? `: ${options.join(', ')}` : ''}`);
   line('seed', String(seed));
-  line('steps', `${grouped(row?.['train/step'] ?? manifest.step)} of ${grouped(Number(config.steps))}`);
+  line('steps', stepsOf(manifest, row));
   line('started', shownTime(startedAt));
   if (resumes > 0) line('resumed', resumes === 1 ? 'once' : `${resumes} times`);
   if (endedAt) line('ended', shownTime(endedAt));
@@ -187,6 +177,9 @@ function show({ print, raw, paint }: Context, reference: string, { runDir, json 
       .join(', '),
   );
   line('directory', shownDir(run.dir));
+  const { from, sources } = manifest.config;
+  if (typeof from === 'string') line('began from', shownDir(from));
+  for (const [name, source] of Object.entries(sources ?? {})) line(name, String(source));
   if (row !== undefined) {
     print('last row');
     for (const id of shownMetrics([row])) line(id, `${number(row[id])}${bandOf(id, row[id])}`);
@@ -207,16 +200,27 @@ function show({ print, raw, paint }: Context, reference: string, { runDir, json 
     );
   }
   print('settings that are not defaults');
-  for (const { path, value } of changedSettings(config)) line(path, toJson(value));
+  for (const { path, value } of changedSettings(manifest)) line(path, toJson(value));
+}
+
+/** How far it is; what goes over the same again is as long as its rounds. */
+function stepsOf(
+  { algorithm, config, iteration, step }: Run['manifest'],
+  row: ReturnType<typeof readLastRow>,
+): string {
+  const done = grouped(row?.['train/step'] ?? step);
+  if (tableOf(algorithm)?.length === 'epochs')
+    return `${done}, in ${counted(row?.['train/iteration'] ?? iteration, 'epoch')}`;
+  return `${done} of ${grouped(Number(config.steps))}`;
 }
 
 /** `2026-01-15T10:30:00.123Z` → `2026-01-15 10:30:00 UTC`. */
 const shownTime = (iso: string): string => iso.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
-/** Against the defaults of this version. */
-function changedSettings(config: Readonly<Record<string, unknown>>): { path: string; value: unknown }[] {
-  const defaults = Object.fromEntries(describeConfig().map(({ key, fallback }) => [key, fallback]));
-  const { env: _, ...own } = config;
+/** Against the defaults of its algorithm in this version. */
+function changedSettings({ algorithm, config }: Run['manifest']): { path: string; value: unknown }[] {
+  const defaults: Readonly<Record<string, unknown>> = tableOf(algorithm)?.defaults ?? {};
+  const { env: _, task: __, from: ___, sources: ____, sourcesBefore: _____, ...own } = config;
   return Object.entries(own)
     .filter(([key, value]) => differences(defaults[key], value).length > 0)
     .map(([path, value]) => ({ path, value }));
@@ -224,7 +228,14 @@ function changedSettings(config: Readonly<Record<string, unknown>>): { path: str
 
 /** Those of the first page that the rows have, in its order. */
 function shownMetrics(rows: readonly Readonly<Record<string, number>>[]): string[] {
-  const extra = ['episode/return', 'episode/length', 'policy/entropy', 'policy/clip_fraction', 'train/lr'];
+  const extra = [
+    'episode/return',
+    'episode/length',
+    'policy/entropy',
+    'policy/clip_fraction',
+    'loss/clone',
+    'train/lr',
+  ];
   const ids = [...new Set([...headlineMetrics, ...extra])];
   return ids.filter(id => findMetric(id) !== undefined && rows.some(row => id in row));
 }
@@ -272,14 +283,14 @@ function compare(
   }
   const names = runs.map((_, i) => String.fromCharCode(65 + i));
   runs.forEach(({ id, status }, i) => {
-    print(`${paint(names[i]!, 'bold')}  ${id}  ${paint(status, statusColours[status] ?? 'dim')}`);
+    print(`${paint(names[i], 'bold')}  ${id}  ${paint(status, statusColours[status] ?? 'dim')}`);
   });
   print();
   // Long values such as environment options are cut where the columns would not fit.
   const room = Math.max(6, Math.floor((columns - 26) / runs.length) - 2);
   const lined = (cells: string[][]): string[] =>
     table(
-      cells.map(([name, ...values]) => [fit(name!, 26), ...values.map(text => fit(text, room))]),
+      cells.map(([name, ...values]) => [fit(name, 26), ...values.map(text => fit(text, room))]),
       runs.map((_, i) => i + 1),
     );
   const changes = paths.map(path => [path, ...runs.map(run => shownValue(value(run, path)))]);
@@ -295,7 +306,7 @@ function compare(
   for (const line of lined([head('last row'), ...measured, bestRow])) print(line);
 }
 
-const topOf = (path: string): string => path.split('.')[0]!;
+const topOf = (path: string): string => path.split('.')[0];
 const shownValue = (value: unknown): string =>
   value === undefined ? '-' : typeof value === 'string' ? value : toJson(value);
 

@@ -2,9 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import type { Policy } from '../../algos/policy.ts';
+import { writeFileAtomic } from '../../base/files.ts';
+import { toJson } from '../../base/json.ts';
+import { number } from '../../base/numbers.ts';
+import { table } from '../../base/terminal.ts';
 import type { ClusterReport, Router } from '../../envs/cluster/index.ts';
 import { Rng } from '../../random/index.ts';
-import { writeFileAtomic } from '../../runs/atomic.ts';
 import { runPaths } from '../../runs/layout.ts';
 import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { ClusterFlags, ClusterTask } from '../cluster-workload.ts';
@@ -12,7 +16,6 @@ import { type Context, contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, numberOption, runDirOption } from '../options.ts';
 import { bar, sparkline } from '../plots.ts';
-import { number, table, toJson } from '../terminal.ts';
 
 interface SimulateFlags extends ClusterFlags {
   readonly router: string;
@@ -20,10 +23,9 @@ interface SimulateFlags extends ClusterFlags {
   readonly json?: boolean;
 }
 
-export function addSimulate(program: Command): void {
-  program
-    .command('simulate')
-    .description('simulate a cluster that serves a language model, with any router on any workload')
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  command
     .argument('<system>', 'what to simulate: cluster')
     .option(
       '--router <names>',
@@ -80,17 +82,23 @@ Examples:
           : flags.router.split(',').map(name => name.trim());
       const task = clusterTask(flags);
       const routers = await routersOf(names, task, flags);
-      const results = routers.map(({ router, run }) => {
-        const recorder = new TimelineRecorder(router.name, task.workload.count);
-        const report = simulate({
-          replicas: task.replicas,
-          workload: task.workload,
-          router,
-          timeline: recorder,
-          ...(task.outages ? { outages: task.outages } : {}),
-        });
-        return { router: router.name, report, timeline: recorder.timeline(), run };
-      });
+      const results = [];
+      try {
+        for (const { router, policy } of routers) {
+          const recorder = new TimelineRecorder(router.name, task.workload.count);
+          const report = simulate({
+            replicas: task.replicas,
+            workload: task.workload,
+            router,
+            timeline: recorder,
+            ...(task.outages ? { outages: task.outages } : {}),
+          });
+          const run = policy?.run.dir;
+          results.push({ router: router.name, report, timeline: recorder.timeline(), run });
+        }
+      } finally {
+        for (const { policy } of routers) await policy?.close();
+      }
       // The page shows what a run's policy did last.
       for (const { run, timeline } of results)
         if (run) writeFileAtomic(runPaths(run).cluster, JSON.stringify(timeline));
@@ -135,27 +143,42 @@ Examples:
     });
 }
 
+/** What routes; the policy behind it, where there is one, is closed when it has routed. */
+interface Routing {
+  readonly router: Router;
+  readonly policy?: Policy;
+}
+
 /** Rules by their names; what is none is a run, whose policy routes. */
 async function routersOf(
   names: readonly string[],
   task: ClusterTask,
   flags: SimulateFlags,
-): Promise<{ router: Router; run: string | undefined }[]> {
-  const { makeRouter, routerKinds } = await import('../../envs/cluster/index.ts');
-  const routers: { router: Router; run: string | undefined }[] = [];
+): Promise<Routing[]> {
+  const { clusterSpaces, makeRouter, policyRouter, routerKinds } = await import(
+    '../../envs/cluster/index.ts'
+  );
+  const { clusterDefinition } = await import('../../envs/cluster/cluster-env.ts');
+  const routers: Routing[] = [];
   for (const [i, name] of names.entries()) {
     const isRule = routerKinds.some(kind => kind.name === name);
     if (isRule || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
-      routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!), run: undefined });
+      routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!) });
       continue;
     }
-    const [{ routerOfRun }, { resolveRun }] = await Promise.all([
-      import('../../algos/policy-router.ts'),
+    const [{ openPolicy }, { resolveRun }] = await Promise.all([
+      import('../../algos/runs.ts'),
       import('../../runs/index.ts'),
     ]);
-    const { dir } = resolveRun(name, [flags.runDir]);
-    const router = await routerOfRun(dir, { specs: task.replicas, scale: task.scale });
-    routers.push({ router, run: dir });
+    const { id, dir, manifest } = resolveRun(name, [flags.runDir]);
+    // Before its network is made for spaces that are not its own.
+    if (manifest.environment.id !== clusterDefinition.id)
+      throw new UsageError(
+        `${id} was trained in ${manifest.environment.id}, which routes nothing: use a run of ${clusterDefinition.id}`,
+      );
+    const { replicas: specs, scale } = task;
+    const policy = await openPolicy(dir, { spaces: clusterSpaces(specs.length) });
+    routers.push({ router: policyRouter({ name: id, specs, scale, score: policy.score }), policy });
   }
   return routers;
 }
@@ -222,7 +245,7 @@ function printDetail(
     `${number(100 * replica.utilisation)}%`,
     bar(replica.requests / Math.max(...report.replicas.map(({ requests }) => requests)), 8),
     String(replica.requests),
-    sparkline(timeline.memory[r]!, width, 1),
+    sparkline(timeline.memory[r], width, 1),
   ]);
   for (const line of table([['replica', 'busy', 'requests', '', 'memory over time'], ...rows], [1, 3]))
     raw(line);

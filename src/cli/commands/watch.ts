@@ -5,9 +5,9 @@ import { type DashFlags, dashOptions } from '../dash-options.ts';
 import { UsageError } from '../errors.ts';
 import { servePage } from './dash.ts';
 
-export function addWatch(program: Command): void {
-  dashOptions(program.command('watch'))
-    .description("the page on any trainer's logs, live")
+/** Its arguments, options and action; name and description stand in program.ts. */
+export function define(command: Command): void {
+  dashOptions(command)
     .argument('<logs...>', 'log directories or files: TensorBoard, CSV, JSON lines, W&B, MLflow …')
     .addHelpText(
       'after',

@@ -17,6 +17,7 @@ import { trlPpo } from './trl-ppo.ts';
 import { trlPpoOld } from './trl-ppo-old.ts';
 import { verl } from './verl.ts';
 
+/** The trainers that are known, in the order in which they are tried. */
 export const dialects: readonly Dialect[] = [
   keel,
   stableBaselines3,

@@ -133,7 +133,7 @@ function summed(log: Log, name: string | undefined): { series: Series; unit: str
   let total = 0;
   const totals: number[] = [];
   for (let i = 0; i < lengths.length; i++) {
-    const length = lengths.values[i]!;
+    const length = lengths.values[i];
     if (Number.isFinite(length) && length > 0) total += length * each;
     totals.push(Math.round(total));
   }
@@ -144,7 +144,7 @@ function summed(log: Log, name: string | undefined): { series: Series; unit: str
 function counts(series: Series): boolean {
   let first = Number.NaN;
   for (let i = 0; i < series.length; i++) {
-    const value = series.max[i]!;
+    const value = series.max[i];
     if (!Number.isFinite(value)) continue;
     if (Number.isNaN(first)) first = value;
     else if (value !== first) return true;
@@ -154,7 +154,7 @@ function counts(series: Series): boolean {
 
 function isWhole(series: Series): boolean {
   for (let i = 0; i < series.length; i++) {
-    const value = series.max[i]!;
+    const value = series.max[i];
     if (Number.isFinite(value) && !Number.isInteger(value)) return false;
   }
   return true;
@@ -172,15 +172,15 @@ function axisOfTable(log: Log, series: Series, unit: string): Axis {
   const rows: number[] = [];
   const steps: number[] = [];
   for (let i = 0; i < series.length; i++) {
-    if (!Number.isFinite(series.max[i]!)) continue;
-    rows.push(series.x[i]!);
-    steps.push(series.max[i]!);
+    if (!Number.isFinite(series.max[i])) continue;
+    rows.push(series.x[i]);
+    steps.push(series.max[i]);
   }
   const notes: string[] = [];
   const starts: number[] = [];
-  const back = steps.filter((step, i) => i > 0 && step < steps[i - 1]!).length;
+  const back = steps.filter((step, i) => i > 0 && step < steps[i - 1]).length;
   if (back > Math.max(3, steps.length * 0.05)) {
-    for (let i = 1; i < steps.length; i++) steps[i] = Math.max(steps[i]!, steps[i - 1]!);
+    for (let i = 1; i < steps.length; i++) steps[i] = Math.max(steps[i], steps[i - 1]);
     notes.push(`the ${unit} go back ${back} times: the largest so far is used`);
   } else if (back > 0) {
     unfold(rows, steps, unit, starts, notes);
@@ -191,11 +191,11 @@ function axisOfTable(log: Log, series: Series, unit: string): Axis {
     let high = rows.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (rows[middle]! < row) low = middle + 1;
+      if (rows[middle] < row) low = middle + 1;
       else high = middle;
     }
-    if (rows[low] === row || low === 0 || row > rows[low]!) return steps[low]!;
-    const [r0, r1, s0, s1] = [rows[low - 1]!, rows[low]!, steps[low - 1]!, steps[low]!];
+    if (rows[low] === row || low === 0 || row > rows[low]) return steps[low];
+    const [r0, r1, s0, s1] = [rows[low - 1], rows[low], steps[low - 1], steps[low]];
     return s0 + ((s1 - s0) * (row - r0)) / (r1 - r0);
   };
   const restarts = [...starts, ...log.raw.restarts.map(at)].filter(Number.isFinite);
@@ -213,7 +213,7 @@ function unfold(
   let offset = 0;
   let last = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < steps.length; i++) {
-    const own = steps[i]!;
+    const own = steps[i];
     if (own + offset < last) {
       if (own <= anew * (last - offset)) {
         notes.push(
@@ -222,8 +222,8 @@ function unfold(
         offset = last;
       } else {
         let dropped = 0;
-        for (let j = i - 1; j >= 0 && !(steps[j]! < own + offset); j--) {
-          if (!Number.isNaN(steps[j]!)) dropped++;
+        for (let j = i - 1; j >= 0 && !(steps[j] < own + offset); j--) {
+          if (!Number.isNaN(steps[j])) dropped++;
           steps[j] = Number.NaN;
         }
         notes.push(

@@ -87,7 +87,7 @@ export const cleanrl: Dialect = {
         'in make_env: env = gym.wrappers.NormalizeReward(env, gamma=gamma), then env = gym.wrappers.TransformReward(env, lambda r: np.clip(r, -10, 10))',
       minibatchSize: value =>
         `choose --num-minibatches so that num_envs x num_steps / num_minibatches is ${value}`,
-      learningRateSchedule: value => (value === 'constant' ? '--no-anneal-lr' : '--anneal-lr'),
+      learningRateSchedule: value => ({ code: value === 'constant' ? '--no-anneal-lr' : '--anneal-lr' }),
     },
     write: flags,
   },

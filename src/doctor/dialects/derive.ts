@@ -21,7 +21,7 @@ export function moved(series: Series, to: (x: number) => number): Series {
   const keep: number[] = [];
   const x: number[] = [];
   for (let i = 0; i < series.length; i++) {
-    const place = to(series.x[i]!);
+    const place = to(series.x[i]);
     if (!Number.isFinite(place)) continue;
     keep.push(i);
     x.push(place);
@@ -30,11 +30,11 @@ export function moved(series: Series, to: (x: number) => number): Series {
     length: keep.length,
     count: keep.length === series.length ? series.count : keep.length,
     x: Float64Array.from(x),
-    values: Float64Array.from(keep, i => series.values[i]!),
-    min: Float64Array.from(keep, i => series.min[i]!),
-    max: Float64Array.from(keep, i => series.max[i]!),
-    broken: Uint32Array.from(keep, i => series.broken[i]!),
-    wallTime: Float64Array.from(keep, i => series.wallTime[i]!),
+    values: Float64Array.from(keep, i => series.values[i]),
+    min: Float64Array.from(keep, i => series.min[i]),
+    max: Float64Array.from(keep, i => series.max[i]),
+    broken: Uint32Array.from(keep, i => series.broken[i]),
+    wallTime: Float64Array.from(keep, i => series.wallTime[i]),
   };
 }
 
@@ -42,7 +42,7 @@ export function moved(series: Series, to: (x: number) => number): Series {
 export function scaled(series: Series, factor: number): Series {
   if (factor === 1) return series;
   const times = (values: Float64Array): Float64Array =>
-    Float64Array.from({ length: series.length }, (_, i) => values[i]! * factor);
+    Float64Array.from({ length: series.length }, (_, i) => values[i] * factor);
   const [low, high] = factor < 0 ? [series.max, series.min] : [series.min, series.max];
   return { ...copyOf(series), values: times(series.values), min: times(low), max: times(high) };
 }
@@ -57,7 +57,7 @@ function copyOf(series: Series): Series {
 export function constantOf(series: Series): number | undefined {
   let found: number | undefined;
   for (let i = 0; i < series.length; i++) {
-    for (const value of [series.min[i]!, series.max[i]!]) {
+    for (const value of [series.min[i], series.max[i]]) {
       if (!Number.isFinite(value)) continue;
       if (found === undefined) found = value;
       else if (Math.abs(value - found) > 1e-6 * Math.abs(found)) return undefined;
@@ -68,7 +68,7 @@ export function constantOf(series: Series): number | undefined {
 
 /** The first finite value. */
 export function firstOf(series: Series): number | undefined {
-  for (let i = 0; i < series.length; i++) if (Number.isFinite(series.values[i]!)) return series.values[i]!;
+  for (let i = 0; i < series.length; i++) if (Number.isFinite(series.values[i])) return series.values[i];
   return undefined;
 }
 
@@ -77,8 +77,8 @@ export function rangeOf(series: Series): readonly [number, number] | undefined {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < series.length; i++) {
-    if (Number.isFinite(series.min[i]!)) low = Math.min(low, series.min[i]!);
-    if (Number.isFinite(series.max[i]!)) high = Math.max(high, series.max[i]!);
+    if (Number.isFinite(series.min[i])) low = Math.min(low, series.min[i]);
+    if (Number.isFinite(series.max[i])) high = Math.max(high, series.max[i]);
   }
   return low <= high ? [low, high] : undefined;
 }

@@ -1,5 +1,7 @@
 /** What a dialect is: one trainer's names, what they mean, and how its user would type a change. Data, mostly. */
-import type { KlMeaning, KlProxy, KnownConfig } from '../canonical.ts';
+import type { KlMeaning, KlProxy } from '../canonical.ts';
+import type { Phrase, SettingChange, Typed } from '../fixes.ts';
+import type { KnownConfig, KnownSetting } from '../known-settings.ts';
 import type { RawRun } from '../raw-run.ts';
 import type { Series } from '../series.ts';
 
@@ -53,16 +55,21 @@ export interface NamedSeries {
   readonly series: Series;
 }
 
+/** What is typed or read where a trainer has no setting of the kind; `sets` are the settings of its own that it names. */
+export type Otherwise =
+  | string
+  | (Typed & { readonly sets?: readonly (readonly [name: string, value: SettingChange['value']])[] });
+
 /** How a change is typed for a trainer. */
 export interface WordingSpec {
   /** Their names of settings. One that is missing does not exist in the trainer. */
-  readonly names: Partial<Record<keyof KnownConfig, string>>;
-  /** Settings that exist in another form: a sentence instead of a value. */
-  readonly otherwise?: Partial<Record<keyof KnownConfig, (value: string) => string>>;
+  readonly names: Partial<Record<KnownSetting, string>>;
+  /** Settings that exist in another form, by the new value: as it is typed, and itself. */
+  readonly otherwise?: Partial<Record<KnownSetting, (typed: string, value: number | string) => Otherwise>>;
   /** Settings that the algorithm cannot have: nothing is said of them at all. */
-  readonly absent?: readonly (keyof KnownConfig)[];
-  /** Puts `name`, `value` pairs into one line of code or command. */
-  write(pairs: readonly (readonly [name: string, value: string])[]): string;
+  readonly absent?: readonly KnownSetting[];
+  /** Puts `name`, `value` pairs into one line of code or command, or into a sentence. */
+  write(pairs: readonly (readonly [name: string, value: string])[]): Phrase;
 }
 
 /** One trainer. */

@@ -1,7 +1,7 @@
 /** From a trainer's names to the registry's: recognises the dialect and puts every series where rules look for it. */
-import { fail, show } from '../../metrics/errors.ts';
+import { fail, show } from '../../base/errors.ts';
+import { nearest } from '../../base/nearest.ts';
 import { isMetricId } from '../../metrics/registry.ts';
-import { nearest } from '../../text/nearest.ts';
 import type { CanonicalRun, CanonicalSeries } from '../canonical.ts';
 import type { RawRun } from '../raw-run.ts';
 import { actionsOf } from './actions.ts';
@@ -19,10 +19,10 @@ import { mappingsOf } from './user-map.ts';
 import { wordingOf } from './wording.ts';
 import { dropZeroKls } from './zero-kl.ts';
 
-export { type DialectRow, dialectTable, type MetricRow } from './table.ts';
 export { mapProblem, metricOf } from './user-map.ts';
 export { dialects };
 
+/** How a log is translated, where it is not left to be recognised. */
 export interface CanonicalOptions {
   /** Their names to ours, as the user says with `--map`; stronger than any dialect. */
   readonly map?: ReadonlyMap<string, string>;
@@ -94,7 +94,7 @@ function withBlanks(
     series.set(id, {
       ...one,
       blank: {
-        from: Number.isFinite(from) ? from : one.series.x[one.series.length - 1]!,
+        from: Number.isFinite(from) ? from : one.series.x[one.series.length - 1],
         rows: blank.rows,
         before: blank.from - 1,
         kind: blank.kind,

@@ -1,6 +1,12 @@
 /** Keel's own log: its names are the registry's. */
+import { grpoSettings } from '../../algos/grpo/settings.ts';
+import { ppoSettings } from '../../algos/ppo/settings.ts';
+import type { DoctorSetting, SettingTable } from '../../algos/settings/spec.ts';
+import { settingTables } from '../../algos/settings/tables.ts';
 import { metrics } from '../../metrics/registry.ts';
+import type { SettingChange } from '../fixes.ts';
 import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
+import { typed } from './wording.ts';
 
 const family = '<name>';
 
@@ -38,26 +44,7 @@ export const keel: Dialect = {
     { theirs: 'train/iteration', unit: 'iterations' },
   ],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['learningRate'],
-    learningRateSchedule: ['learningRateSchedule'],
-    epochs: ['epochs'],
-    minibatchSize: ['minibatchSize'],
-    stepsPerRollout: ['stepsPerRollout'],
-    envs: ['config/envs', 'envs'],
-    totalSteps: ['config/steps', 'steps'],
-    clipRange: ['clipRange', 'clipLow'],
-    targetKl: ['targetKl'],
-    entropyCoef: ['entropyCoef'],
-    valueCoef: ['valueCoef'],
-    gamma: ['gamma'],
-    maxGradNorm: ['gradientClip'],
-    refCoef: ['klRefCoef'],
-    groupSize: ['groupSize'],
-    temperature: ['temperature'],
-    maxCompletionLength: ['maxNewTokens'],
-    task: ['environment/id', 'environment'],
-  },
+  config: { ...settingsRead(), task: ['environment/id', 'environment'] },
   wording: log => (isText(log) ? textWording(log) : classicWording(log)),
   remarks: 'One row an iteration, written after its update; every value is as the registry says.',
 };
@@ -66,49 +53,55 @@ export const keel: Dialect = {
 const taskOf = (id: unknown): string =>
   typeof id === 'string' && /^[A-Za-z0-9_./-]{1,80}$/.test(id) ? id : '…';
 
-const sharedNames = {
-  learningRate: 'learningRate',
-  learningRateSchedule: 'learningRateSchedule',
-  epochs: 'epochs',
-  minibatchSize: 'minibatchSize',
-  totalSteps: 'steps',
-  entropyCoef: 'entropyCoef',
-  maxGradNorm: 'gradientClip',
-};
+/** Where settings are: `envs` alone may be of something else. */
+function settingsRead(): Partial<Record<DoctorSetting, string[]>> {
+  const names: Partial<Record<DoctorSetting, string[]>> = {};
+  for (const { keys } of settingTables) {
+    for (const [key, { doctor }] of Object.entries(keys)) {
+      if (typeof doctor !== 'string' || names[doctor]?.includes(key)) continue;
+      names[doctor] = [...(names[doctor] ?? []), `config/${key}`, key];
+    }
+  }
+  return names;
+}
 
-const command =
-  (log: Log): WordingSpec['write'] =>
-  pairs =>
-    `keel train ${taskOf(log.setting(['environment/id']))} ${pairs.map(([name, value]) => `--set ${name}=${value}`).join(' ')}`;
+/** What a change is written with. */
+function settingsWritten({ keys }: SettingTable): Partial<Record<DoctorSetting, string>> {
+  const names: Partial<Record<DoctorSetting, string>> = {};
+  for (const [key, { doctor }] of Object.entries(keys))
+    if (doctor !== undefined) names[typeof doctor === 'string' ? doctor : doctor.writes] = key;
+  return names;
+}
+
+type Pairs = readonly (readonly [name: string, value: SettingChange['value']])[];
+
+const flagsOf = (pairs: Pairs): string =>
+  pairs.map(([name, value]) => `--set ${name}=${typed(value)}`).join(' ');
+
+const commandOf = (log: Log, pairs: Pairs): string =>
+  `keel train ${taskOf(log.setting(['environment/id']))} ${flagsOf(pairs)}`;
 
 const classicWording = (log: Log): WordingSpec => ({
-  names: {
-    ...sharedNames,
-    stepsPerRollout: 'stepsPerRollout',
-    envs: 'envs',
-    clipRange: 'clipRange',
-    targetKl: 'targetKl',
-    valueCoef: 'valueCoef',
-    gamma: 'gamma',
-  },
+  names: settingsWritten(ppoSettings),
   otherwise: {
-    rewardScale: () => `keel train ${taskOf(log.setting(['environment/id']))} --set normaliseRewards=true`,
-    refCoef: value => `--set reference=frozen --set klRefCoefInitial=${value} --set klRefCoefFinal=${value}`,
+    rewardScale: () => {
+      const sets: Pairs = [['normaliseRewards', true]];
+      return { code: commandOf(log, sets), sets };
+    },
+    refCoef: (_, value) => {
+      const sets: Pairs = [
+        ['reference', 'frozen'],
+        ['klRefCoefInitial', value],
+        ['klRefCoefFinal', value],
+      ];
+      return { code: flagsOf(sets), sets };
+    },
   },
-  write: command(log),
+  write: pairs => ({ code: commandOf(log, pairs) }),
 });
 
 /** GRPO: docs/grpo.md. What bounds an update there is the guard. */
 const textWording = (log: Log): WordingSpec => ({
-  names: {
-    ...sharedNames,
-    clipRange: 'clipLow',
-    clipRangeHigh: 'clipHigh',
-    targetKl: 'guard',
-    refCoef: 'klRefCoef',
-    groupSize: 'groupSize',
-    temperature: 'temperature',
-    maxCompletionLength: 'maxNewTokens',
-  },
-  write: command(log),
+  names: settingsWritten(grpoSettings),
+  write: pairs => ({ code: commandOf(log, pairs) }),
 });

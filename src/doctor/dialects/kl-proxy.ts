@@ -1,5 +1,6 @@
 /** What tells the KL of a run that logs none. */
-import type { CanonicalSeries, KlProxy, KnownConfig } from '../canonical.ts';
+import type { CanonicalSeries, KlProxy } from '../canonical.ts';
+import type { KnownConfig } from '../known-settings.ts';
 import type { Series } from '../series.ts';
 import { rangeOf } from './derive.ts';
 import type { Dialect, Log } from './dialect.ts';
@@ -10,7 +11,7 @@ function isStepped(rate: Series, floor: number, ceiling: number): boolean {
   let changes = 0;
   let steps = 0;
   for (let i = 1; i < rate.length; i++) {
-    const [before, after] = [rate.values[i - 1]!, rate.values[i]!];
+    const [before, after] = [rate.values[i - 1], rate.values[i]];
     if (!(before > 0 && after > 0) || Math.abs(after / before - 1) < 1e-5) continue;
     if (after <= floor * 1.01 || after >= ceiling * 0.99 || before <= floor * 1.01) continue;
     changes++;

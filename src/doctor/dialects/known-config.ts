@@ -1,5 +1,6 @@
 /** Settings of a run: from the config that came with it, else from series that say them. */
-import type { CanonicalSeries, KnownConfig } from '../canonical.ts';
+import type { CanonicalSeries } from '../canonical.ts';
+import type { KnownConfig } from '../known-settings.ts';
 import type { Series } from '../series.ts';
 import { constantOf, firstOf, rangeOf } from './derive.ts';
 import type { Dialect, Log } from './dialect.ts';
@@ -85,16 +86,16 @@ export function withSeries(config: KnownConfig, series: ReadonlyMap<string, Cano
 /** What a learning rate does, in a word. */
 export function scheduleOf(rate: Series): string | undefined {
   const values: number[] = [];
-  for (let i = 0; i < rate.length; i++) if (Number.isFinite(rate.values[i]!)) values.push(rate.values[i]!);
+  for (let i = 0; i < rate.length; i++) if (Number.isFinite(rate.values[i])) values.push(rate.values[i]);
   if (values.length < 3) return undefined;
   if (constantOf(rate) !== undefined) return 'constant';
   let top = 0;
-  for (let i = 1; i < values.length; i++) if (values[i]! > values[top]!) top = i;
-  const slack = 1e-6 * values[top]!;
-  const rising = values.slice(0, top + 1).every((v, i, a) => i === 0 || v >= a[i - 1]! - slack);
-  const falling = values.slice(top).every((v, i, a) => i === 0 || v <= a[i - 1]! + slack);
+  for (let i = 1; i < values.length; i++) if (values[i] > values[top]) top = i;
+  const slack = 1e-6 * values[top];
+  const rising = values.slice(0, top + 1).every((v, i, a) => i === 0 || v >= a[i - 1] - slack);
+  const falling = values.slice(top).every((v, i, a) => i === 0 || v <= a[i - 1] + slack);
   if (!rising || !falling) return 'adaptive';
   if (top === values.length - 1) return 'rising';
-  const last = values.at(-1)! < values[top]! - slack ? 'falling' : 'constant';
+  const last = values.at(-1)! < values[top] - slack ? 'falling' : 'constant';
   return top > 0 ? `warm-up, then ${last}` : last;
 }

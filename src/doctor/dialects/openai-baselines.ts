@@ -12,7 +12,7 @@ const ppo2Names = {
   maxGradNorm: 'max_grad_norm',
 };
 
-const normalised = 'env = VecNormalize(env, ob=False, ret=True)';
+const normalised = { code: 'env = VecNormalize(env, ob=False, ret=True)' };
 
 /** Names that Stable-Baselines 2 has and OpenAI's own do not. */
 function isStableBaselines2(log: Log): boolean {
@@ -135,13 +135,15 @@ export const openaiBaselines: Dialect = {
             learningRateSchedule: 'schedule',
           },
           otherwise: { rewardScale: () => normalised },
-          write: pairs => `pposgd_simple.learn(..., ${pairs.map(([n, v]) => `${n}=${v}`).join(', ')})`,
+          write: pairs => ({
+            code: `pposgd_simple.learn(..., ${pairs.map(([n, v]) => `${n}=${v}`).join(', ')})`,
+          }),
         }
       : isStableBaselines2(log)
         ? {
             names: { ...ppo2Names, learningRate: 'learning_rate', stepsPerRollout: 'n_steps' },
             otherwise: {
-              rewardScale: () => 'env = VecNormalize(env, norm_obs=False, norm_reward=True)',
+              rewardScale: () => ({ code: 'env = VecNormalize(env, norm_obs=False, norm_reward=True)' }),
               minibatchSize: value =>
                 `choose nminibatches so that n_steps x environments / nminibatches is ${value}`,
             },
@@ -154,7 +156,7 @@ export const openaiBaselines: Dialect = {
               minibatchSize: value =>
                 `choose nminibatches so that nsteps x environments / nminibatches is ${value}`,
             },
-            write: pairs => pairs.map(([name, value]) => `--${name}=${value}`).join(' '),
+            write: pairs => ({ code: pairs.map(([name, value]) => `--${name}=${value}`).join(' ') }),
           },
   remarks: 'ppo1 anneals its step size to 0 by default: a KL that dies at the end is the schedule.',
 };

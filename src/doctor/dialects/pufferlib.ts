@@ -11,17 +11,17 @@ const puffer3Lag: Refine = (drafts, log) => {
   const speed = drafts.find(draft => draft.id === 'time/steps_per_second')?.series;
   const first = drafts.find(draft => draft.mapping.late === true)?.series;
   if (speed === undefined || first === undefined || log.series.has('loss/kl')) return {};
-  if (!(first.length > 0 && speed.length > 1 && first.x[0]! > speed.x[0]!)) return {};
+  if (!(first.length > 0 && speed.length > 1 && first.x[0] > speed.x[0])) return {};
   const rows = [...speed.x.subarray(0, speed.length)];
   const before = (x: number): number => {
     let low = 0;
     let high = rows.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (rows[middle]! < x) low = middle + 1;
+      if (rows[middle] < x) low = middle + 1;
       else high = middle;
     }
-    return rows[Math.max(0, low - 1)]!;
+    return rows[Math.max(0, low - 1)];
   };
   return {
     drafts: drafts.map(draft =>
@@ -121,7 +121,7 @@ export const pufferlib: Dialect = {
       maxGradNorm: '--train.max-grad-norm',
     },
     ...(log.series.has('loss/kl')
-      ? { otherwise: { epochs: (value: string) => `--train.replay-ratio ${value}` } }
+      ? { otherwise: { epochs: (value: string) => ({ code: `--train.replay-ratio ${value}` }) } }
       : {}),
     write: flags,
   }),

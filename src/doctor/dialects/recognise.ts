@@ -4,7 +4,7 @@ import type { Dialect, Log } from './dialect.ts';
 import { fits, logOf, spell } from './log.ts';
 
 /** Fewer points than this say nothing. */
-export const enough = 3;
+const enough = 3;
 
 export interface Recognised {
   readonly dialect: Dialect;
@@ -13,7 +13,7 @@ export interface Recognised {
 }
 
 /** Points of a dialect for a log. */
-export function pointsOf(dialect: Dialect, log: Log): number {
+function pointsOf(dialect: Dialect, log: Log): number {
   let points = 0;
   const names = [...log.series.keys()];
   for (const sign of dialect.signs) {

@@ -15,10 +15,10 @@ const epochsToFrames: Refine = (drafts, log, stepOf) => {
     let high = epochs.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (epochs.max[middle]! < epoch) low = middle + 1;
+      if (epochs.max[middle] < epoch) low = middle + 1;
       else high = middle;
     }
-    return stepOf(epochs.x[low]!);
+    return stepOf(epochs.x[low]);
   };
   const last = [...log.series]
     .map(([name, named]) => ({ named, epoch: Number(fits(name, clipFraction)?.[1] ?? -1) }))

@@ -14,7 +14,7 @@ function onePolicy(names: readonly string[]): Renamed {
   for (const name of names) {
     const [, policy, metric] = learner.exec(name) ?? [];
     if (policy === undefined || policy === '__all_modules__') continue;
-    found.set(policy, (found.get(policy) ?? 0) + (telling.includes(metric!) ? 1 : 0));
+    found.set(policy, (found.get(policy) ?? 0) + (telling.includes(metric) ? 1 : 0));
   }
   const trained = [...found].filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
   const main = trained.some(([policy]) => policy === 'default_policy') ? 'default_policy' : trained[0]?.[0];
@@ -159,7 +159,7 @@ export const rllib: Dialect = {
       otherwise: {
         rewardScale: value =>
           `register_env("scaled", lambda cfg: gym.wrappers.TransformReward(gym.make("…"), lambda r: ${value} * r)), then config.environment("scaled")`,
-        stepsPerRollout: value => `config.env_runners(rollout_fragment_length=${value})`,
+        stepsPerRollout: value => ({ code: `config.env_runners(rollout_fragment_length=${value})` }),
         learningRateSchedule: value =>
           isNew
             ? `lr takes a list of [step, rate] for a ${value} schedule`

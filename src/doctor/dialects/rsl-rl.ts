@@ -85,7 +85,7 @@ export const rslRl: Dialect = {
       minibatchSize: value =>
         `choose num_mini_batches so that num_envs x num_steps_per_env / num_mini_batches is ${value}`,
       stepsPerRollout: value => `runner cfg: num_steps_per_env=${value}`,
-      envs: value => `--num_envs ${value}`,
+      envs: value => ({ code: `--num_envs ${value}` }),
     },
     write: pairs => `PPO algorithm cfg: ${pairs.map(([name, value]) => `${name}=${value}`).join(', ')}`,
   },

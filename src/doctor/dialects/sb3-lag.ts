@@ -3,7 +3,7 @@
  * rollout before. An evaluation writes a row too, in the middle of a rollout, and takes `train/*` with it. Here each
  * value of `train/*` is moved to the end of the rollout that it was trained on.
  */
-import type { KnownConfig } from '../canonical.ts';
+import type { KnownConfig } from '../known-settings.ts';
 import { moved, seriesOf } from './derive.ts';
 import type { Draft, Log, Refine } from './dialect.ts';
 
@@ -19,10 +19,10 @@ export const sb3Lag: Refine = (drafts, log, stepOf) => {
     let high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (ends[middle]! < x) low = middle + 1;
+      if (ends[middle] < x) low = middle + 1;
       else high = middle;
     }
-    if (low > 0) previous = ends[low - 1]!;
+    if (low > 0) previous = ends[low - 1];
     else if (size === undefined) return x;
     if (size === undefined) return previous;
     return previous + Math.max(0, Math.ceil((x - previous) / size - 1e-6) - 1) * size;
@@ -50,15 +50,15 @@ function rolloutSize(drafts: readonly Draft[], log: Log, ends: readonly number[]
   const sizes: number[] = [];
   if (iterations !== undefined) {
     for (let i = 1; i < iterations.length; i++) {
-      const more = iterations.max[i]! - iterations.max[i - 1]!;
-      const steps = iterations.x[i]! - iterations.x[i - 1]!;
+      const more = iterations.max[i] - iterations.max[i - 1];
+      const steps = iterations.x[i] - iterations.x[i - 1];
       if (more > 0 && steps > 0) sizes.push(steps / more);
     }
-    if (sizes.length === 0 && iterations.length === 1) sizes.push(iterations.x[0]! / iterations.max[0]!);
+    if (sizes.length === 0 && iterations.length === 1) sizes.push(iterations.x[0] / iterations.max[0]);
   } else {
     const [steps, envs] = [log.setting(['n_steps']), log.setting(['n_envs', 'num_envs'])];
     if (typeof steps === 'number' && typeof envs === 'number' && steps > 0 && envs > 0) return steps * envs;
-    for (let i = 1; i < ends.length; i++) sizes.push(ends[i]! - ends[i - 1]!);
+    for (let i = 1; i < ends.length; i++) sizes.push(ends[i] - ends[i - 1]);
   }
   sizes.sort((a, b) => a - b);
   const middle = sizes[sizes.length >> 1];
@@ -80,11 +80,11 @@ function epochsRun(
   const x: number[] = [];
   const values: number[] = [];
   for (let i = 0; i < points.length; i++) {
-    const more = points.max[i]! - (i === 0 ? 0 : points.max[i - 1]!);
-    const rollouts = Math.round((points.x[i]! - (i === 0 ? 0 : points.x[i - 1]!)) / size);
+    const more = points.max[i] - (i === 0 ? 0 : points.max[i - 1]);
+    const rollouts = Math.round((points.x[i] - (i === 0 ? 0 : points.x[i - 1])) / size);
     if (i === 0 && rollouts !== 1) continue;
     if (!(more > 0) || rollouts < 1) continue;
-    x.push(points.x[i]!);
+    x.push(points.x[i]);
     values.push(more / rollouts);
   }
   if (values.length === 0) return undefined;

@@ -71,9 +71,9 @@ export const sb3Names: WordingSpec['names'] = {
 };
 
 export const sb3Otherwise: NonNullable<WordingSpec['otherwise']> = {
-  envs: value => `make_vec_env(..., n_envs=${value})`,
-  rewardScale: () => 'env = VecNormalize(env, norm_obs=False, norm_reward=True)',
-  totalSteps: value => `model.learn(total_timesteps=${value})`,
+  envs: value => ({ code: `make_vec_env(..., n_envs=${value})` }),
+  rewardScale: () => ({ code: 'env = VecNormalize(env, norm_obs=False, norm_reward=True)' }),
+  totalSteps: value => ({ code: `model.learn(total_timesteps=${value})` }),
   learningRateSchedule: value =>
     `learning_rate takes a function of the remaining progress (1 to 0) for a ${value} schedule`,
 };

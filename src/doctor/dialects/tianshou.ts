@@ -14,7 +14,7 @@ const gradientToEnvSteps: Refine = (drafts, log) => {
   if (pairs.length === 0) {
     const last = (lists: typeof drafts): number =>
       lists.reduce(
-        (most, { series }) => Math.max(most, series.length > 0 ? series.x[series.length - 1]! : 0),
+        (most, { series }) => Math.max(most, series.length > 0 ? series.x[series.length - 1] : 0),
         0,
       );
     const [grad, env] = [last(late), last(drafts.filter(draft => draft.mapping.late !== true))];
@@ -47,7 +47,7 @@ function knownPairs(log: Log): [grad: number, env: number][] {
     const [g, e] = [log.series.get(grad)?.series, log.series.get(env)?.series];
     if (g === undefined || e === undefined) continue;
     const count = Math.min(g.length, e.length);
-    const pairs = Array.from({ length: count }, (_, i): [number, number] => [g.max[i]!, e.max[i]!]);
+    const pairs = Array.from({ length: count }, (_, i): [number, number] => [g.max[i], e.max[i]]);
     return pairs.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b) && a > 0);
   }
   return [];
@@ -118,7 +118,10 @@ export const tianshou: Dialect = {
       minibatchSize: 'batch_size',
     },
     otherwise: {
-      rewardScale: () => 'return_scaling=True (reward_normalization=True before version 2)',
+      rewardScale: () => ({
+        code: 'return_scaling=True',
+        aside: 'reward_normalization=True before version 2',
+      }),
       epochs: value =>
         `update_step_num_repetitions=${value} in OnPolicyTrainerParams (repeat_per_collect before version 2)`,
       samplesPerUpdate: value =>

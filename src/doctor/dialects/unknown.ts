@@ -109,7 +109,7 @@ const bareKl = named(`kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
 const languageModel =
   /(?:^|[/_. ])(?:completions?|responses?|prompts?|tokens?|num_tokens|generations?|logps?|vllm)(?:$|[/_. ])/i;
 
-export function speaksOfLanguageModels(names: Iterable<string>): boolean {
+function speaksOfLanguageModels(names: Iterable<string>): boolean {
   for (const name of names) if (languageModel.test(name)) return true;
   return false;
 }

@@ -1,7 +1,7 @@
 /** What a user says about names with `--map theirs=ours`. */
-import { fail, show } from '../../metrics/errors.ts';
+import { fail, show } from '../../base/errors.ts';
+import { nearest } from '../../base/nearest.ts';
 import { requireMetric } from '../../metrics/registry.ts';
-import { nearest } from '../../text/nearest.ts';
 import type { RawRun } from '../raw-run.ts';
 import type { Mapping } from './dialect.ts';
 
@@ -59,7 +59,7 @@ export function mapProblem(pairs: readonly (readonly [theirs: string, ours: stri
 }
 
 /** Up to five names of the log that are near to a word, or share a part with it. */
-export function similarNames(word: string, names: readonly string[]): string[] {
+function similarNames(word: string, names: readonly string[]): string[] {
   const wanted = wordsOf(word);
   const closest = nearest(word, names);
   const shared = names

@@ -1,9 +1,9 @@
 /** How a change to a setting is said in the words of a trainer. */
-import type { KnownConfig, Wording } from '../canonical.ts';
-import type { Dialect, Log, WordingSpec } from './dialect.ts';
+import type { Wording } from '../canonical.ts';
+import { type Fix, fixOf, type SettingChange, together } from '../fixes.ts';
+import type { KnownSetting } from '../known-settings.ts';
+import type { Dialect, Log, Otherwise, WordingSpec } from './dialect.ts';
 import { emptyLog } from './log.ts';
-
-type Setting = keyof KnownConfig;
 
 /** A wording from a trainer's names. Some depend on the version, which the log tells; without one, the newest's. */
 export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wording {
@@ -12,26 +12,39 @@ export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wor
     nameOf: setting => spec.names[setting],
     lacks: setting => spec.absent?.includes(setting) ?? false,
     setting: changes => {
-      const pairs: [string, string][] = [];
-      const sentences: string[] = [];
-      for (const [setting, value] of Object.entries(changes) as [Setting, number | string][]) {
-        const text = typed(value);
+      const named: SettingChange[] = [];
+      const others: Fix[] = [];
+      for (const [setting, wanted] of Object.entries(changes) as [KnownSetting, number | string][]) {
+        const value = typeof wanted === 'string' ? wanted : shortened(wanted);
         const name = spec.names[setting];
-        if (name !== undefined) pairs.push([name, text]);
+        if (name !== undefined) named.push({ setting, name, value });
         else {
-          const sentence = spec.otherwise?.[setting]?.(text);
-          if (sentence !== undefined) sentences.push(sentence);
+          const said = spec.otherwise?.[setting]?.(typed(value), value);
+          if (said !== undefined) others.push(otherFix(setting, said));
         }
       }
-      return [...(pairs.length > 0 ? [spec.write(pairs)] : []), ...sentences].join('; ');
+      const pairs = named.map(({ name, value }) => [name, typed(value)] as const);
+      return together([...(named.length > 0 ? [fixOf(spec.write(pairs), named)] : []), ...others]);
     },
   };
 }
 
-/** A number as a person types it: `1e-4`, `2.5e-4`, `0.015`, `64`. */
-export function typed(value: number | string): string {
-  if (typeof value === 'string') return value;
-  const short = Number(value.toPrecision(6));
+function otherFix(setting: KnownSetting, said: Otherwise): Fix {
+  if (typeof said === 'string') return fixOf(said);
+  const { sets = [], ...phrase } = said;
+  return fixOf(
+    phrase,
+    sets.map(([name, value]) => ({ setting, name, value })),
+  );
+}
+
+/** Six digits: more are noise of the arithmetic. */
+const shortened = (value: number): number => Number(value.toPrecision(6));
+
+/** A value as a person types it: `1e-4`, `2.5e-4`, `0.015`, `64`. */
+export function typed(value: SettingChange['value']): string {
+  if (typeof value !== 'number') return String(value);
+  const short = shortened(value);
   const size = Math.abs(short);
   if (size !== 0 && (size < 1e-3 || size >= 1e9)) return short.toExponential().replace('e+', 'e');
   return String(short);
@@ -40,18 +53,22 @@ export function typed(value: number | string): string {
 /** Writers that several trainers share. A call: `PPO(..., learning_rate=1e-4)`; `rest` stands for what else is there. */
 export const call =
   (head: string, rest = '..., '): WordingSpec['write'] =>
-  pairs =>
-    `${head}(${rest}${pairs.map(([name, value]) => `${name}=${python(value)}`).join(', ')})`;
+  pairs => ({
+    code: `${head}(${rest}${pairs.map(([name, value]) => `${name}=${python(value)}`).join(', ')})`,
+  });
 
 /** A value in Python: what is no number, list or constant is a string. */
 const python = (value: string): string =>
   /^(?:[-+.\d[(].*|True|False|None)$/.test(value) ? value : JSON.stringify(value);
 
-export const flags: WordingSpec['write'] = pairs =>
-  pairs.map(([name, value]) => `${name} ${value}`).join(' ');
+export const flags: WordingSpec['write'] = pairs => ({
+  code: pairs.map(([name, value]) => `${name} ${value}`).join(' '),
+});
 
-export const assignments: WordingSpec['write'] = pairs =>
-  pairs.map(([name, value]) => `${name}=${value}`).join(' ');
+export const assignments: WordingSpec['write'] = pairs => ({
+  code: pairs.map(([name, value]) => `${name}=${value}`).join(' '),
+});
 
-export const yaml: WordingSpec['write'] = pairs =>
-  pairs.map(([name, value]) => `${name}: ${value}`).join(', ');
+export const yaml: WordingSpec['write'] = pairs => ({
+  code: pairs.map(([name, value]) => `${name}: ${value}`).join(', '),
+});

@@ -48,13 +48,13 @@ export interface Ending {
   problem?: string;
 }
 
-export const chunkBytes = 2 ** 18;
+const chunkBytes = 2 ** 18;
 /** A log of numbers packs ten to one, and repeated settings a hundred to one. */
 const freeExpansion = 64 * 2 ** 20;
 const largestRatio = 250;
 const largestExpansion = 2 ** 31;
 
-export function isGzip(head: Uint8Array): boolean {
+function isGzip(head: Uint8Array): boolean {
   return head.length > 2 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
 }
 

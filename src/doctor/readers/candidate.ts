@@ -16,6 +16,7 @@ export type Source =
       readonly file: string;
     };
 
+/** Files that look like the log of one run. */
 export interface Candidate {
   /** What a user would call it: the run's directory or file. */
   readonly path: string;

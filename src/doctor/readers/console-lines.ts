@@ -32,7 +32,7 @@ export function verlCells(line: string, whole: boolean): [string, string][] | un
   if (!line.includes('step:')) return undefined;
   const found = verlStep.exec(line);
   if (found === null) return undefined;
-  const cells: [string, string][] = [['step', found[1]!]];
+  const cells: [string, string][] = [['step', found[1]]];
   const parts = line.slice(found.index + found[0].length).split(' - ');
   if (!whole || (line.length >= cutAt - 4 && line.length <= cutAt + 80)) parts.pop();
   for (const part of parts) {
@@ -57,7 +57,7 @@ export function tableCells(line: string): [string, string] | undefined {
   const trimmed = line.trim();
   if (!trimmed.startsWith('|') || !trimmed.endsWith('|') || trimmed.length > 400) return undefined;
   const parts = trimmed.slice(1, -1).split('|');
-  return parts.length === 2 ? [parts[0]!, parts[1]!.trim()] : undefined;
+  return parts.length === 2 ? [parts[0], parts[1].trim()] : undefined;
 }
 
 /** The cells of such a line whose value is a number: what a table without rules is made of. */
@@ -109,7 +109,7 @@ const labelled =
 export function labelledCell(line: string): [string, string] | undefined {
   if (line.length > 240) return undefined;
   const found = labelled.exec(line);
-  return found === null ? undefined : [found[1]!, found[2]!];
+  return found === null ? undefined : [found[1], found[2]];
 }
 
 const rlGames =
@@ -120,8 +120,8 @@ export function rlGamesCells(line: string): [string, string][] | undefined {
   const found = line.includes('fps step:') ? rlGames.exec(line) : null;
   if (found === null) return undefined;
   const cells: [string, string][] = [
-    ['performance/step_fps', found[1]!],
-    ['performance/step_inference_rl_update_fps', found[3]!],
+    ['performance/step_fps', found[1]],
+    ['performance/step_inference_rl_update_fps', found[3]],
   ];
   if (found[4] !== undefined) cells.push(['info/epochs', found[4]]);
   if (found[5] !== undefined) cells.push(['frames', found[5]]);
@@ -157,12 +157,12 @@ export function pairCells(line: string): [string, string][] | undefined {
   };
   // A time of day is no pair.
   const plain = line.replace(/\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?/g, ' ');
-  for (const [, name, value] of plain.matchAll(pair)) add(name!, value!);
+  for (const [, name, value] of plain.matchAll(pair)) add(name, value);
   if (!cells.some(([name]) => ofTraining.test(name))) return undefined;
   const count = counter.exec(plain);
-  if (count !== null) add(count[1]!.toLowerCase(), count[2]!);
+  if (count !== null) add(count[1].toLowerCase(), count[2]);
   const bar = barCount.exec(plain);
-  if (bar !== null && count === null) add('step', bar[1]!);
+  if (bar !== null && count === null) add('step', bar[1]);
   return cells.length > 1 ? cells : undefined;
 }
 

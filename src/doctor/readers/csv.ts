@@ -94,7 +94,7 @@ function chartColumn(name: string): { run: string; metric: string; isRange: bool
  * The names of a table that W&B's page exported, without the run in front; '' for a column that is left out. Undefined for
  * any other table. Of several runs the one with most columns counts.
  */
-export function chartNames(
+function chartNames(
   names: readonly string[],
 ): { readonly names: string[]; readonly run: string; readonly others: number } | undefined {
   const columns = names.map(chartColumn);
@@ -107,7 +107,7 @@ export function chartNames(
   const [run] = [...widths].reduce<[string, number]>((best, one) => (one[1] > best[1] ? one : best), ['', 0]);
   return {
     names: columns.map((column, i) =>
-      column === undefined ? names[i]! : column.run === run && !column.isRange ? column.metric : '',
+      column === undefined ? names[i] : column.run === run && !column.isRange ? column.metric : '',
     ),
     run,
     others: widths.size - 1,
@@ -197,7 +197,7 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
         wrongLength++;
         return;
       }
-    } else if (readNumber(fields[0]!) === noNumber && looksLikeHeader(fields)) {
+    } else if (readNumber(fields[0]) === noNumber && looksLikeHeader(fields)) {
       sink.restart();
       setHeader(fields);
       return;
@@ -205,9 +205,9 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
     // Of a line without its break the last number may lack digits.
     const last = whole ? columns.length : columns.length - 1;
     for (let i = 0; i < last; i++) {
-      const column = columns[i]!;
+      const column = columns[i];
       if (column.skipped) continue;
-      const field = fields[i]!;
+      const field = fields[i];
       const cell = readNumber(field, delimiter === ';');
       if (column.setting) {
         if (!run.config.has(column.name.slice(7)) && field !== '') {

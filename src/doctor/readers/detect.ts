@@ -77,7 +77,7 @@ function detectText(text: string, whole: boolean): Detected {
   const start = text.search(/\S/);
   if (start < 0) return { kind: undefined, looks: 'an empty file: only white space' };
   const lines = text.slice(start).split(/\r?\n/, 2000);
-  const first = lines[0]!;
+  const first = lines[0];
   const firstIsWhole = lines.length > 1 || whole;
   const looks = `text whose first line is ${JSON.stringify(first.slice(0, 60))}`;
   if (first.startsWith('{') || first.startsWith('[')) {
@@ -86,7 +86,7 @@ function detectText(text: string, whole: boolean): Detected {
   }
   if (first.startsWith('#')) {
     const at = lines.findIndex(line => !line.startsWith('#') && line.trim() !== '');
-    if (at > 0 && headerDelimiter(lines[at]!) !== undefined) {
+    if (at > 0 && headerDelimiter(lines[at]) !== undefined) {
       const json = parseJson(first.slice(1));
       return { kind: isObject(json) && 't_start' in json ? 'monitor' : 'csv', looks };
     }
@@ -108,7 +108,7 @@ function detectJson(
   firstIsWhole: boolean,
   whole: boolean,
 ): Kind | undefined {
-  const first = lines[0]!;
+  const first = lines[0];
   if (first.startsWith('{')) {
     const value = parseJson(first);
     if (isObject(value)) {

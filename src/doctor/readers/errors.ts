@@ -1,10 +1,14 @@
+import { KeelError } from '../../base/errors.ts';
+
 /**
- * A path that cannot be read as a log. The message is one sentence: what was looked for, what was found, and what to do
- * if there is something to do. Nothing else is thrown by a reader, whatever is in the file.
+ * A path that cannot be read as a log. The message is one sentence: the path, what was looked for, what was found, and
+ * what to do if there is something to do. Nothing else is thrown by a reader, whatever is in the file.
  */
-export class ReadError extends Error {
+export class ReadError extends KeelError {
   override name = 'ReadError';
   readonly path: string;
+  /** The message without the path. */
+  readonly why: string;
   /** What was found is of another kind: a table of the weather, not a log of training. */
   readonly isNoLog: boolean;
 
@@ -13,11 +17,14 @@ export class ReadError extends Error {
     why: string,
     options: { readonly cause?: unknown; readonly isNoLog?: boolean } = {},
   ) {
-    super(`${path}: ${why}`.replace(/\s+/g, ' '), options);
+    super(oneLine(`${path}: ${why}`), options);
     this.path = path;
+    this.why = oneLine(why);
     this.isNoLog = options.isNoLog ?? false;
   }
 }
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** What a system's error means for someone who wants a log read. */
 const meanings: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { looksLikeRun } from '../../runs/manifest.ts';
+import { looksLikeRun } from '../../runs/looks-like-run.ts';
 import { readHead, startReading } from './bytes.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import { deepest, detectDeep, mayBePrinted } from './deep-console.ts';
@@ -253,8 +253,12 @@ function isDirectory(path: string): boolean {
   }
 }
 
-const collator = new Intl.Collator('en', { numeric: true });
-const byNumber = (a: string, b: string): number => collator.compare(a, b) || (a < b ? -1 : 1);
+/** Made when there is something to sort: it takes as long as reading a small run. */
+let collator: Intl.Collator | undefined;
+function byNumber(a: string, b: string): number {
+  collator ??= new Intl.Collator('en', { numeric: true });
+  return collator.compare(a, b) || (a < b ? -1 : 1);
+}
 
 /** Changes when a run's files do: their sizes and times. Cheap enough to ask every second. */
 export function signature(candidate: Candidate): string {

@@ -99,7 +99,7 @@ function absorbWriters(
     const parent = byPath.get(dirname(path));
     if (parent === undefined || !logs.every(log => log.kind === 'tensorboard')) continue;
     if (!parent.logs.some(log => log.kind === 'tensorboard')) continue;
-    const tag = logs[0]!.firstTag ?? '';
+    const tag = logs[0].firstTag ?? '';
     const prefix = `${tag.replaceAll('/', '_')}_`;
     const name = basename(path);
     const files = inOrder(logs);
@@ -202,7 +202,7 @@ function exportsIn({ path, logs }: Directory): Candidate[] {
     put(byRun, run === undefined ? `file ${log.name}` : `run ${run}`, log);
   }
   return [...byRun.values()].map(files =>
-    candidate(byRun.size === 1 ? path : files[0]!.path, files, path, [], []),
+    candidate(byRun.size === 1 ? path : files[0].path, files, path, [], []),
   );
 }
 

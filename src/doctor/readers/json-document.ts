@@ -44,7 +44,7 @@ function readObjects(text: string, run: RunBuilder): void {
 }
 
 /** Adds what a document holds to a run. */
-export function addShape(run: RunBuilder, sink: RowSink, shape: Shape): void {
+function addShape(run: RunBuilder, sink: RowSink, shape: Shape): void {
   switch (shape.kind) {
     case 'rows':
       for (const row of shape.rows) addRow(run, sink, row);

@@ -32,7 +32,7 @@ export function triplesOf(value: unknown): readonly Triple[] | undefined {
     if (typeof point === 'number') out.push([wallTime, step, point]);
   }
   // Three small numbers are a colour or a place: a time of day is what tells.
-  return out.length > 0 && out[0]![0] > 9e8 ? out : undefined;
+  return out.length > 0 && out[0][0] > 9e8 ? out : undefined;
 }
 
 function isColumn(value: unknown): value is readonly unknown[] {
@@ -78,7 +78,7 @@ function look(object: JsonObject, depth: number, found: { shape: Shape; size: nu
       columns.set(key, column);
       cells += column.length;
     } else if (isRows(value)) {
-      const wide = Object.values(value[value.length - 1]!).filter(isNumber).length;
+      const wide = Object.values(value[value.length - 1]).filter(isNumber).length;
       found.push({ shape: { kind: 'rows', rows: value, settings: object }, size: value.length * wide });
     } else if (isObject(value)) {
       if (/^\d{1,15}$/.test(key)) stepped.push({ step: Number(key), ...value });
@@ -88,7 +88,7 @@ function look(object: JsonObject, depth: number, found: { shape: Shape; size: nu
   if (series.size > 0) found.push({ shape: { kind: 'triples', series }, size: points });
   if (columns.size > 1) found.push({ shape: { kind: 'columns', columns }, size: cells });
   if (stepped.length >= shortest && isRows(stepped)) {
-    const wide = Object.values(stepped[0]!).filter(isNumber).length;
+    const wide = Object.values(stepped[0]).filter(isNumber).length;
     found.push({ shape: { kind: 'rows', rows: stepped, settings: scalars }, size: stepped.length * wide });
   }
 }

@@ -1,13 +1,13 @@
 /** Keel's own run directories. */
 import { existsSync } from 'node:fs';
-import { RunError } from '../../metrics/errors.ts';
+import { RunError } from '../../base/errors.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readManifest } from '../../runs/manifest.ts';
 import { parseEventLine, type StoredEvent } from '../../runs/schema.ts';
 import type { Reading } from './bytes.ts';
-import { addSettings } from './json.ts';
 import { readJsonLines } from './jsonl.ts';
 import type { RunBuilder } from './run-builder.ts';
+import { addSaid, saidBy } from './said.ts';
 import { forEachLine } from './text.ts';
 
 /** Keel has some twenty kinds of event. */
@@ -16,12 +16,7 @@ const mostKinds = 64;
 export async function readKeel(directory: string, run: RunBuilder, reading: Reading): Promise<void> {
   const paths = runPaths(directory);
   try {
-    const manifest = readManifest(directory);
-    const { config, environment, algorithm, seed, status, reason, versions } = manifest;
-    addSettings(run, config);
-    addSettings(run, environment, 'environment');
-    addSettings(run, { algorithm, seed, status, versions });
-    if (status === 'failed' && reason !== null) run.text('error', reason);
+    addSaid(run, saidBy(readManifest(directory)));
   } catch (error) {
     if (!(error instanceof RunError)) throw error;
     run.note(`its settings cannot be read: ${error.message}`);
@@ -51,7 +46,7 @@ async function addEvents(path: string, run: RunBuilder, reading: Reading): Promi
     if (event.type !== 'resumed' || steps === undefined) return;
     const from = typeof event.checkpoint === 'number' ? event.checkpoint : 0;
     const at = steps.values.findIndex(step => step > from);
-    if (at > 0) run.restarts.add(steps.x[at]!);
+    if (at > 0) run.restarts.add(steps.x[at]);
   });
   if (broken > 0) run.note(`events.jsonl: ${broken} lines are damaged and are left out`);
   for (const [type, { count, last }] of kinds) {

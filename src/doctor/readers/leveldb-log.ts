@@ -54,7 +54,7 @@ export class LogSplitter {
     while (at + headBytes <= end) {
       const crc = block.readUInt32LE(at);
       const length = block.readUInt16LE(at + 4);
-      const type = block[at + 6]!;
+      const type = block[at + 6];
       // The rest of the block is padding, or was set aside and not written.
       if (type === 0 && length === 0 && crc === 0) return false;
       const next = at + headBytes + length;

@@ -86,6 +86,6 @@ export async function readMlflow(directory: string, run: RunBuilder, reading: Re
   }
   for (const line of (readSmall(join(directory, 'meta.yaml')) ?? '').split('\n', 100)) {
     const found = /^(run_name|status|run_id):\s*(.{1,200})$/.exec(line.trimEnd());
-    if (found !== null) run.text(found[1]!, found[2]!.replace(/^['"]|['"]$/g, ''));
+    if (found !== null) run.text(found[1], found[2].replace(/^['"]|['"]$/g, ''));
   }
 }

@@ -13,7 +13,7 @@ export async function readMonitors(
   reading: Reading,
 ): Promise<void> {
   if (files.length === 1) {
-    await readCsv(files[0]!, run, reading);
+    await readCsv(files[0], run, reading);
     return;
   }
   const parts: RunBuilder[] = [];
@@ -40,7 +40,7 @@ export async function readMonitors(
     for (const queue of queues) {
       const times = queue.columns[0]?.series;
       if (times === undefined || queue.at >= times.length) continue;
-      const time = times.wallTime[queue.at]!;
+      const time = times.wallTime[queue.at];
       if (first === undefined || time < earliest) {
         first = queue;
         earliest = time;
@@ -49,8 +49,7 @@ export async function readMonitors(
     if (first === undefined) return;
     row++;
     for (const { name, series } of first.columns) {
-      if (first.at < series.length)
-        run.number(name, row, series.values[first.at]!, series.wallTime[first.at]!);
+      if (first.at < series.length) run.number(name, row, series.values[first.at], series.wallTime[first.at]);
     }
     first.at++;
     if (row % 4096 === 0) await reading.breathe();

@@ -55,7 +55,7 @@ export function readNumber(text: string, decimalComma = false): Cell {
   if (decimalComma && /^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$/.test(word)) return Number(word.replace(',', '.'));
   const wrapped = wrapper.exec(word);
   if (wrapped !== null) {
-    const inner = wrapped[1]!.split(',', 1)[0]!.trim();
+    const inner = wrapped[1].split(',', 1)[0].trim();
     return inner.includes('(') || inner === '' ? noNumber : readNumber(inner);
   }
   return noNumber;

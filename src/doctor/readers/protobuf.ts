@@ -36,7 +36,7 @@ export class ProtoCursor {
   /** Goes to the next field; false at the end. */
   next(): boolean {
     if (this.#at >= this.#end) return false;
-    const first = this.bytes[this.#at]!;
+    const first = this.bytes[this.#at];
     if (first < 0x80) {
       this.#at++;
       this.field = first >>> 3;
@@ -108,7 +108,7 @@ export class ProtoCursor {
     let high = 0;
     for (let i = 0; i < 10; i++) {
       if (this.#at >= this.#end) return false;
-      const byte = this.bytes[this.#at++]!;
+      const byte = this.bytes[this.#at++];
       const bits = byte & 0x7f;
       if (i < 4) low |= bits << (7 * i);
       else if (i === 4) {

@@ -9,7 +9,6 @@ import { readCsv } from './csv.ts';
 import { asReadError, ReadError } from './errors.ts';
 import { readJsonDocument } from './json-document.ts';
 import { readJsonLines } from './jsonl.ts';
-import { readKeel } from './keel.ts';
 import { readMlflow } from './mlflow.ts';
 import { readMonitors } from './monitor.ts';
 import { type Limits, RunBuilder } from './run-builder.ts';
@@ -36,7 +35,8 @@ export async function readRun(
         await readEventFiles(source.groups, run, reading);
         break;
       case 'keel':
-        await readKeel(source.directory, run, reading);
+        // Its schemas take as long to load as all other readers together.
+        await (await import('./keel.ts')).readKeel(source.directory, run, reading);
         break;
       case 'mlflow':
         await readMlflow(source.directory, run, reading);

@@ -41,21 +41,21 @@ export function findRestarts(rows: Float64Array, steps: Float64Array, length: nu
   let size = 0;
   let before = Number.NaN;
   for (let i = 0; i < length; i++) {
-    const step = steps[i]!;
+    const step = steps[i];
     if (!Number.isFinite(step)) continue;
     if (step < before) {
       if (comesLate(steps, length, i, before)) {
-        late.push(rows[i]!);
+        late.push(rows[i]);
         continue;
       }
-      restarts.push({ row: rows[i]!, before, after: step });
+      restarts.push({ row: rows[i], before, after: step });
       if (restarts.length > mostRestarts) return none;
       const old = size;
-      while (size > 0 && steps[kept[size - 1]!]! >= step) size--;
+      while (size > 0 && steps[kept[size - 1]] >= step) size--;
       if (size < old) {
-        const from = rows[kept[size]!]!;
+        const from = rows[kept[size]];
         while (replaced.length > 0 && replaced.at(-1)!.from >= from) replaced.pop();
-        replaced.push({ from, to: rows[i]! });
+        replaced.push({ from, to: rows[i] });
       }
     }
     kept[size++] = i;
@@ -68,8 +68,8 @@ export function findRestarts(rows: Float64Array, steps: Float64Array, length: nu
 /** Whether the row after a fall is further than all before it, or there is none yet. */
 function comesLate(steps: Float64Array, length: number, at: number, before: number): boolean {
   let next = at + 1;
-  while (next < length && !Number.isFinite(steps[next]!)) next++;
-  return next >= length || steps[next]! > before;
+  while (next < length && !Number.isFinite(steps[next])) next++;
+  return next >= length || steps[next] > before;
 }
 
 /**
@@ -105,6 +105,6 @@ export function replaceRepeated(run: RunBuilder): void {
 }
 
 function isAscending(x: Float64Array, length: number): boolean {
-  for (let i = 1; i < length; i++) if (x[i]! < x[i - 1]!) return false;
+  for (let i = 1; i < length; i++) if (x[i] < x[i - 1]) return false;
   return true;
 }

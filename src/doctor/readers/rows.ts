@@ -97,7 +97,7 @@ export class RowSink {
   end(): void {
     if (this.#length === 0) return;
     const x = ++this.rows;
-    for (let i = 0; i < this.#length; i++) this.#series[i]?.append(x, this.#values[i]!, this.#clock);
+    for (let i = 0; i < this.#length; i++) this.#series[i]?.append(x, this.#values[i], this.#clock);
     this.#run.counted(this.#length);
     this.#length = 0;
     this.#clock = Number.NaN;
@@ -135,7 +135,7 @@ export class RowSink {
       }
       for (const { row } of restarts) run.restarts.add(row);
       if (restarts.length > 0) {
-        const first = restarts[0]!;
+        const first = restarts[0];
         const times = restarts.length === 1 ? 'once' : `${restarts.length} times`;
         run.note(
           `${name} goes back ${times}, first from ${first.before} to ${first.after} at row ${first.row}: the log was taken up again, and the ${dropped} rows that it repeats count only as they were last`,
@@ -149,9 +149,9 @@ export class RowSink {
       const fresh = restarts.filter(({ row }) => !run.restarts.has(row));
       if (fresh.length === 0) continue;
       for (const { row } of fresh) run.restarts.add(row);
-      const [before, after] = [fresh[0]!.before, fresh[0]!.after];
+      const [before, after] = [fresh[0].before, fresh[0].after];
       run.note(
-        `${process} goes from ${before} back to ${after} at row ${fresh[0]!.row}: the trainer was started again there`,
+        `${process} goes from ${before} back to ${after} at row ${fresh[0].row}: the trainer was started again there`,
       );
       break;
     }

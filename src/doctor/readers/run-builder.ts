@@ -170,6 +170,6 @@ export class RunBuilder {
 }
 
 /** Shortened so that nobody takes it for the whole. A copy: a slice would keep the whole text in memory. */
-export function cut(text: string, most: number): string {
+function cut(text: string, most: number): string {
   return text.length <= most ? text : `${Buffer.from(text.slice(0, most - 1)).toString('utf8')}…`;
 }

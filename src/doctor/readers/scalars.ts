@@ -24,7 +24,7 @@ export function exportedName(file: string): { readonly run: string | undefined; 
     .replace(/\.(?:csv|json|txt)$/i, '')
     .replace(/ ?\(\d+\)$/, '');
   const found = exported.exec(stem) ?? named.exec(stem);
-  return found === null ? { run: undefined, tag: tagOf(stem) } : { run: found[1]!, tag: tagOf(found[2]!) };
+  return found === null ? { run: undefined, tag: tagOf(stem) } : { run: found[1], tag: tagOf(found[2]) };
 }
 
 /** Slashes became underscores: the first stands where a trainer's group of names ends. */

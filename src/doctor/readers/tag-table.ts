@@ -54,7 +54,7 @@ export class TagTable {
 
   #lookUp(bytes: Uint8Array, start: number, end: number): Tag {
     let hash = 0x811c9dc5 ^ (end - start);
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
     const first = this.#byHash.get(hash);
     for (let tag = first; tag !== undefined; tag = tag.sibling) {
       if (same(tag.bytes, bytes, start, end)) return tag;

@@ -90,7 +90,7 @@ function firstVarint(bytes: Uint8Array, wire: number): number | undefined {
   let value = 0;
   let scale = 1;
   for (let i = cursor.start; i < Math.min(cursor.end, cursor.start + 10); i++) {
-    const byte = bytes[i]!;
+    const byte = bytes[i];
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) return value >= 2 ** 63 ? value - 2 ** 64 : value;
     scale *= 128;

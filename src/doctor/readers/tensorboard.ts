@@ -188,7 +188,7 @@ class EventState {
       at++;
       let scale = 1;
       for (;;) {
-        const byte = bytes[at++]!;
+        const byte = bytes[at++];
         step += (byte & 0x7f) * scale;
         if (byte < 0x80) break;
         scale *= 128;
@@ -198,9 +198,9 @@ class EventState {
     }
     const tag = at + 6;
     if (tag >= end || bytes[at] !== 0x2a || bytes[at + 2] !== 0x0a || bytes[at + 4] !== 0x0a) return false;
-    const tagEnd = tag + bytes[at + 5]!;
+    const tagEnd = tag + bytes[at + 5];
     if (bytes[at + 1] !== end - at - 2 || bytes[at + 3] !== end - at - 4) return false;
-    if (bytes[at + 1]! > 0x7f || tagEnd === tag || tagEnd + 5 !== end || bytes[tagEnd] !== 0x15) return false;
+    if (bytes[at + 1] > 0x7f || tagEnd === tag || tagEnd + 5 !== end || bytes[tagEnd] !== 0x15) return false;
     if (this.#viewed !== bytes) {
       this.#viewed = bytes;
       this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

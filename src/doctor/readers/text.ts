@@ -3,7 +3,7 @@ import { type Ending, type Reading, readChunks } from './bytes.ts';
 import type { RunBuilder } from './run-builder.ts';
 
 /** RLlib repeats megabytes of settings in each line; beyond this a line is damage, and is not kept. */
-export const longestLine = 16 * 2 ** 20;
+const longestLine = 16 * 2 ** 20;
 
 export type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 

@@ -10,7 +10,7 @@ export type OnRecord = (bytes: Buffer, start: number, end: number) => void;
 const headBytes = 12;
 const tailBytes = 4;
 /** Pictures, graphs and videos are larger, and have no numbers: they are skipped without being kept. */
-export const largestRecord = 4 * 2 ** 20;
+const largestRecord = 4 * 2 ** 20;
 
 /** Checksums of the lengths that most records have, which are few. */
 const cachedLengths = 4096;
@@ -31,13 +31,13 @@ export function recordLength(bytes: Buffer, at: number): number {
   // A petabyte is not a record even if its checksum is right.
   if (high > 0xffff) return -1;
   const crc = uint32(bytes, at + 8);
-  const right = high === 0 && low < cachedLengths ? lengthCrcs[low]! : maskedCrc32c(bytes, at, at + 8);
+  const right = high === 0 && low < cachedLengths ? lengthCrcs[low] : maskedCrc32c(bytes, at, at + 8);
   return crc === right ? high * 2 ** 32 + low : -1;
 }
 
 /** As Buffer's readUInt32LE, without its checks: callers know that the bytes are there. */
 function uint32(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0;
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
 }
 
 export class RecordSplitter {

@@ -110,7 +110,7 @@ class WandbState {
     const x = Number.isNaN(step) ? this.#row : step;
     this.#row = x + 1;
     for (let i = 0; i < this.#names.length; i++)
-      this.#run.number(this.#names[i]!, x, this.#values[i]!, wallTime);
+      this.#run.number(this.#names[i], x, this.#values[i], wallTime);
     this.#names = [];
     this.#values = [];
   }

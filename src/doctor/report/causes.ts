@@ -1,6 +1,7 @@
 /** The root causes in plain words: the headline of a report, and what `--explain` prints for them. */
 import { type RootCause, rootCauses } from '../findings.ts';
 
+/** A root cause in words. */
 export interface CauseText {
   readonly code: RootCause;
   /** The headline. */
@@ -126,8 +127,10 @@ const texts: Readonly<Record<RootCause, Omit<CauseText, 'code'>>> = {
   },
 };
 
+/** The words of every root cause. */
 export const causeTexts: readonly CauseText[] = rootCauses.map(code => ({ code, ...texts[code] }));
 
+/** The words of one root cause. */
 export function causeText(code: RootCause): CauseText {
   // A newer rule may argue for a cause that has no text yet.
   return (

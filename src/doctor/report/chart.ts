@@ -1,7 +1,8 @@
 /** A plot in a terminal: braille dots where the terminal has them, ASCII where not. */
-import { columnsOf, fit, fitMiddle, pad } from './columns.ts';
-import { amount, whole } from './figures.ts';
-import { type Paint, severityTones, type Tone } from './paint.ts';
+
+import { amount, whole } from '../../base/numbers.ts';
+import { columnsOf, fit, fitMiddle, type Paint, pad, type Tone } from '../../base/terminal.ts';
+import { severityTones } from './paint.ts';
 import { type Plot, type PlotMark, type PlotPoint, placeOf, rangeOf, together } from './plot.ts';
 import { shareOf } from './scale.ts';
 
@@ -52,7 +53,7 @@ const braille: Cells = {
 const ascii: Cells = {
   across: 1,
   down: 2,
-  character: bits => [' ', "'", '.', ':'][bits]!,
+  character: bits => [' ', "'", '.', ':'][bits],
   axis: { side: '|', tick: '+', corner: '+', line: '-' },
   marked: '=',
   broken: 'x',
@@ -105,7 +106,7 @@ function caption(plot: Plot, columns: number, paint: Paint): string {
 /** What the bands call good, frozen left out. */
 export function healthyRange({ bands }: Plot): string {
   const good = (bands ?? []).filter(({ name }) => name === 'healthy' || name === 'ok');
-  return good.length === 0 ? '' : `${good[0]!.from} to ${good.at(-1)!.to}`;
+  return good.length === 0 ? '' : `${good[0].from} to ${good.at(-1)!.to}`;
 }
 
 /** At the top and at the foot of the y axis. */
@@ -167,12 +168,12 @@ function draw(plot: Plot, cells: Cells, { from, to, width, rows }: Area) {
   const broken: boolean[] = Array.from({ length: width }, () => false);
   const dot = (x: number, y: number): void => {
     const [cellX, cellY] = [Math.floor(x / cells.across), Math.floor(y / cells.down)];
-    bits[cellY]![cellX]! |= 1 << ((x % cells.across) * cells.down + (y % cells.down));
+    bits[cellY][cellX] |= 1 << ((x % cells.across) * cells.down + (y % cells.down));
   };
   const heightOf = (value: number): number =>
     Math.round((1 - shareOf(value, plot.low, plot.high, plot.log)) * (dotsDown - 1));
   const columns: PlotPoint[][] = Array.from({ length: dotsAcross }, () => []);
-  for (const point of plot.points) columns[placeOf(point.x, from, to, dotsAcross)]!.push(point);
+  for (const point of plot.points) columns[placeOf(point.x, from, to, dotsAcross)].push(point);
   let before: { readonly x: number; readonly y: number } | undefined;
   columns.forEach((points, x) => {
     if (points.length === 0) return;
@@ -219,7 +220,7 @@ export function sparkline(plot: Plot, width: number, unicode = true): string {
     { length: Math.min(width, Math.max(1, plot.points.length)) },
     () => [],
   );
-  for (const point of plot.points) columns[placeOf(point.x, from, to, columns.length)]!.push(point);
+  for (const point of plot.points) columns[placeOf(point.x, from, to, columns.length)].push(point);
   const blocks = unicode ? levels.unicode : levels.ascii;
   return columns
     .map(points => {
@@ -231,7 +232,7 @@ export function sparkline(plot: Plot, width: number, unicode = true): string {
       const far = points.length > 1 ? value : mean;
       return blocks[
         Math.min(blocks.length - 1, Math.floor(shareOf(far, plot.low, plot.high, plot.log) * blocks.length))
-      ]!;
+      ];
     })
     .join('');
 }

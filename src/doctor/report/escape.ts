@@ -15,8 +15,8 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, character => entities[character]!);
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, character => entities[character]);
 }
 
 type Part = string | number | Markup | readonly Part[];
@@ -28,7 +28,7 @@ function shown(part: Part): string {
 
 /** `` html`<b>${name}</b>` ``: the literal parts are HTML, what is put in is text. */
 export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Markup {
-  return { [made]: literals.reduce((text, literal, i) => text + shown(parts[i - 1]!) + literal) };
+  return { [made]: literals.reduce((text, literal, i) => text + shown(parts[i - 1]) + literal) };
 }
 
 export const textOf = (markup: Markup): string => markup[made];

@@ -1,14 +1,15 @@
 /** From paths to reports: finds the runs, reads each, and says what is wrong with it or why it could not be read. */
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { RunError } from '../../metrics/errors.ts';
+import { KeelError } from '../../base/errors.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import { diagnose } from '../diagnose.ts';
 import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
 import type { Diagnosis } from '../findings.ts';
 import { type Candidate, findRuns, ReadError, readRun } from '../readers/index.ts';
-import { isRead, type Outcome, runReport, type Unreadable } from './run-report.ts';
+import { isRead, type Outcome, runReport, type Unreadable, unreadable } from './run-report.ts';
 
+/** How logs are examined. */
 export interface ExamineOptions extends CanonicalOptions {
   /** Runs that are looked at, at most. */
   readonly limit?: number;
@@ -17,6 +18,7 @@ export interface ExamineOptions extends CanonicalOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How far an examination is. */
 export interface ExamineProgress {
   readonly phase: 'looking' | 'reading';
   /** Entries looked at, or runs read. */
@@ -34,7 +36,7 @@ export interface Search {
   readonly notes: readonly string[];
 }
 
-export const DEFAULT_LIMIT = 10_000;
+const DEFAULT_LIMIT = 10_000;
 
 /** A path without a run is a failure, not an exception: the others are looked at all the same. */
 export async function search(paths: readonly string[], options: ExamineOptions = {}): Promise<Search> {
@@ -57,7 +59,7 @@ export async function search(paths: readonly string[], options: ExamineOptions =
       notes.push(...found.notes);
     } catch (error) {
       signal?.throwIfAborted();
-      failures.push({ ...unreadable(path, error), given: true });
+      failures.push({ ...failureOf(path, error), given: true });
     }
   }
   const all = [...candidates.values()];
@@ -103,7 +105,7 @@ export async function examine(candidate: Candidate, options: ExamineOptions = {}
     return runReport(diagnosis, run);
   } catch (error) {
     signal?.throwIfAborted();
-    const failure = unreadable(candidate.path, error);
+    const failure = failureOf(candidate.path, error);
     return error instanceof ReadError && error.isNoLog ? { ...failure, isNoLog: true } : failure;
   }
 }
@@ -166,7 +168,7 @@ export async function* examinePaths(
   if (read === 0) yield* noLogs;
   else if (noLogs.length > 0) {
     const [first] = noLogs;
-    const notes = `${noLogs.length} ${noLogs.length === 1 ? 'file has' : 'files have'} numbers but none that training logs, and ${noLogs.length === 1 ? 'was' : 'were'} passed over: ${first!.path}${noLogs.length > 1 ? ' …' : ''}`;
+    const notes = `${noLogs.length} ${noLogs.length === 1 ? 'file has' : 'files have'} numbers but none that training logs, and ${noLogs.length === 1 ? 'was' : 'were'} passed over: ${first.path}${noLogs.length > 1 ? ' …' : ''}`;
     return { ...found, notes: [...found.notes, notes] };
   }
   return found;
@@ -180,17 +182,15 @@ export async function* diagnosePath(
   yield* examinePaths(typeof paths === 'string' ? [paths] : paths, options);
 }
 
-function unreadable(path: string, error: unknown): Unreadable {
+function failureOf(path: string, error: unknown): Unreadable {
+  if (error instanceof ReadError) {
+    if (error.path === path) return unreadable(path, error.why);
+    // The sentence names a file below the path: that says more.
+    if (error.path.startsWith(path)) return { path, error: error.message, why: error.message };
+  }
   // Their messages are sentences for users.
-  if (error instanceof ReadError || error instanceof RunError)
-    return { path, error: withPath(path, error.message) };
+  if (error instanceof KeelError) return unreadable(path, error.message);
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
   const cause = error instanceof Error && process.env.KEEL_DEBUG === '1' ? `\n${error.stack}` : '';
-  return {
-    path,
-    error: `${path}: ${name}: ${message} (this is a fault in Keel: KEEL_DEBUG=1 shows where)${cause}`,
-  };
+  return unreadable(path, `${name}: ${message} (this is a fault in Keel: KEEL_DEBUG=1 shows where)${cause}`);
 }
-
-const withPath = (path: string, message: string): string =>
-  message.startsWith(path) ? message : `${path}: ${message}`;

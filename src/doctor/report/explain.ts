@@ -1,12 +1,11 @@
 /** What `keel doctor --explain` prints: the page of a rule or of a root cause. */
-import { nearest } from '../../text/nearest.ts';
+import { nearest } from '../../base/nearest.ts';
+import { columnsOf, fit, pad, paragraph } from '../../base/terminal.ts';
 import { rootCauses } from '../findings.ts';
 import { rules } from '../rules/index.ts';
 import type { Rule } from '../rules/rule.ts';
 import { type CauseText, causeText, causeTexts } from './causes.ts';
 import { toAscii } from './clean.ts';
-import { columnsOf, fit, pad, wrap } from './columns.ts';
-import { referenceLink } from './rule-page.ts';
 import { type Style, styleOf, type TerminalOptions } from './terminal.ts';
 
 /** The page of a code, or undefined if no rule and no cause has it. */
@@ -66,7 +65,9 @@ function shown(lines: readonly string[], { unicode }: Style): string {
 const asciiLine = (line: string): string => line.split('\u001b').map(toAscii).join('\u001b');
 
 function section(title: string, text: string, { paint, columns }: Style): string[] {
-  return text === '' ? [] : ['', paint(title, 'bold'), ...wrap(text, columns - 2).map(line => `  ${line}`)];
+  return text === ''
+    ? []
+    : ['', paint(title, 'bold'), ...paragraph(text, columns - 2).map(line => `  ${line}`)];
 }
 
 function rulePage({ code, title, text, causes, looksAt }: Rule, style: Style): string[] {
@@ -84,7 +85,7 @@ function rulePage({ code, title, text, causes, looksAt }: Rule, style: Style): s
     ),
     ...(text.references.length === 0 ? [] : ['', paint('Met in', 'bold')]),
     ...text.references.flatMap(reference =>
-      wrap(referenceLink(reference), columns - 2).map(line => `  ${line}`),
+      paragraph(referenceLink(reference), columns - 2).map(line => `  ${line}`),
     ),
   ];
 }
@@ -101,4 +102,12 @@ function causePage({ code, title, meaning, remedy }: CauseText, style: Style): s
       rule => `  ${paint(rule.code, 'cyan')}: ${fit(rule.title, columns - rule.code.length - 4)}`,
     ),
   ];
+}
+
+/** `DLR-RM/stable-baselines3#324` as an address; what is none stays as it is. */
+export function referenceLink(reference: string): string {
+  const [, repository, number] = /^([\w.-]+\/[\w.-]+)#(\d+)$/.exec(reference) ?? [];
+  if (repository !== undefined) return `https://github.com/${repository}/issues/${number}`;
+  const [, paper] = /^arXiv:(\d{4}\.\d{4,5})$/i.exec(reference) ?? [];
+  return paper === undefined ? reference : `https://arxiv.org/abs/${paper}`;
 }

@@ -1,7 +1,8 @@
 /** What changed between two looks at a run that still grows. */
+
+import { whole } from '../../base/numbers.ts';
 import { type Diagnosis, type Finding, type Severity, severities } from '../findings.ts';
 import { clean } from './clean.ts';
-import { whole } from './figures.ts';
 import { storyOf, stretchOf } from './presentable.ts';
 import { isUnreadable, type Outcome } from './run-report.ts';
 

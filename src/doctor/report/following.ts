@@ -4,14 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { signature } from '../readers/index.ts';
 import { type ExamineOptions, examine, search } from './examine.ts';
 import { type News, newsOf } from './follow.ts';
-import { isRead, type Outcome } from './run-report.ts';
+import { isRead, type Outcome, unreadable } from './run-report.ts';
 
+/** How a log that grows is followed. */
 export interface FollowOptions extends ExamineOptions {
   /** Between two looks. A run that takes long to read is looked at less often. */
   readonly intervalMs: number;
   readonly signal: AbortSignal;
 }
 
+/** What is told of a log that grows. */
 export interface FollowEvent {
   readonly path: string;
   readonly outcome: Outcome;
@@ -50,7 +52,7 @@ export async function* follow(paths: readonly string[], options: FollowOptions):
       }
       for (const [place, { path, outcome: before }] of runs) {
         if (here.has(place) || !isRead(before)) continue;
-        const outcome = { path, error: `${path}: its log is gone; it is looked for again` };
+        const outcome = unreadable(path, 'its log is gone; it is looked for again');
         runs.set(place, { path, signature: '', outcome });
         yield { path, outcome, news: newsOf(before, outcome) };
       }

@@ -1,9 +1,11 @@
 /** The report as one page that needs nothing else: to send to a colleague, or to keep with a CI run. */
 import { createHash } from 'node:crypto';
+import { counted, whole } from '../../base/numbers.ts';
 import type { Finding } from '../findings.ts';
+import type { Fix } from '../fixes.ts';
 import { healthyRange } from './chart.ts';
 import { html, type Markup, textOf } from './escape.ts';
-import { counted, sureness, whole } from './figures.ts';
+import { sureness } from './figures.ts';
 import { pageStyle } from './page-style.ts';
 import { type Plot, rangeOf } from './plot.ts';
 import { changeOf, presentable, presentableError, spansOf, storyOf, stretchOf } from './presentable.ts';
@@ -21,6 +23,7 @@ import { svgChart } from './svg.ts';
 /** Runs that are told in full; the others have a line. A page of a thousand would open in no browser. */
 const MOST_STORIES = 100;
 
+/** How a report is written as HTML. */
 export interface HtmlOptions {
   /** Shown at the foot: when the report was made, in any form. */
   readonly madeAt?: string;
@@ -111,20 +114,13 @@ function story(report: RunReport, id: string): Markup {
 <p class="run">${badge(report)}<b>${diagnosis.path}</b><span class="dim">${diagnosis.trainer}, ${whole(diagnosis.steps)} ${unit}</span></p>
 <h2 id="${id}-head">${prose(headline)}</h2>
 <p>${prose(lead)}${sure}</p>
-${main === undefined ? [] : why(main, report)}
+${main === undefined ? [] : html`<h3>Why</h3>${list(main.evidence)}`}
 ${plots.map((plot, i) => figure(plot, report, `${id}-chart-${i + 1}`, range))}
 ${main === undefined ? [] : whatToDo(main)}
 ${others.length === 0 ? [] : html`<h3>Also seen</h3>${others.map(finding => other(finding, unit))}`}
 ${diagnosis.notes.length === 0 ? [] : html`<h3>About the log</h3><ul>${diagnosis.notes.map(text => html`<li>${prose(text)}</li>`)}</ul>`}
 </article>
 `;
-}
-
-function why(main: Finding, { diagnosis, unit }: RunReport): Markup {
-  const title = diagnosis.summary.includes(main.title)
-    ? html``
-    : html`<p>${prose(main.title)} <span class="dim">(<code>${main.code}</code>, ${stretchOf(main, unit)})</span></p>`;
-  return html`<h3>Why</h3>${title}${list(main.evidence)}`;
 }
 
 const list = (texts: readonly string[]): Markup =>
@@ -148,14 +144,14 @@ function figure(
 `;
 }
 
-function whatToDo({ fix, watch }: Finding): Markup {
-  return html`${fix.length === 0 ? [] : html`<h3>Change this</h3>${changes(fix)}`}
+function whatToDo({ fixes, watch }: Finding): Markup {
+  return html`${fixes.length === 0 ? [] : html`<h3>Change this</h3>${changes(fixes)}`}
 ${watch === undefined || watch === '' ? [] : html`<h3>Then watch</h3><p>${prose(watch)}</p>`}`;
 }
 
 /** What to type stands by itself, to be copied; sentences are in a list. */
-function changes(texts: readonly string[]): Markup {
-  return html`${texts
+function changes(fixes: readonly Fix[]): Markup {
+  return html`${fixes
     .map(changeOf)
     .map(({ code, words }) =>
       code === undefined
@@ -165,8 +161,8 @@ function changes(texts: readonly string[]): Markup {
 }
 
 function other(finding: Finding, unit: string): Markup {
-  const { severity, title, code, evidence, fix, watch } = finding;
+  const { severity, title, code, evidence, fixes, watch } = finding;
   const head = html`${prose(title)} <span class="dim">(${severity}, <code>${code}</code>, ${stretchOf(finding, unit)})</span>`;
-  if (evidence.length + fix.length === 0) return html`<div class="other ${severity}">${head}</div>`;
-  return html`<details class="other ${severity}"><summary>${head}</summary>${list(evidence)}${changes(fix)}${watch === undefined ? [] : html`<p>${prose(watch)}</p>`}</details>`;
+  if (evidence.length + fixes.length === 0) return html`<div class="other ${severity}">${head}</div>`;
+  return html`<details class="other ${severity}"><summary>${head}</summary>${list(evidence)}${changes(fixes)}${watch === undefined ? [] : html`<p>${prose(watch)}</p>`}</details>`;
 }

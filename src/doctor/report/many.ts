@@ -1,7 +1,8 @@
 /** Many runs in a terminal: a line each, worst first, and the story of those that are sick. */
-import { columnsOf, fit, fitMiddle, hang, pad } from './columns.ts';
-import { counted, whole } from './figures.ts';
-import { type Tone, verdictTones } from './paint.ts';
+
+import { counted, whole } from '../../base/numbers.ts';
+import { columnsOf, fit, fitMiddle, hang, pad, type Tone } from '../../base/terminal.ts';
+import { verdictTones } from './paint.ts';
 import { presentable, presentableError, storyOf } from './presentable.ts';
 import {
   commonDirectory,
@@ -14,6 +15,7 @@ import {
 } from './run-report.ts';
 import { finished, runLines, type Style, styleOf, type TerminalOptions } from './terminal.ts';
 
+/** How a table of many runs is written. */
 export interface ManyOptions extends TerminalOptions {
   /** The story of every run, not of the sick ones alone. */
   readonly all?: boolean;
@@ -77,18 +79,14 @@ interface RowCells {
 
 function cellsOf(outcome: Outcome, { unicode }: Style): RowCells {
   if (isUnreadable(outcome)) {
-    const { path, error } = presentableError(outcome, unicode);
-    return { verdict: 'unread', tone: 'red', path, steps: '-', what: withoutPath(error, path) };
+    const { path, why } = presentableError(outcome, unicode);
+    return { verdict: 'unread', tone: 'red', path, steps: '-', what: why };
   }
   const report = presentable(outcome, unicode);
   const { verdict, path, steps, rootCause } = report.diagnosis;
   const what = verdict === 'healthy' ? '' : (rootCause ?? storyOf(report).headline.replaceAll('`', ''));
   return { verdict, tone: verdictTones[verdict], path, steps: whole(steps), what };
 }
-
-/** A message that begins with the path need not say it twice in a row. */
-const withoutPath = (error: string, path: string): string =>
-  error.startsWith(`${path}: `) ? error.slice(path.length + 2) : error;
 
 function table(outcomes: readonly Outcome[], common: number, style: Style): string[] {
   const { columns, paint } = style;
@@ -115,6 +113,5 @@ function table(outcomes: readonly Outcome[], common: number, style: Style): stri
 }
 
 function errorLines(outcome: Unreadable, style: Style): string[] {
-  const { path, error } = presentableError(outcome, style.unicode);
-  return hang('', error.startsWith(path) ? error : `${path}: ${error}`, style.columns);
+  return hang('', presentableError(outcome, style.unicode).error, style.columns);
 }

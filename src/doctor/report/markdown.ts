@@ -1,11 +1,15 @@
 /** The report as Markdown, for a comment on a pull request, a CI summary or a notebook. */
+
+import { amount, counted, whole } from '../../base/numbers.ts';
 import type { Finding } from '../findings.ts';
+import type { Fix } from '../fixes.ts';
 import { sparkline } from './chart.ts';
-import { amount, counted, sureness, whole } from './figures.ts';
+import { sureness } from './figures.ts';
 import type { Plot } from './plot.ts';
 import { changeOf, presentable, presentableError, spansOf, storyOf, stretchOf } from './presentable.ts';
 import { isRead, isUnreadable, type Outcome, type RunReport, tally, worstFirst } from './run-report.ts';
 
+/** How a report is written as Markdown. */
 export interface MarkdownOptions {
   /** The story of every run, not of those that are not healthy alone. */
   readonly all?: boolean;
@@ -14,6 +18,7 @@ export interface MarkdownOptions {
 /** Stories that a comment has room for. */
 const MOST_STORIES = 20;
 
+/** Reports as one Markdown document. */
 export function renderMarkdown(outcomes: readonly Outcome[], { all = false }: MarkdownOptions = {}): string {
   const ordered = worstFirst(outcomes).map(outcome =>
     isUnreadable(outcome) ? presentableError(outcome) : presentable(outcome),
@@ -49,7 +54,7 @@ const entities: Readonly<Record<string, string>> = {
 /** Without any meaning in Markdown or HTML; on GitHub `@` would call people, `#` and addresses would become links. */
 const escaped = (text: string): string =>
   text
-    .replaceAll(/[&<>|@#]/g, character => entities[character]!)
+    .replaceAll(/[&<>|@#]/g, character => entities[character])
     .replaceAll(/[\\`*_{}[\]~$]/g, '\\$&')
     .replaceAll(/\b(https?|ftp|www)(?=[:.])/gi, '$1&#8203;')
     .replace(/^([-+=]|\d+[.)])(?=\s|$)/, '\\$1');
@@ -129,15 +134,15 @@ function curves(plots: readonly Plot[]): string {
   ].join('\n');
 }
 
-function whatToDo({ fix, watch }: Finding): string[] {
+function whatToDo({ fixes, watch }: Finding): string[] {
   return [
-    ...(fix.length === 0 ? [] : ['**Change this**', ...fix.map(change)]),
+    ...(fixes.length === 0 ? [] : ['**Change this**', ...fixes.map(change)]),
     ...(watch === undefined || watch === '' ? [] : [`**Then watch:** ${prose(watch)}`]),
   ];
 }
 
-function change(text: string): string {
-  const { code: typed, words } = changeOf(text);
+function change(fix: Fix): string {
+  const { code: typed, words } = changeOf(fix);
   if (typed === undefined) return `- ${prose(words)}`;
   const fence = '`'.repeat(Math.max(3, longestTicks(typed) + 1));
   return `${fence}\n${typed}\n${fence}${words === '' ? '' : `\n\n${prose(words)}`}`;

@@ -107,14 +107,14 @@ export function bucketed(series: Series, most: number): PlotPoint[] {
   const points: PlotPoint[] = [];
   for (let i = 0; i < series.length; i++) {
     if (!Number.isFinite(series.x[i])) continue;
-    const mean = series.values[i]!;
+    const mean = series.values[i];
     const finite = Number.isFinite(mean);
     points.push({
-      x: series.x[i]!,
+      x: series.x[i],
       mean: finite ? mean : Number.NaN,
-      min: finite ? series.min[i]! : Number.NaN,
-      max: finite ? series.max[i]! : Number.NaN,
-      broken: finite ? series.broken[i]! : Math.max(1, series.broken[i]!),
+      min: finite ? series.min[i] : Number.NaN,
+      max: finite ? series.max[i] : Number.NaN,
+      broken: finite ? series.broken[i] : Math.max(1, series.broken[i]),
     });
   }
   return merged(points, most);
@@ -125,7 +125,7 @@ export function merged(points: readonly PlotPoint[], most: number): PlotPoint[] 
   if (points.length <= most) return [...points];
   const [from, to] = rangeOf(points);
   const buckets: PlotPoint[][] = Array.from({ length: most }, () => []);
-  for (const point of points) buckets[placeOf(point.x, from, to, most)]!.push(point);
+  for (const point of points) buckets[placeOf(point.x, from, to, most)].push(point);
   return buckets.filter(bucket => bucket.length > 0).map(together);
 }
 
@@ -176,9 +176,9 @@ function scaleOf(
   const linear = { log: false, low, high, lowest: low };
   if (kind === 'linear' || low < 0 || positive.length < 0.9 * points.length) return linear;
   positive.sort((a, b) => a - b);
-  if (!(high / positive[0]! > 10 ** DECADES[kind])) return linear;
+  if (!(high / positive[0] > 10 ** DECADES[kind])) return linear;
   // A few zeros or a single tiny value at the start must not stretch the scale: they are drawn at its foot.
-  const most = positive[Math.floor(positive.length * 0.02)]!;
-  const foot = most / positive[0]! < 30 ? positive[0]! : most;
+  const most = positive[Math.floor(positive.length * 0.02)];
+  const foot = most / positive[0] < 30 ? positive[0] : most;
   return foot < high ? { log: true, low: foot, high, lowest: low } : linear;
 }

@@ -1,14 +1,26 @@
 /** What every renderer needs of a report: texts made harmless, the story's parts picked out. */
-import type { Finding } from '../findings.ts';
+import { whole } from '../../base/numbers.ts';
+import { type Finding, lead, loud } from '../findings.ts';
+import type { Fix } from '../fixes.ts';
 import { causeText } from './causes.ts';
 import { cleanLines, clean as cleanText, toAscii } from './clean.ts';
-import { whole } from './figures.ts';
 import type { RunReport, Unreadable } from './run-report.ts';
 
 /** The same report, with every text that may come from a log cleaned. Renderers for people begin with it. */
 export function presentable(report: RunReport, unicode = true): RunReport {
   const { diagnosis } = report;
   const clean = (text: string): string => (unicode ? cleanText(text) : toAscii(cleanText(text)));
+  const cleanCode = (text: string): string =>
+    cleanLines(text)
+      .map(line => (unicode ? line : toAscii(line)))
+      .join('\n')
+      .trim();
+  const cleanFix = (fix: Fix): Fix => ({
+    ...fix,
+    text: clean(fix.text),
+    ...(fix.kind === 'prose' || fix.code === undefined ? {} : { code: cleanCode(fix.code) }),
+    ...(fix.kind === 'prose' || fix.aside === undefined ? {} : { aside: clean(fix.aside) }),
+  });
   return {
     ...report,
     unit: clean(report.unit),
@@ -24,20 +36,17 @@ export function presentable(report: RunReport, unicode = true): RunReport {
         code: clean(finding.code),
         title: clean(finding.title),
         evidence: finding.evidence.map(clean),
-        fix: finding.fix.map(text =>
-          cleanLines(text)
-            .map(line => (unicode ? line : toAscii(line)))
-            .join('\n'),
-        ),
+        fix: finding.fix.map(clean),
+        fixes: finding.fixes.map(cleanFix),
         ...(finding.watch === undefined ? {} : { watch: clean(finding.watch) }),
       })),
     },
   };
 }
 
-export function presentableError({ path, error }: Unreadable, unicode = true): Unreadable {
+export function presentableError({ path, error, why }: Unreadable, unicode = true): Unreadable {
   const clean = (text: string): string => (unicode ? cleanText(text) : toAscii(cleanText(text)));
-  return { path: clean(path), error: clean(error) };
+  return { path: clean(path), error: clean(error), why: clean(why) };
 }
 
 /** The one story of a report, and what stands beside it. */
@@ -52,23 +61,16 @@ export interface Story {
 }
 
 export function storyOf({ diagnosis }: RunReport): Story {
-  const { findings, verdict, rootCause, summary } = diagnosis;
+  const { findings, verdict, rootCause } = diagnosis;
   if (verdict === 'healthy') {
-    return { headline: 'Nothing wrong was found', lead: summary, main: undefined, others: findings };
+    return { headline: 'Nothing wrong was found', lead: lead(diagnosis), main: undefined, others: findings };
   }
   const [first, ...others] = findings;
-  if (rootCause === null) {
-    const headline = capital(first?.title ?? 'Something is wrong');
-    return {
-      headline,
-      lead: capital(summary) === `${headline}.` ? '' : capital(summary),
-      main: first,
-      others,
-    };
-  }
-  const said = `${rootCause.replaceAll('-', ' ')}: `;
-  const lead = capital(summary.startsWith(said) ? summary.slice(said.length) : summary);
-  return { headline: causeText(rootCause).title, lead, main: first, others };
+  const story = { lead: capital(lead(diagnosis)), main: first, others };
+  if (rootCause !== null) return { headline: causeText(rootCause).title, ...story };
+  const headline = capital(first?.title ?? 'Something is wrong');
+  // The title of the only finding says it all.
+  return loud(findings).length > 1 ? { headline, ...story } : { headline, ...story, lead: '' };
 }
 
 /** A sentence begins with a capital, unless it begins with a name. */
@@ -86,23 +88,9 @@ export interface Change {
   readonly words: string;
 }
 
-/** Tells `PPO(..., learning_rate=1e-4) (a third of it)` from a sentence. */
-export function changeOf(text: string): Change {
-  const whole = text.trim();
-  if (isCode(whole)) return { code: whole, words: '' };
-  const [, code, words] = /^(.*?\S) \(([^()]*(?:\([^()]*\)[^()]*)*)\)\.?$/s.exec(whole) ?? [];
-  return code !== undefined && words !== undefined && isCode(code) ? { code, words } : { words: whole };
-}
-
-/** Whether a text is to be typed as it is. */
-function isCode(text: string): boolean {
-  return (
-    text.includes('\n') ||
-    /^--?[\w.-]+(?:[ =]\S+)*$/.test(text) ||
-    /^[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\)$/.test(text) ||
-    /^[\w./+-]+ ?[=:] ?\S+(?:,? [\w./+-]+ ?[=:] ?\S+)*$/.test(text) ||
-    /^(?:python|keel|pip|accelerate|trl) \S/.test(text)
-  );
+export function changeOf(fix: Fix): Change {
+  if (fix.kind === 'prose' || fix.code === undefined) return { words: fix.text };
+  return { code: fix.code, words: fix.aside ?? '' };
 }
 
 /** Names between backticks, and what is between them. A single backtick is only a character. */

@@ -16,19 +16,31 @@ export interface RunReport {
 /** A run that could not be read. */
 export interface Unreadable {
   readonly path: string;
-  /** A sentence: what was looked for and what was found. */
+  /** A sentence: the path, or that of a file below it, what was looked for and what was found. */
   readonly error: string;
+  /** The same where the path is said beside it. */
+  readonly why: string;
   /** It was asked for by its path, and not found in a directory. */
   readonly given?: true;
   /** It has numbers, but none that training logs. */
   readonly isNoLog?: true;
 }
 
+export const unreadable = (path: string, why: string): Unreadable => ({
+  path,
+  error: `${path}: ${why}`,
+  why,
+});
+
+/** What came of a log: a report, or why there is none. */
 export type Outcome = RunReport | Unreadable;
 
+/** Whether a log could not be read. */
 export const isUnreadable = (outcome: Outcome): outcome is Unreadable => 'error' in outcome;
+/** Whether a log could be read. */
 export const isRead = (outcome: Outcome): outcome is RunReport => !isUnreadable(outcome);
 
+/** The report of a run that was read. */
 export function runReport(diagnosis: Diagnosis, run: CanonicalRun): RunReport {
   return { diagnosis, unit: run.unit, plots: plotsOf(diagnosis, run), restarts: run.restarts.slice(0, 100) };
 }
@@ -42,7 +54,7 @@ export function worstFirst(outcomes: readonly Outcome[]): Outcome[] {
 }
 
 /** What could not be read at all has this code, and so has wrong use: 1 and 2 are verdicts. */
-export const COULD_NOT_READ = 3;
+const COULD_NOT_READ = 3;
 
 /**
  * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read. A path that was given and holds

@@ -1,5 +1,5 @@
 /** Series that a program has in memory, without a log. */
-import { fail } from '../../metrics/errors.ts';
+import { fail } from '../../base/errors.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
 import type { Diagnosis } from '../findings.ts';

@@ -1,7 +1,8 @@
 /** A plot as an SVG picture for the page: axes, bands, the cited stretches, and no script. */
+
+import { amount, whole } from '../../base/numbers.ts';
 import type { KlBand } from '../../metrics/registry.ts';
 import { html, type Markup } from './escape.ts';
-import { amount, whole } from './figures.ts';
 import { type Plot, type PlotPoint, rangeOf } from './plot.ts';
 import { logTicks, shareOf, ticks } from './scale.ts';
 

@@ -1,14 +1,27 @@
 /** The report in a terminal: one story on top, then what supports it, then the rest in brief. */
+
+import { whole } from '../../base/numbers.ts';
+import {
+  columnsOf,
+  fit,
+  fitMiddle,
+  hang,
+  type Paint,
+  painter,
+  paragraph,
+  type Tone,
+} from '../../base/terminal.ts';
 import type { Finding, Verdict } from '../findings.ts';
+import type { Fix } from '../fixes.ts';
 import { chart, gutterOf } from './chart.ts';
 import { laidOutAscii } from './clean.ts';
-import { columnsOf, fit, fitMiddle, hang, wrap } from './columns.ts';
-import { sureness, whole } from './figures.ts';
-import { type Paint, painter, severityTones, type Tone } from './paint.ts';
+import { sureness } from './figures.ts';
+import { severityTones } from './paint.ts';
 import { type Plot, rangeOf } from './plot.ts';
 import { changeOf, presentable, storyOf, stretchOf } from './presentable.ts';
 import type { RunReport } from './run-report.ts';
 
+/** How a report is written for a terminal. */
 export interface TerminalOptions {
   /** Of the terminal. The report takes no more than 100, and 80 where it is not known. */
   readonly columns?: number;
@@ -68,10 +81,10 @@ export function runLines(raw: RunReport, style: Style): string[] {
   const lines = [
     titleLine(report, style),
     '',
-    ...wrap(`${headline}${sure}`, columns).map(line => paint(line, 'bold')),
+    ...paragraph(`${headline}${sure}`, columns).map(line => paint(line, 'bold')),
     ...sentence('', lead, style),
   ];
-  if (main !== undefined) lines.push(...why(main, unit, diagnosis.summary, style));
+  if (main !== undefined) lines.push(...why(main, style));
   lines.push(...charts(report, style));
   if (main !== undefined) lines.push(...whatToDo(main, style));
   lines.push(...otherFindings(others, unit, style));
@@ -106,14 +119,11 @@ function titleLine({ diagnosis, unit }: RunReport, { paint, columns }: Style): s
 
 const heading = (text: string, { paint }: Style): string[] => ['', paint(text, 'bold')];
 
-function why(main: Finding, unit: string, summary: string, style: Style): string[] {
+function why(main: Finding, style: Style): string[] {
   const told = style.verbose ? main.evidence : main.evidence.slice(0, FEW.evidence);
   const left = main.evidence.length - told.length;
   return [
     ...heading('Why', style),
-    ...(summary.includes(main.title)
-      ? []
-      : sentence('  ', `${main.title} (${stretchOf(main, unit)})`, style)),
     ...told.flatMap(text => sentence('  • ', text, style)),
     ...(left > 0 ? [style.paint(`    and ${left} more: -v shows them`, 'dim')] : []),
   ];
@@ -141,22 +151,22 @@ function charts({ plots, unit }: RunReport, style: Style): string[] {
 }
 
 /** One x axis for all charts of a run, so that cause and consequence stand under each other. */
-export function sharedRange(plots: readonly Plot[]): [number, number] {
+function sharedRange(plots: readonly Plot[]): [number, number] {
   return rangeOf(plots.flatMap(({ points }) => points));
 }
 
-function whatToDo({ fix, watch }: Finding, style: Style): string[] {
+function whatToDo({ fixes, watch }: Finding, style: Style): string[] {
   return [
-    ...(fix.length === 0 ? [] : heading('Change this', style)),
-    ...fix.flatMap(text => fixLines(text, style)),
+    ...(fixes.length === 0 ? [] : heading('Change this', style)),
+    ...fixes.flatMap(fix => fixLines(fix, style)),
     ...(watch === undefined || watch === '' ? [] : heading('Then watch', style)),
     ...(watch === undefined ? [] : sentence('  ', watch, style)),
   ];
 }
 
 /** Code stands by itself without a bullet, so that it can be copied; sentences have one. */
-function fixLines(text: string, style: Style): string[] {
-  const { code, words } = changeOf(text);
+function fixLines(fix: Fix, style: Style): string[] {
+  const { code, words } = changeOf(fix);
   return [
     ...(code?.split('\n') ?? []).flatMap(line =>
       hang('    ', line, style.columns).map(part => style.paint(part, 'cyan')),
@@ -194,7 +204,7 @@ function otherFindings(others: readonly Finding[], unit: string, style: Style): 
         style,
       );
       return [
-        `  ${paint(sign, severityTones[finding.severity])}${first!.slice(4)}`,
+        `  ${paint(sign, severityTones[finding.severity])}${first.slice(4)}`,
         ...rest,
         ...(verbose ? inFull(finding, style) : []),
       ];
@@ -206,7 +216,7 @@ function otherFindings(others: readonly Finding[], unit: string, style: Style): 
 function inFull({ evidence, fix, watch }: Finding, style: Style): string[] {
   return [
     ...evidence.flatMap(text => sentence('     • ', text, style)),
-    ...fix.flatMap(text => sentence('     → ', text.replaceAll('\n', ' '), style)),
+    ...fix.flatMap(text => sentence('     → ', text, style)),
     ...(watch === undefined ? [] : sentence('     ', watch, style)),
   ];
 }

@@ -1,5 +1,5 @@
 /** Reports in files: whole or absent. */
-import { writeFileAtomic } from '../../metrics/files.ts';
+import { writeFileAtomic } from '../../base/files.ts';
 
 /** Writes a report so that nobody sees half of it; a report that was there before is replaced. */
 export function writeReport(file: string, text: string): void {

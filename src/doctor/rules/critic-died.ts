@@ -30,7 +30,7 @@ export const criticDied: Rule = {
     const before = ev.v.subarray(0, found.index);
     if (after.length < Math.max(15, 0.1 * ev.n)) return [];
     if (!(quantile(before, 0.3) > 0.4 && quantile(after, 0.9) < 0.1 && median(after) > -0.5)) return [];
-    const x = ev.x[found.index]!;
+    const x = ev.x[found.index];
     let rise = Number.NaN;
     if (loss !== undefined && loss.n >= 30) {
       const [was, is] = split(loss, x);

@@ -45,7 +45,7 @@ function fadingOf(signals: Signals): Fading | undefined {
   const slope = theilSen(rows, since);
   // One way, and the slope alone accounts for half of the fall: neither a step nor noise.
   if (!(over.z < -4 && over.tau < -0.45 && -slope * since.length > 0.5 * (best - end))) return undefined;
-  const x = ev.x[at]!;
+  const x = ev.x[at];
   let rise = Number.NaN;
   if (loss !== undefined && loss.n >= 12) {
     const [, after] = split(loss, x);

@@ -38,7 +38,7 @@ export const criticFlat: Rule = {
     const falls = over !== undefined && over.end < 0.5 * over.start && over.z < -2;
     if (falls && !unweighted) return [];
     const evidenceOfWeight = off
-      ? `the value coefficient is ${num(run.config.valueCoef!)}`
+      ? `the value coefficient is ${num(run.config.valueCoef)}`
       : unweighted
         ? `the total loss is ${num(weight!)} of the value loss: it does not contain it, so the value coefficient is 0`
         : undefined;

@@ -10,7 +10,7 @@ function advantageless(signals: Signals): number {
   if (most === undefined || least === undefined || most.n < 8 || least.n !== most.n) return Number.NaN;
   const low = part(least, 0.5);
   return share(
-    part(most, 0.5).map((v, i) => Math.abs(v) + Math.abs(low[i]!)),
+    part(most, 0.5).map((v, i) => Math.abs(v) + Math.abs(low[i])),
     v => v < 1e-6,
   );
 }

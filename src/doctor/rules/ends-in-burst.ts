@@ -28,7 +28,7 @@ function lastOf(track: Track): { readonly last: number; readonly spreads: number
   const sizes = track.v.map(Math.abs);
   const before = sizes.subarray(Math.floor(track.n / 10), track.n - 1);
   const base = median(before);
-  const last = sizes[track.n - 1]!;
+  const last = sizes[track.n - 1];
   const most = before.reduce((a, b) => Math.max(a, b), 0);
   // A spread of 0 is of values that do not vary: the level itself is the measure then.
   const scale = Math.max(spread(before), 0.1 * base, 1e-12);
@@ -39,7 +39,7 @@ function lastOf(track: Track): { readonly last: number; readonly spreads: number
 function alsoBroken(signals: Signals, kl: Track): Track[] {
   return companions
     .map(id => signals.get(id))
-    .filter((t): t is Track => t !== undefined && t.n >= 15 && t.x[t.n - 1]! >= kl.x[kl.n - 1]!)
+    .filter((t): t is Track => t !== undefined && t.n >= 15 && t.x[t.n - 1] >= kl.x[kl.n - 1])
     .filter(t => {
       const { spreads, times } = lastOf(t);
       return spreads > 8 && times > 1.2;
@@ -68,7 +68,7 @@ export const endsInBurst: Rule = {
     const others = alsoBroken(signals, kl);
     if (others.length === 0) return [];
     const total = run.config.totalSteps;
-    const previous = signals.progress?.track.x.at(-2) ?? kl.x[kl.n - 2]!;
+    const previous = signals.progress?.track.x.at(-2) ?? kl.x[kl.n - 2];
     if (total === undefined ? isRoundEnd(previous, signals.to) : signals.to >= 0.95 * total) return [];
     const base = median(kl.v.subarray(0, kl.n - 1));
     return [
@@ -90,10 +90,7 @@ export const endsInBurst: Rule = {
           'restart from the last checkpoint',
         ],
         watch: `${soon(run, signals.to - signals.from)} of a restart ${name(kl)} should stay below 0.02`,
-        marks: [
-          mark(kl, kl.x[kl.n - 1]!, signals.to),
-          ...others.map(t => mark(t, t.x[t.n - 1]!, signals.to)),
-        ],
+        marks: [mark(kl, kl.x[kl.n - 1], signals.to), ...others.map(t => mark(t, t.x[t.n - 1], signals.to))],
       }),
     ];
   },

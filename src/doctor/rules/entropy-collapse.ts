@@ -11,7 +11,7 @@ function below(values: Float64Array, level: number): number | undefined {
   let i = values.length;
   // Let one row in ten be above: the entropy of one minibatch scatters.
   let strays = 0;
-  while (i > 0 && (values[i - 1]! < level || ++strays <= 0.1 * (values.length - i + 1))) i--;
+  while (i > 0 && (values[i - 1] < level || ++strays <= 0.1 * (values.length - i + 1))) i--;
   return i;
 }
 
@@ -99,7 +99,7 @@ export const entropyCollapse: Rule = {
       kl !== undefined &&
       share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > 0.1) > 0;
     const pushed = suspect.excess >= 0.9 && (burst || suspect.excess >= 2);
-    const x = track.x[Math.min(at, track.n - 1)]!;
+    const x = track.x[Math.min(at, track.n - 1)];
     return [
       finding('entropy-collapse', {
         severity: early ? 'critical' : 'warning',

@@ -16,9 +16,9 @@ export function impliedEntropyCoef(signals: Signals): number | undefined {
   if (total.n < 10 || total.n !== policy.n || total.n !== entropy.n) return undefined;
   const bounds: number[] = [];
   for (let i = 0; i < total.n; i++) {
-    const gap = policy.v[i]! - total.v[i]!;
+    const gap = policy.v[i] - total.v[i];
     // One minibatch's policy loss differs from the mean by some hundredths.
-    if (entropy.v[i]! > 0.05) bounds.push(gap > 0.1 ? gap / entropy.v[i]! : 0);
+    if (entropy.v[i] > 0.05) bounds.push(gap > 0.1 ? gap / entropy.v[i] : 0);
   }
   return bounds.length < 8 ? undefined : quantile(bounds, 0.8);
 }
@@ -126,7 +126,7 @@ export const entropyStuck: Rule = {
           ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should begin to fall and ${name(progress.track)} to rise again`,
-        marks: [mark(entropy, entropy.x[Math.floor(entropy.n / 2)]!, signals.to)],
+        marks: [mark(entropy, entropy.x[Math.floor(entropy.n / 2)], signals.to)],
       }),
     ];
   },

@@ -47,7 +47,7 @@ export const gradientExplodes: Rule = {
           change(run, { maxGradNorm: 0.5 }, 'clip the gradient norm'),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(norm)} should stay near ${num(base)}`,
-        marks: [mark(norm, norm.x[Math.floor(norm.n * 0.8)]!, signals.to)],
+        marks: [mark(norm, norm.x[Math.floor(norm.n * 0.8)], signals.to)],
       }),
     ];
   },

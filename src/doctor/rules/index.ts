@@ -36,6 +36,7 @@ import { tokenEntropy } from './token-entropy.ts';
 export type { Rule, RuleText } from './rule.ts';
 export { type Signals, signalsOf } from './signals.ts';
 
+/** Every rule, in the order in which they are tried. */
 export const rules: readonly Rule[] = [
   nonFinite,
   skippedMinibatches,

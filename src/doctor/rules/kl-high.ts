@@ -56,7 +56,7 @@ export const klHigh: Rule = {
     if (severity === undefined) return [];
     const level = (severity === 'info' || f3 < 0.2 ? 0.02 : f5 >= 0.2 ? 0.05 : 0.03) * scale;
     const longest = longestAbove(kl.settled, level)!;
-    const from = kl.settledX.find((_, i) => kl.settled[i]! > level)!;
+    const from = kl.settledX.find((_, i) => kl.settled[i] > level)!;
     return [
       finding('kl-high', {
         severity,
@@ -65,7 +65,7 @@ export const klHigh: Rule = {
         confidence: severity === 'critical' ? suspect.confidence : suspect.confidence - 0.1,
         evidence: [
           `${name(kl.track)}: median ${num(kl.median)}, largest ${num(kl.max)}; 0.001 to 0.02 is usual`,
-          `${longest.length} updates in a row are above ${num(level)}, from ${place(kl.settledX[longest.from]!)} to ${place(kl.settledX[longest.to]!)}`,
+          `${longest.length} updates in a row are above ${num(level)}, from ${place(kl.settledX[longest.from])} to ${place(kl.settledX[longest.to])}`,
           suspect.why,
           progress === undefined
             ? undefined

@@ -13,9 +13,9 @@ function fallsAfter(signals: Signals, x: number): boolean {
   const before: number[] = [];
   const after: number[] = [];
   for (let i = 0; i < track.n; i++) {
-    const d = track.x[i]! - x;
-    if (d < 0 && d >= -reach) before.push(track.v[i]!);
-    if (d > 0 && d <= reach) after.push(track.v[i]!);
+    const d = track.x[i] - x;
+    if (d < 0 && d >= -reach) before.push(track.v[i]);
+    if (d > 0 && d <= reach) after.push(track.v[i]);
   }
   if (before.length < 2 || after.length < 2) return false;
   const size = Math.max(progress.best - progress.worst, 1e-12);
@@ -43,7 +43,7 @@ export const klSpikes: Rule = {
     const limits = { level: 0.05 * scale, deviations: kl.noisy ? 10 : 6, times: kl.noisy ? 5 : 3 };
     const late = spikes(kl.track.v, limits, kl.track.peak).filter(s => s.index > kl.track.n / 3);
     if (late.length < 3) return [];
-    const harmful = late.filter(s => fallsAfter(signals, kl.track.x[s.index]!));
+    const harmful = late.filter(s => fallsAfter(signals, kl.track.x[s.index]));
     const half = Math.floor(late.length / 2);
     const grow = median(late.slice(-half).map(s => s.value)) / median(late.slice(0, half).map(s => s.value));
     // Of many spikes one or two come before a bad row by chance: in a run that gets better a third of them must.
@@ -58,24 +58,24 @@ export const klSpikes: Rule = {
     // What is more likely wrong than right is no verdict.
     const severity = hurt && confidence >= 0.5 ? 'critical' : 'warning';
     const top = late.reduce((a, b) => (b.value > a.value ? b : a));
-    const from = kl.track.x[late[0]!.index]!;
+    const from = kl.track.x[late[0].index];
     return [
       finding('kl-spikes', {
         severity,
-        title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${stepAt(run, kl.track.x[top.index]!)}`,
+        title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${stepAt(run, kl.track.x[top.index])}`,
         cause: suspect.cause,
         confidence,
         evidence: [
           `spikes stand ${num(top.value / Math.max(top.base, 1e-12))} times above the median of ${num(top.base)} around them`,
           growing ? `they grow: the later half is ${num(grow)} times the earlier` : undefined,
           harmful.length > 0
-            ? `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0]!.index]!)}`
+            ? `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0].index])}`
             : undefined,
           suspect.why,
         ],
         fix: [...suspect.fix, `restart from a checkpoint before ${stepAt(run, from)}`],
         watch: `${soon(run, signals.to - signals.from)} no ${name(kl.track)} should exceed ${num(0.05 * scale)}`,
-        marks: [mark(kl.track, from, kl.track.x[late.at(-1)!.index]!)],
+        marks: [mark(kl.track, from, kl.track.x[late.at(-1)!.index])],
       }),
     ];
   },

@@ -78,7 +78,7 @@ export const noReward: Rule = {
               : 0.85,
         evidence: [
           constant
-            ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0]!)} to ${place(signals.to)}`
+            ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0])} to ${place(signals.to)}`
             : progress.improved
               ? `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`
               : `${name(track)} does not improve: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
@@ -98,7 +98,7 @@ export const noReward: Rule = {
             ],
         watch: `${soon(run, signals.to - signals.from)} ${name(track)} should differ from ${num(level)} in some rows`,
         marks: [
-          mark(track, track.x[0]!, signals.to),
+          mark(track, track.x[0], signals.to),
           ...(loss === undefined ? [] : [mark(loss, signals.from, signals.to)]),
         ],
       }),

@@ -1,7 +1,7 @@
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import type { Track } from './track.ts';
-import { change, finding, mark, name, percent, place, soon, stepAt } from './words.ts';
+import { change, type Draft, finding, mark, name, percent, place, soon, stepAt } from './words.ts';
 
 /** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
 const core = [
@@ -108,7 +108,7 @@ export const nonFinite: Rule = {
           calm(signals, onset),
         ],
         fix: fixes(signals, onset),
-        watch: `${soon(run, signals.to - signals.from)} of a restart no row of ${name(first[0]!)} should be NaN or infinite`,
+        watch: `${soon(run, signals.to - signals.from)} of a restart no row of ${name(first[0])} should be NaN or infinite`,
         marks: broken.map(t => mark(t, t.broken.from, Math.max(t.broken.to, t.broken.from))),
       }),
     ];
@@ -152,7 +152,7 @@ function blankEnd(signals: Signals): BlankEnds | undefined {
   const goesOn = (t: Track): boolean =>
     !tracks.includes(t) &&
     t.n > 0 &&
-    t.x[t.n - 1]! >= onset + 0.7 * (signals.to - onset) &&
+    t.x[t.n - 1] >= onset + 0.7 * (signals.to - onset) &&
     (t.blank?.rows ?? 0) < 3;
   // Without them returns alone may be those of an evaluation after training.
   const updates = [...of(ofUpdates), ...all].find(goesOn);
@@ -181,7 +181,7 @@ function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): Retu
       calm(signals, onset),
     ],
     fix: fixes(signals, onset),
-    watch: `${soon(run, signals.to - signals.from)} of a restart every row should have ${name(tracks[0]!)}`,
+    watch: `${soon(run, signals.to - signals.from)} of a restart every row should have ${name(tracks[0])}`,
     marks: tracks.map(t => mark(t, onset, signals.to)),
   });
 }
@@ -209,9 +209,9 @@ function calm(signals: Signals, onset: number): string | undefined {
   if (kl === undefined || signals.run.kind !== 'classic') return undefined;
   let rows = 0;
   let high = 0;
-  for (let i = 0; i < kl.n && kl.x[i]! < onset; i++) {
+  for (let i = 0; i < kl.n && kl.x[i] < onset; i++) {
     rows++;
-    if (kl.v[i]! > 0.05) high++;
+    if (kl.v[i] > 0.05) high++;
   }
   if (rows < 3) return undefined;
   return high / rows > 0.2
@@ -219,7 +219,7 @@ function calm(signals: Signals, onset: number): string | undefined {
     : `before that ${name(kl)} was calm (above 0.05 in ${percent(high / rows)} of the rows): look at the data, not at the learning rate`;
 }
 
-function fixes(signals: Signals, onset: number): string[] {
+function fixes(signals: Signals, onset: number): Draft['fix'] {
   const { run } = signals;
   return [
     `look at observations, rewards and advantages just before ${stepAt(run, onset)}: assert that they are finite before they are used`,

@@ -48,21 +48,21 @@ export function progressOf(track: Track): Progress {
   );
   let bestAt = 0;
   held.forEach((v, i) => {
-    if (v > held[bestAt]!) bestAt = i;
+    if (v > held[bestAt]) bestAt = i;
   });
-  const best = Math.max(held[bestAt]!, start);
+  const best = Math.max(held[bestAt], start);
   let worstAt = 0;
   held.forEach((v, i) => {
-    if (v < held[worstAt]!) worstAt = i;
+    if (v < held[worstAt]) worstAt = i;
   });
-  const worst = held[worstAt]!;
+  const worst = held[worstAt];
   const size = Math.max(Math.abs(start), Math.abs(end));
   const over = trend(b);
   const gain = end - start;
   const improved = k >= 4 && gain > Math.max(2 * noise, 0.02 * size) && over.z > 1.6;
   const half = trend(b.subarray(Math.floor(k / 2)));
   const improving = k >= 6 && half.end - half.start > Math.max(1.5 * noise, 0.01 * size) && half.z > 1.6;
-  let peak = held[0]!;
+  let peak = held[0];
   let peakAt = 0;
   let deepest = 0;
   let drawdown = 0;

@@ -138,7 +138,7 @@ export const referenceRunaway: Rule = {
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should stay below ${num(3 * Math.max(before, 1e-3))}`,
         marks: [
-          mark(ref, ref.x[Math.floor(ref.n / 2)]!, signals.to),
+          mark(ref, ref.x[Math.floor(ref.n / 2)], signals.to),
           mark(progress.track, progress.bestX, signals.to),
         ],
       }),

@@ -9,7 +9,7 @@ import { change, finding, mark, name, num, percent, soon, stepAt } from './words
 /** Values of a track between two steps. */
 function between(track: Track, from: number, to: number): number[] {
   const out: number[] = [];
-  for (let i = 0; i < track.n; i++) if (track.x[i]! >= from && track.x[i]! <= to) out.push(track.v[i]!);
+  for (let i = 0; i < track.n; i++) if (track.x[i] >= from && track.x[i] <= to) out.push(track.v[i]);
   return out;
 }
 

@@ -1,3 +1,4 @@
+import { fixOf } from '../fixes.ts';
 import { abruptStep, changePoint, median, quantile, share } from '../statistics/index.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
@@ -19,9 +20,9 @@ function rewardPerStep(signals: Signals): { readonly x: number[]; readonly v: nu
   const x: number[] = [];
   const v: number[] = [];
   for (let i = 0; i < a.n; i++) {
-    if (a.x[i] !== b.x[i] || !(b.v[i]! > 0)) continue;
-    x.push(a.x[i]!);
-    v.push(a.v[i]! / b.v[i]!);
+    if (a.x[i] !== b.x[i] || !(b.v[i] > 0)) continue;
+    x.push(a.x[i]);
+    v.push(a.v[i] / b.v[i]);
   }
   return v.length < 12 ? undefined : { x, v };
 }
@@ -54,7 +55,7 @@ function lossFollows(signals: Signals, x: number, jump: number): boolean {
   const fall = Math.log(median(is.subarray(-Math.max(4, is.length >> 1))) / median(was.subarray(-8)));
   const reach = 0.1 * (signals.to - signals.from);
   const kl = signals.kl?.track;
-  const large = kl?.v.some((v, i) => v > 0.05 && kl.x[i]! >= x - reach && kl.x[i]! <= x + reach) ?? false;
+  const large = kl?.v.some((v, i) => v > 0.05 && kl.x[i] >= x - reach && kl.x[i] <= x + reach) ?? false;
   return !large && Math.abs(fall - 2 * jump) < 0.35 * Math.abs(2 * jump);
 }
 
@@ -65,7 +66,7 @@ function byRatio(signals: Signals): Change | undefined {
   const logs = ratio.v.map(r => Math.log(Math.abs(r)));
   if (!logs.every(Number.isFinite)) return undefined;
   // A reward that changes its sign was learnt, not scaled.
-  if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]!))) return undefined;
+  if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]))) return undefined;
   const n = logs.length;
   const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
   if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
@@ -77,14 +78,14 @@ function byRatio(signals: Signals): Change | undefined {
   const scatter =
     quantile(before, 0.95) - quantile(before, 0.05) + quantile(after, 0.95) - quantile(after, 0.05);
   if (Math.abs(jump) < Math.log(2.5) || scatter > 0.35 * Math.abs(jump)) return undefined;
-  const x = ratio.x[step.index]!;
+  const x = ratio.x[step.index];
   // Where each step earns the same, as in CartPole, a jump can be nothing else. Where it does not, skill moves it as
   // well, and only a critic that is suddenly wrong tells the one from the other.
   const settled = before.slice(0, Math.max(4, before.length - margin));
   // Losses that shrink are what learning looks like: there it must not have moved at all.
   const constant = quantile(settled, 0.95) - quantile(settled, 0.05) < (jump > 0 ? 0.07 : 0.02);
   const grew = jump > 0 && lossJumps(signals, x) && criticStumbles(signals, x);
-  const shrank = jump < 0 && ratio.v[0]! > 0 && lossFollows(signals, x, jump);
+  const shrank = jump < 0 && ratio.v[0] > 0 && lossFollows(signals, x, jump);
   if (!constant && !grew && !shrank) return undefined;
   const length = signals.get('episode/length')!;
   const [short, long] = split(length, x);
@@ -95,7 +96,7 @@ function byRatio(signals: Signals): Change | undefined {
     x,
     confidence: constant || grew ? 0.95 : 0.7,
     evidence: [
-      `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]!))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]!))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
+      `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
     ],
     tracks: [a],
   };
@@ -113,7 +114,7 @@ function byCritic(signals: Signals): Change | undefined {
   const jump = sharp.after - sharp.before;
   if (!(jump > Math.log(10)) || found.after - found.before < Math.log(8)) return undefined;
   if (sharp.index < 0.1 * loss.n || sharp.index > 0.92 * loss.n) return undefined;
-  const x = loss.x[sharp.index]!;
+  const x = loss.x[sharp.index];
   // The new level holds: a bump that heals is the policy finding something.
   const [, since] = split(loss, x);
   if (Math.log(quantile(since, 0.2)) - sharp.before < Math.log(6)) return undefined;
@@ -185,12 +186,12 @@ function byLevel(signals: Signals): Change | undefined {
   for (let i = first; i + 4 <= loss.n; i++) {
     const after = median(loss.v.subarray(i, i + 4));
     const rise = after / Math.max(highest, 1e-9);
-    if (rise > best.rise && loss.v[i]! > 3 * highest && stays(loss.v.subarray(i), 3 * highest))
+    if (rise > best.rise && loss.v[i] > 3 * highest && stays(loss.v.subarray(i), 3 * highest))
       best = { at: i, rise, before: highest, after };
-    highest = Math.max(highest, loss.v[i]!);
+    highest = Math.max(highest, loss.v[i]);
   }
   if (best.at < 0) return undefined;
-  const x = loss.x[best.at]!;
+  const x = loss.x[best.at];
   const [was, is] = split(progress.track, x);
   if (was.length < 4 || is.length < 3) return undefined;
   const sizeOf = (values: Float64Array): number => quantile(values.map(Math.abs), 0.9);
@@ -222,13 +223,13 @@ function byDip(signals: Signals): Change | undefined {
   if (ev.n < 16 || loss.n !== ev.n || progress.track.n < 12) return undefined;
   for (let i = 6; i + 5 <= ev.n; i++) {
     const before = ev.v.subarray(i - 5, i);
-    if (!(ev.v[i]! < -0.3 && quantile(before, 0.2) > 0.8)) continue;
+    if (!(ev.v[i] < -0.3 && quantile(before, 0.2) > 0.8)) continue;
     const back = ev.v.subarray(i + 1).findIndex(v => v > 0.7);
     if (back < 0 || back > 8) continue;
     const level = median(loss.v.subarray(i - 5, i));
     const after = median(loss.v.subarray(Math.min(loss.n - 3, i + back + 2)));
-    if (!(loss.v[i]! > level && after < 0.05 * level)) continue;
-    const x = ev.x[i]!;
+    if (!(loss.v[i] > level && after < 0.05 * level)) continue;
+    const x = ev.x[i];
     const [was, is] = split(progress.track, x);
     // Just before and just after: a return that is on its way up must not look like a jump.
     const [near, next] = [was.subarray(-3), is.subarray(0, 3)];
@@ -239,7 +240,7 @@ function byDip(signals: Signals): Change | undefined {
       x,
       confidence: 0.65,
       evidence: [
-        `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i]!)} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
+        `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i])} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
         `${name(loss)} had a level of ${num(level)} before and has ${num(after)} since, while ${name(progress.track)} hardly notices: ${num(median(near))} and ${num(median(next))}`,
       ],
       tracks: [loss, ev],
@@ -278,10 +279,12 @@ export const rewardScaleChanged: Rule = {
         fix: [
           `start a new run with the present reward, or go back to the reward of before ${stepAt(run, found.x)}`,
           run.trainer === 'keel'
-            ? 'keel resume <run> --set rewardScale=<new> --rescale-critic scales the critic with the reward'
+            ? fixOf({
+                code: 'keel resume <run> --set rewardScale=<new> --rescale-critic scales the critic with the reward',
+              })
             : 'if the run must go on, scale the last layer of the critic by the same factor',
         ],
-        watch: `${soon(run, signals.to - signals.from)} ${name(found.tracks[0]!)} should come back to where it was before`,
+        watch: `${soon(run, signals.to - signals.from)} ${name(found.tracks[0])} should come back to where it was before`,
         marks: found.tracks.map(t => mark(t, found.x, signals.to)),
       }),
     ];

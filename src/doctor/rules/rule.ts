@@ -17,6 +17,7 @@ export interface RuleText {
   readonly references: readonly string[];
 }
 
+/** Something that can be wrong with a run: what it looks at, and what it says. */
 export interface Rule {
   /** Stable: people write it into scripts. */
   readonly code: string;

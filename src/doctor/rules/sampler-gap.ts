@@ -167,11 +167,11 @@ function farAtStart(signals: Signals): Finding | undefined {
     cause: 'sampler-mismatch',
     confidence: 0.6,
     evidence: [
-      `${name(ref)}: ${num(ref.first)} at ${place(ref.x[0]!)}, median ${num(ref.median)} over the run: it began there and did not grow there`,
+      `${name(ref)}: ${num(ref.first)} at ${place(ref.x[0])}, median ${num(ref.median)} over the run: it began there and did not grow there`,
       'weights do not change while data is collected, so a KL at step 0 is a difference between two programs, not between two policies',
     ],
     fix: [...fix, 'if the reference is another model on purpose, start from it'],
     watch: `${name(ref)} should be about 0 in the first row`,
-    marks: [mark(ref, signals.from, ref.x[head - 1]!)],
+    marks: [mark(ref, signals.from, ref.x[head - 1])],
   });
 }

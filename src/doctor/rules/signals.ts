@@ -77,8 +77,8 @@ export function signalsOf(run: CanonicalRun): Signals {
   let rows = 0;
   for (const track of tracks.values()) {
     if (track.n === 0) continue;
-    from = Math.min(from, track.x[0]!);
-    to = Math.max(to, track.x[track.n - 1]!);
+    from = Math.min(from, track.x[0]);
+    to = Math.max(to, track.x[track.n - 1]);
     rows = Math.max(rows, track.n);
   }
   if (!(from <= to)) from = to = 0;

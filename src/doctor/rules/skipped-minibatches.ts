@@ -20,7 +20,7 @@ export const skippedMinibatches: Rule = {
     if (skipped === undefined || skipped.n < 3) return [];
     const often = share(skipped.v, v => v > 0);
     if (often * skipped.n < 2) return [];
-    const first = skipped.x[skipped.v.findIndex(v => v > 0)]!;
+    const first = skipped.x[skipped.v.findIndex(v => v > 0)];
     return [
       finding('skipped-minibatches', {
         severity: often >= 0.2 ? 'critical' : 'warning',

@@ -16,7 +16,7 @@ export interface Stalled {
 }
 
 /** Below this, in most rows, a policy of an ordinary learning rate is held back by something. */
-export const STALLED_KL = 3e-4;
+const STALLED_KL = 3e-4;
 
 /** Undefined when the step KL is not known, has too few rows, or is of ordinary size. */
 export function stalledOf(signals: Signals): Stalled | undefined {
@@ -29,9 +29,9 @@ export function stalledOf(signals: Signals): Stalled | undefined {
   if (settings.annealed && rate !== undefined) {
     const top = rate.q(1);
     let last = rate.n - 1;
-    while (last > 0 && rate.v[last]! < 0.3 * top) last--;
-    const until = rate.x[last]!;
-    while (end > 0 && track.x[end - 1]! > until) end--;
+    while (last > 0 && rate.v[last] < 0.3 * top) last--;
+    const until = rate.x[last];
+    while (end > 0 && track.x[end - 1] > until) end--;
   }
   if (end < 6) return undefined;
   const sizes = track.v.subarray(0, end).map(Math.abs);

@@ -41,10 +41,10 @@ export function trackOf(entry: CanonicalSeries): Track {
   const peak: number[] = [];
   const broken = { points: 0, from: Number.NaN, to: Number.NaN, leading: 0, trailing: 0, infinite: 0 };
   for (let i = 0; i < series.length; i++) {
-    const value = series.values[i]!;
-    const at = series.x[i]!;
+    const value = series.values[i];
+    const at = series.x[i];
     const finite = Number.isFinite(value);
-    if (series.broken[i]! > 0 || !finite) {
+    if (series.broken[i] > 0 || !finite) {
       broken.points++;
       if (Number.isNaN(broken.from)) broken.from = at;
       broken.to = at;
@@ -58,7 +58,7 @@ export function trackOf(entry: CanonicalSeries): Track {
     broken.trailing = 0;
     x.push(at);
     v.push(value);
-    peak.push(Number.isFinite(series.max[i]!) ? Math.max(value, series.max[i]!) : value);
+    peak.push(Number.isFinite(series.max[i]) ? Math.max(value, series.max[i]) : value);
   }
   if (v.length === 0) broken.trailing = broken.points;
   const values = Float64Array.from(v);
@@ -90,6 +90,6 @@ export function part(track: Track, from: number, to = 1): Float64Array {
 /** The values at or after a step, and those before it. */
 export function split(track: Track, x: number): readonly [before: Float64Array, after: Float64Array] {
   let i = 0;
-  while (i < track.n && track.x[i]! < x) i++;
+  while (i < track.n && track.x[i] < x) i++;
   return [track.v.subarray(0, i), track.v.subarray(i)];
 }

@@ -4,6 +4,7 @@
  */
 import type { CanonicalRun } from '../canonical.ts';
 import type { RootCause } from '../findings.ts';
+import type { Fix } from '../fixes.ts';
 import type { Signals } from './signals.ts';
 import { change, num, round } from './words.ts';
 
@@ -13,7 +14,7 @@ export interface Suspect {
   /** Doublings beyond the upper end of what is usual; above 0 is unusual. */
   readonly excess: number;
   readonly why: string;
-  readonly fix: readonly string[];
+  readonly fix: readonly (Fix | undefined)[];
 }
 
 /** The upper ends of what people use: above them a setting is a suspect by itself. */

@@ -9,6 +9,6 @@ export function weightOfValueLoss(signals: Signals): number | undefined {
   const total = signals.get('loss/total');
   const { loss } = signals.critic;
   if (total === undefined || loss === undefined || total.n !== loss.n || loss.n < 8) return undefined;
-  const ratios = total.v.map((v, i) => v / loss.v[i]!).filter(Number.isFinite);
+  const ratios = total.v.map((v, i) => v / loss.v[i]).filter(Number.isFinite);
   return ratios.length < 8 || !(loss.median > 1) ? undefined : Math.abs(quantile(ratios, 0.5));
 }

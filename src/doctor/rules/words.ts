@@ -1,6 +1,9 @@
 /** Numbers, places and findings as the rules write them. */
+
+import { whole } from '../../base/numbers.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import type { Finding, Mark, RootCause, Severity } from '../findings.ts';
+import { type Fix, fixOf } from '../fixes.ts';
 import type { Track } from './track.ts';
 
 /** A number as a person writes it: `.0061` is `0.0061`, `12345678` is `1.2e7`. */
@@ -15,9 +18,7 @@ export function num(value: number): string {
 
 /** A place on the run's axis: `12,000`. */
 export function place(x: number): string {
-  if (!Number.isFinite(x)) return num(x);
-  if (Math.abs(x) >= 1e15) return x.toExponential(2);
-  return (Math.abs(x) >= 100 ? Math.round(x) : Number(x.toFixed(2))).toLocaleString('en-US');
+  return Number.isFinite(x) ? whole(x) : num(x);
 }
 
 /** A place with what it counts: `step 12,000`. */
@@ -45,7 +46,8 @@ export interface Draft {
   readonly cause: RootCause | null;
   readonly confidence: number;
   readonly evidence: readonly (string | undefined)[];
-  readonly fix: readonly (string | undefined)[];
+  /** A string is a sentence. */
+  readonly fix: readonly (Fix | string | undefined)[];
   readonly watch?: string | undefined;
   readonly marks: readonly Mark[];
   readonly from?: number;
@@ -54,37 +56,36 @@ export interface Draft {
 
 /** Makes a finding of a draft: it spans its marks, and has no empty sentences. */
 export function finding(code: string, draft: Draft): Finding {
-  const full = (lines: readonly (string | undefined)[]): string[] =>
-    lines.filter((line): line is string => line !== undefined && line !== '');
   const from = draft.from ?? Math.min(...draft.marks.map(m => m.from));
   const to = draft.to ?? Math.max(...draft.marks.map(m => m.to));
+  const fixes = draft.fix
+    .filter(fix => fix !== undefined)
+    .map(fix => (typeof fix === 'string' ? fixOf(fix) : fix));
   return {
     code,
     severity: draft.severity,
     title: draft.title,
     from: Number.isFinite(from) ? from : 0,
     to: Number.isFinite(to) ? to : 0,
-    evidence: full(draft.evidence),
+    evidence: draft.evidence.filter((line): line is string => line !== undefined && line !== ''),
     cause: draft.cause,
     confidence: Math.round(100 * Math.min(1, Math.max(0, draft.confidence))) / 100,
-    fix: full(draft.fix),
+    fix: fixes.map(({ text }) => text),
+    fixes,
     ...(draft.watch === undefined ? {} : { watch: draft.watch }),
     marks: draft.marks,
   };
 }
 
-/** A change of settings in the trainer's words, or the plain sentence where it has none for them; '' for what it cannot have. */
+/** A change of settings in the trainer's words, or the plain sentence where it has none for them; undefined for what it cannot have. */
 export function change(
   run: CanonicalRun,
   changes: Parameters<CanonicalRun['wording']['setting']>[0],
   otherwise: string,
-  why = '',
-): string {
+): Fix | undefined {
   const settings = Object.keys(changes) as (keyof typeof changes)[];
-  if (settings.length > 0 && settings.every(setting => run.wording.lacks?.(setting))) return '';
-  const typed = run.wording.setting(changes);
-  const line = typed === '' ? otherwise : typed;
-  return why === '' ? line : `${line} (${why})`;
+  if (settings.length > 0 && settings.every(setting => run.wording.lacks?.(setting))) return undefined;
+  return run.wording.setting(changes) ?? fixOf(otherwise);
 }
 
 /** A round number near `value`, of one or two digits: what a person would type. */

@@ -13,7 +13,7 @@ export function blockMedians(values: Numbers, count: number): Float64Array {
   const ends = blockEnds(values.length, count);
   const out = new Float64Array(ends.length - 1);
   const all = values instanceof Float64Array ? values : Float64Array.from(values);
-  for (let i = 0; i < out.length; i++) out[i] = median(all.subarray(ends[i]!, ends[i + 1]!));
+  for (let i = 0; i < out.length; i++) out[i] = median(all.subarray(ends[i], ends[i + 1]));
   return out;
 }
 
@@ -21,7 +21,7 @@ export function blockMedians(values: Numbers, count: number): Float64Array {
 export function jitter(values: Numbers): number {
   if (values.length < 2) return 0;
   const steps = new Float64Array(values.length - 1);
-  for (let i = 0; i < steps.length; i++) steps[i] = Math.abs(values[i + 1]! - values[i]!);
+  for (let i = 0; i < steps.length; i++) steps[i] = Math.abs(values[i + 1] - values[i]);
   const middle = median(steps);
   return Number.isFinite(middle) ? (1.4826 * middle) / Math.SQRT2 : 0;
 }

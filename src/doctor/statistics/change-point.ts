@@ -14,12 +14,12 @@ export interface ChangePoint {
 
 /** Average ranks, equal values sharing one; 1 is the smallest. */
 function ranks(values: Numbers): Float64Array {
-  const order = Array.from({ length: values.length }, (_, i) => i).sort((a, b) => values[a]! - values[b]!);
+  const order = Array.from({ length: values.length }, (_, i) => i).sort((a, b) => values[a] - values[b]);
   const out = new Float64Array(values.length);
   for (let i = 0; i < order.length; ) {
     let j = i;
-    while (j < order.length && values[order[j]!] === values[order[i]!]) j++;
-    for (let k = i; k < j; k++) out[order[k]!] = (i + j + 1) / 2;
+    while (j < order.length && values[order[j]] === values[order[i]]) j++;
+    for (let k = i; k < j; k++) out[order[k]] = (i + j + 1) / 2;
     i = j;
   }
   return out;
@@ -31,16 +31,16 @@ function ranks(values: Numbers): Float64Array {
  */
 export function changePoint(values: Numbers, margin = 3): ChangePoint | undefined {
   const kept: number[] = [];
-  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i]!)) kept.push(i);
+  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) kept.push(i);
   const n = kept.length;
   if (n < 2 * Math.max(1, margin)) return undefined;
-  const finite = Float64Array.from(kept, i => values[i]!);
+  const finite = Float64Array.from(kept, i => values[i]);
   const rank = ranks(finite);
   let sum = 0;
   let best = -1;
   let at = margin;
   for (let i = 0; i < n - margin; i++) {
-    sum += rank[i]!;
+    sum += rank[i];
     const score = Math.abs(2 * sum - (i + 1) * (n + 1));
     if (i + 1 >= margin && score > best) {
       best = score;
@@ -48,7 +48,7 @@ export function changePoint(values: Numbers, margin = 3): ChangePoint | undefine
     }
   }
   return {
-    index: kept[at]!,
+    index: kept[at],
     before: median(finite.subarray(0, at)),
     after: median(finite.subarray(at)),
     p: Math.min(1, 2 * Math.exp((-6 * best * best) / (n ** 3 + n ** 2))),
@@ -62,8 +62,8 @@ export function changePoint(values: Numbers, margin = 3): ChangePoint | undefine
  */
 export function abruptStep(values: Numbers, width: number): AbruptStep | undefined {
   const kept: number[] = [];
-  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i]!)) kept.push(i);
-  const finite = Float64Array.from(kept, i => values[i]!);
+  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) kept.push(i);
+  const finite = Float64Array.from(kept, i => values[i]);
   const n = finite.length;
   const w = Math.max(2, Math.min(width, Math.floor(n / 3)));
   if (n < 2 * w + 1) return undefined;
@@ -76,14 +76,14 @@ export function abruptStep(values: Numbers, width: number): AbruptStep | undefin
     const after = median(finite.subarray(i, i + w));
     const size = Math.abs(after - before);
     if (best === undefined || size > best.size) {
-      best = { index: kept[i]!, before, after, size };
+      best = { index: kept[i], before, after, size };
       first = i;
     } else if (
       size === best.size &&
       i - first <= w &&
       Math.sign(after - before) === Math.sign(best.after - best.before)
     ) {
-      best = { index: kept[(first + i) >> 1]!, before: best.before, after, size };
+      best = { index: kept[(first + i) >> 1], before: best.before, after, size };
     }
   }
   return best;

@@ -11,7 +11,7 @@ export function sorted(values: Numbers): Float64Array {
   let n = 0;
   const copy = new Float64Array(values.length);
   for (let i = 0; i < values.length; i++) {
-    const v = values[i]!;
+    const v = values[i];
     if (Number.isFinite(v)) copy[n++] = v;
   }
   return copy.subarray(0, n).sort();
@@ -23,8 +23,8 @@ export function quantileOfSorted(ascending: Numbers, p: number): number {
   if (n === 0) return Number.NaN;
   const at = Math.min(Math.max(p, 0), 1) * (n - 1);
   const below = Math.floor(at);
-  const a = ascending[below]!;
-  const b = ascending[Math.min(below + 1, n - 1)]!;
+  const a = ascending[below];
+  const b = ascending[Math.min(below + 1, n - 1)];
   // Halves first: the difference of two huge numbers of unlike sign would overflow.
   return at === below ? a : a * (1 - (at - below)) + b * (at - below);
 }
@@ -51,7 +51,7 @@ export function share(values: Numbers, condition: (value: number) => boolean): n
   let finite = 0;
   let hits = 0;
   for (let i = 0; i < values.length; i++) {
-    const v = values[i]!;
+    const v = values[i];
     if (!Number.isFinite(v)) continue;
     finite++;
     if (condition(v)) hits++;

@@ -30,11 +30,11 @@ export function spikes(values: Numbers, limits: SpikeLimits, peaks: Numbers = va
   const { level, deviations = 6, times = 3 } = limits;
   const out: Spike[] = [];
   for (let b = 0; b + 1 < ends.length; b++) {
-    const around = all.subarray(ends[Math.max(0, b - 1)]!, ends[Math.min(ends.length - 1, b + 2)]!);
+    const around = all.subarray(ends[Math.max(0, b - 1)], ends[Math.min(ends.length - 1, b + 2)]);
     const base = quantileOfSorted(sorted(around), 0.5);
     const limit = Math.max(level, base + deviations * spread(around), times * base);
-    for (let i = ends[b]!; i < ends[b + 1]!; i++) {
-      const value = Math.max(all[i]!, peaks[i]!);
+    for (let i = ends[b]; i < ends[b + 1]; i++) {
+      const value = Math.max(all[i], peaks[i]);
       if (value > limit) out.push({ index: i, value, base });
     }
   }

@@ -13,7 +13,7 @@ export function stretchesAbove(values: Numbers, threshold: number): Stretch[] {
   const out: Stretch[] = [];
   let from = -1;
   for (let i = 0; i <= values.length; i++) {
-    const above = i < values.length && values[i]! > threshold;
+    const above = i < values.length && values[i] > threshold;
     if (above && from < 0) from = i;
     if (!above && from >= 0) {
       out.push({ from, to: i - 1, length: i - from });

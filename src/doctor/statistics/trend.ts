@@ -12,8 +12,8 @@ export function theilSen(x: Numbers, y: Numbers): number {
   const slopes: number[] = [];
   for (let i = 0; i < xs.length; i++) {
     for (let j = i + 1; j < xs.length; j++) {
-      const run = xs[j]! - xs[i]!;
-      const slope = (ys[j]! - ys[i]!) / run;
+      const run = xs[j] - xs[i];
+      const slope = (ys[j] - ys[i]) / run;
       if (run !== 0 && Number.isFinite(slope)) slopes.push(slope);
     }
   }
@@ -45,7 +45,7 @@ export function trend(values: Numbers): Trend {
   const points = blockMedians(finite, MAX_POINTS);
   const m = points.length;
   let score = 0;
-  for (let i = 0; i < m; i++) for (let j = i + 1; j < m; j++) score += Math.sign(points[j]! - points[i]!);
+  for (let i = 0; i < m; i++) for (let j = i + 1; j < m; j++) score += Math.sign(points[j] - points[i]);
   const pairs = (m * (m - 1)) / 2;
   const std = Math.sqrt((m * (m - 1) * (2 * m + 5)) / 18);
   return { start, end, tau: score / pairs, z: score / std };

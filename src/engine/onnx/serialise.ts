@@ -2,9 +2,9 @@
  * A graph as an ONNX model: standard operators of opset 20 only, so that any ONNX tool opens the file.
  *
  * Only what the outputs need is written. Constants are initialisers of the (sub)graph that uses them, because a value
- * that a loop's body takes from outside is handed in again at each iteration. Field numbers are those of onnx.proto3.
+ * that a loop's body takes from outside is handed in again at each iteration.
  */
-import { type DType, dtypes, type TypedArray, toTypedArray } from '../dtype.ts';
+import { type DType, type TypedArray, toTypedArray } from '../dtype.ts';
 import { fail } from '../errors.ts';
 import {
   type ConstantAttrs,
@@ -22,12 +22,11 @@ import { type Live, liveFrom } from '../live.ts';
 import { stopGradientOp } from '../ops/elementwise.ts';
 import { isLoop, type LoopAttrs } from '../ops/loop.ts';
 import { type Shape, showShape, sizeOf } from '../shape.ts';
+import { ROW_COUNTS, type RowsGraph, withAnyRows } from './any-rows.ts';
 import type { OnnxAttribute, OnnxBuilder } from './builder.ts';
-import { ProtoWriter } from './protobuf.ts';
+import { encodeModel, nodesIn, type OnnxGraph, type OnnxPart } from './model.ts';
 
-const IR_VERSION = 8;
-const OPSET = 20;
-
+/** A graph as an ONNX file, and how large it is. */
 export interface OnnxModel {
   readonly bytes: Uint8Array;
   /** Nodes of the outermost graph and of all loop bodies together. */
@@ -36,8 +35,32 @@ export interface OnnxModel {
   readonly bodyNodeCounts: readonly number[];
 }
 
-/** Writes a graph as ONNX. */
-export function toOnnx(graph: Graph): OnnxModel {
+/**
+ * Writes a graph as ONNX. A function that builds a graph for so many rows becomes a model for any number of them: the
+ * first size of its inputs and outputs is open, under the name `rows`.
+ */
+export function toOnnx(graph: Graph | RowsGraph): OnnxModel {
+  const { onnx, bodyNodeCounts } = typeof graph === 'function' ? writtenForAnyRows(graph) : written(graph);
+  return {
+    bytes: encodeModel(onnx),
+    nodeCount: bodyNodeCounts.reduce((sum, n) => sum + n, nodesIn(onnx)),
+    bodyNodeCounts,
+  };
+}
+
+interface Written {
+  readonly onnx: OnnxGraph;
+  readonly bodyNodeCounts: readonly number[];
+  /** A value name that the graph has not taken. */
+  fresh(): string;
+}
+
+function writtenForAnyRows(build: RowsGraph): Written {
+  const [few, more] = ROW_COUNTS.map(rows => written(build(rows)));
+  return { ...few, onnx: withAnyRows(few.onnx, more.onnx, few.fresh) };
+}
+
+function written(graph: Graph): Written {
   if (graph.parent) fail('toOnnx: this graph is the body of a loop: save the graph around it');
   if (graph.outputs.size === 0)
     fail('toOnnx: the graph has no output: name one with graph.output(name, tensor)');
@@ -60,16 +83,7 @@ export function toOnnx(graph: Graph): OnnxModel {
   }
   writer.nodes(graph);
   for (const [name, tensor] of graph.outputs) writer.output(tensor, name);
-  const model = new ProtoWriter()
-    .int(1, IR_VERSION)
-    .text(2, 'keel')
-    .message(7, writer.finish('keel'))
-    .message(8, new ProtoWriter().text(1, '').int(2, OPSET));
-  return {
-    bytes: model.finish(),
-    nodeCount: names.bodyNodeCounts.reduce((sum, n) => sum + n, writer.nodeCount),
-    bodyNodeCounts: names.bodyNodeCounts,
-  };
+  return { onnx: writer.finish('keel'), bodyNodeCounts: names.bodyNodeCounts, fresh: () => names.fresh() };
 }
 
 /** What all graphs of one model share: value names are unique across them, as outer values are visible inside. */
@@ -101,8 +115,7 @@ class Names {
 }
 
 class GraphWriter implements OnnxBuilder {
-  nodeCount = 0;
-  readonly #proto = new ProtoWriter();
+  readonly #parts: OnnxPart[] = [];
   readonly #live: Live;
   readonly #names: Names;
   readonly #outer: GraphWriter | undefined;
@@ -125,15 +138,9 @@ class GraphWriter implements OnnxBuilder {
     opType: string,
     inputs: readonly string[],
     outputs: readonly string[],
-    attributes: Record<string, OnnxAttribute | ProtoWriter> = {},
+    attributes: Record<string, OnnxAttribute | OnnxGraph> = {},
   ): void {
-    const proto = new ProtoWriter();
-    for (const name of inputs) proto.text(1, name);
-    for (const name of outputs) proto.text(2, name);
-    proto.text(3, `${opType}_${outputs[0]}`).text(4, opType);
-    for (const [name, value] of Object.entries(attributes)) proto.message(5, attribute(name, value));
-    this.#proto.message(1, proto);
-    this.nodeCount++;
+    this.#parts.push({ kind: 'node', opType, inputs, outputs, attributes });
     for (const name of outputs) this.#computed.add(name);
   }
 
@@ -151,14 +158,14 @@ class GraphWriter implements OnnxBuilder {
 
   input(tensor: TensorType | Tensor, name: string): void {
     if ('node' in tensor) this.#known.set(tensor, name);
-    this.#proto.message(11, valueInfo(name, tensor));
+    this.#port('input', name, tensor);
   }
 
   /** Declares an output of the model; what is not computed under its name already passes through a node. */
   output(tensor: Tensor, name: string): void {
     const source = this.#nameOf(tensor);
     if (source !== name) this.node('Identity', [source], [name]);
-    this.#proto.message(12, valueInfo(name, tensor));
+    this.#port('output', name, tensor);
   }
 
   /** Declares an output of a loop's body, under the name it has if it can. */
@@ -169,7 +176,11 @@ class GraphWriter implements OnnxBuilder {
       this.node('Identity', [name], [own]);
       this.#computed.delete(own);
     }
-    this.#proto.message(12, valueInfo(own, type));
+    this.#port('output', own, type);
+  }
+
+  #port(kind: 'input' | 'output', name: string, { shape, dtype }: TensorType): void {
+    this.#parts.push({ kind, name, shape, dtype });
   }
 
   nodes(graph: Graph): void {
@@ -186,8 +197,8 @@ class GraphWriter implements OnnxBuilder {
     }
   }
 
-  finish(name: string): ProtoWriter {
-    return this.#proto.text(2, name);
+  finish(name: string): OnnxGraph {
+    return { name, parts: this.#parts };
   }
 
   #nameOutputs(outputs: readonly Tensor[]): string[] {
@@ -213,17 +224,14 @@ class GraphWriter implements OnnxBuilder {
     return this.#known.get(tensor) ?? (this.#outer ? this.#outer.#find(tensor) : undefined);
   }
 
-  #constant(values: TypedArray, { shape, dtype }: TensorType): string {
+  #constant(values: TypedArray, type: TensorType): string {
     const raw = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-    const key = `${dtype} ${shape.join()} ${Buffer.from(raw).toString('latin1')}`;
+    const key = `${type.dtype} ${type.shape.join()} ${Buffer.from(raw).toString('latin1')}`;
     const known = this.#constants.get(key);
     if (known !== undefined) return known;
     const name = this.fresh();
     this.#constants.set(key, name);
-    const proto = new ProtoWriter();
-    for (const n of shape) proto.int(1, n);
-    proto.int(2, dtypes[dtype].onnx).text(8, name).bytes(9, raw);
-    this.#proto.message(5, proto);
+    this.#parts.push({ kind: 'initialiser', name, type, raw });
     return name;
   }
 
@@ -254,7 +262,6 @@ class GraphWriter implements OnnxBuilder {
       inner.bodyOutput(next, int64);
     }
     for (const i of wanted) inner.bodyOutput(inner.#nameOf(scans[i]), scans[i]);
-    this.#names.bodyNodeCounts.push(inner.nodeCount);
 
     const outputs = this.#nameOutputs(node.outputs.slice(0, carried + (counts ? 1 : 0)));
     if (!counted) this.#known.set(node.outputs[carried], this.scalar(maxTrips, 'int64'));
@@ -263,9 +270,9 @@ class GraphWriter implements OnnxBuilder {
       ? this.#atMost(this.#nameOf(node.inputs[0]), maxTrips)
       : this.scalar(maxTrips, 'int64');
     const start = counts ? [...initial, this.scalar(0, 'int64')] : initial;
-    this.node('Loop', [trips, '', ...start], [...outputs, ...stacked], {
-      body: inner.finish(`body_${outputs[0]}`),
-    });
+    const onnxBody = inner.finish(`body_${outputs[0]}`);
+    this.#names.bodyNodeCounts.push(nodesIn(onnxBody));
+    this.node('Loop', [trips, '', ...start], [...outputs, ...stacked], { body: onnxBody });
     if (counted && !counts) this.#rowCount(stacked[0], this.#nameOutputs([node.outputs[carried]])[0]);
     wanted.forEach((i, k) => {
       const full = stops
@@ -295,21 +302,4 @@ class GraphWriter implements OnnxBuilder {
     this.node('Slice', [both, this.ints([0]), this.ints([shape[0]]), this.ints([0])], [out]);
     return out;
   }
-}
-
-function attribute(name: string, value: OnnxAttribute | ProtoWriter): ProtoWriter {
-  const proto = new ProtoWriter().text(1, name);
-  if (value instanceof ProtoWriter) return proto.message(6, value).int(20, 5);
-  if (typeof value === 'string') return proto.text(4, value).int(20, 3);
-  if (typeof value === 'number') return proto.int(3, value).int(20, 2);
-  if ('float' in value) return proto.float(2, value.float).int(20, 1);
-  for (const v of value) proto.int(8, v);
-  return proto.int(20, 7);
-}
-
-function valueInfo(name: string, { shape, dtype }: TensorType): ProtoWriter {
-  const dims = new ProtoWriter();
-  for (const n of shape) dims.message(1, new ProtoWriter().int(1, n));
-  const type = new ProtoWriter().int(1, dtypes[dtype].onnx).message(2, dims);
-  return new ProtoWriter().text(1, name).message(2, new ProtoWriter().message(1, type));
 }

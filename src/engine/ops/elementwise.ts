@@ -132,17 +132,24 @@ function unary(op: Operator<NoAttrs>, x: Tensor): Tensor {
   return apply1(op, [x], none);
 }
 
+/** -x. */
 export function neg(x: Tensor): Tensor {
   requireTensor('neg', x);
   const scaled = asScaled(x);
   return scaled ? mul(scaled.tensor, -scaled.factor) : unary(negOp, x);
 }
 
+/** e to the power of x. */
 export const exp = (x: Tensor): Tensor => unary(expOp, x);
+/** The natural logarithm. */
 export const log = (x: Tensor): Tensor => unary(logOp, x);
+/** The square root. */
 export const sqrt = (x: Tensor): Tensor => unary(sqrtOp, x);
+/** The hyperbolic tangent. */
 export const tanh = (x: Tensor): Tensor => unary(tanhOp, x);
+/** 1 / (1 + e^-x). */
 export const sigmoid = (x: Tensor): Tensor => unary(sigmoidOp, x);
+/** max(x, 0). */
 export const relu = (x: Tensor): Tensor => unary(reluOp, x);
 /** The error function. */
 export const erf = (x: Tensor): Tensor => unary(erfOp, x);
@@ -242,6 +249,7 @@ function negated(x: Tensor): Tensor | undefined {
   return scaled?.factor === -1 ? scaled.tensor : undefined;
 }
 
+/** a + b, broadcast. */
 export function add(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('add', a, b);
   requireNumber('add', x);
@@ -255,6 +263,7 @@ export function add(a: Operand, b: Operand): Tensor {
   return binary(addOp, x, y);
 }
 
+/** a - b, broadcast. */
 export function sub(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('sub', a, b);
   requireNumber('sub', x);
@@ -282,6 +291,7 @@ function merge(a: number, b: number): boolean {
   return isNormal(a) && isNormal(b) && isNormal(a * b);
 }
 
+/** a · b, broadcast. */
 export function mul(a: Operand, b: Operand): Tensor {
   let [x, y] = toTensors('mul', a, b);
   requireNumber('mul', x);
@@ -308,6 +318,7 @@ export function mul(a: Operand, b: Operand): Tensor {
   return binary(mulOp, x, y);
 }
 
+/** a / b, broadcast; towards zero for integers. */
 export function div(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('div', a, b);
   inferBroadcast('div', [x, y]);
@@ -321,6 +332,7 @@ export function div(a: Operand, b: Operand): Tensor {
   return binary(divOp, x, y);
 }
 
+/** a to the power of b, broadcast. */
 export function pow(a: Operand, b: Operand): Tensor {
   const [x, y] = toTensors('pow', a, b);
   requireFloat('pow', x);
@@ -399,10 +411,15 @@ function comparison(op: Operator<NoAttrs>): (a: Operand, b: Operand) => Tensor {
   };
 }
 
+/** Where a = b, as bool; broadcast. */
 export const equal = comparison(equalOp);
+/** Where a < b, as bool; broadcast. */
 export const less = comparison(lessOp);
+/** Where a ≤ b, as bool; broadcast. */
 export const lessEqual = comparison(lessEqualOp);
+/** Where a > b, as bool; broadcast. */
 export const greater = comparison(greaterOp);
+/** Where a ≥ b, as bool; broadcast. */
 export const greaterEqual = comparison(greaterEqualOp);
 
 function logicOp(name: string, onnx: string, f: (a: number, b: number) => boolean): Operator<NoAttrs> {
@@ -423,8 +440,11 @@ export const andOp = logicOp('and', 'And', (a, b) => a !== 0 && b !== 0);
 export const orOp = logicOp('or', 'Or', (a, b) => a !== 0 || b !== 0);
 export const notOp = logicOp('not', 'Not', a => a === 0);
 
+/** Where both are true; broadcast. */
 export const and = (a: Tensor, b: Tensor): Tensor => binary(andOp, a, b);
+/** Where one or both are true; broadcast. */
 export const or = (a: Tensor, b: Tensor): Tensor => binary(orOp, a, b);
+/** Where it is false. */
 export const not = (a: Tensor): Tensor => unary(notOp, a);
 
 export const whereOp: Operator<NoAttrs> = {

@@ -37,6 +37,7 @@ export function isLoop(node: Node): node is Node<LoopAttrs> {
 
 type Tensors = Record<string, Tensor>;
 
+/** What a loop repeats, how often, and what it carries along. */
 export interface LoopOptions<C extends Tensors, S extends Tensors> {
   /** How many iterations; as a tensor (an int64 scalar) it needs the most there can be, for the scans' shape. */
   trips: number | { count: Tensor; atMost: number };
@@ -50,6 +51,7 @@ export interface LoopOptions<C extends Tensors, S extends Tensors> {
   };
 }
 
+/** What a loop leaves. */
 export interface LoopResult<C extends Tensors, S extends Tensors> {
   /** Carried values after the last iteration. */
   carry: C;

@@ -19,6 +19,7 @@ export interface ReduceAttrs {
   readonly keepDims: boolean;
 }
 
+/** Over which axes, and whether they stay. */
 export interface ReduceOptions {
   /** Axes to reduce; all of them unless named. */
   axes?: readonly number[];

@@ -11,7 +11,7 @@ import {
   sizeOf,
   stridesOf,
 } from '../shape.ts';
-import { expand, unexpanded } from './elementwise.ts';
+import { unexpanded } from './elementwise.ts';
 
 // ---- reshape -------------------------------------------------------------------------------------------------------
 
@@ -307,7 +307,7 @@ function cut(x: Dense, axis: number, start: number, end: number): Float64Array {
 }
 
 /** A tensor with axes of size 1 put before its own, until it has `rank` axes. */
-export function withRank(x: Tensor, rank: number): Tensor {
+function withRank(x: Tensor, rank: number): Tensor {
   return reshape(x, [...Array(rank - x.shape.length).fill(1), ...x.shape]);
 }
 
@@ -316,5 +316,3 @@ export function expandSource(x: Tensor): Tensor | undefined {
   const source = unexpanded(x);
   return source === x ? undefined : withRank(source, x.shape.length);
 }
-
-export { expand };

@@ -13,6 +13,7 @@ const MAX_SPEED_2 = 9 * Math.PI; // rad/s
 const HALF_PI = Math.PI / 2;
 const TWO_PI = 2 * Math.PI;
 
+/** Options of Acrobot-v1. */
 export type AcrobotOptions = {
   readonly dynamics: 'book' | 'nips';
 };
@@ -116,35 +117,14 @@ export const acrobotDefinition = defineEnv<AcrobotOptions>({
       },
       step(state, action, result) {
         const { angle1, angle2, speed1, speed2 } = state;
-        const torque = action[0]! - 1;
+        const torque = action[0] - 1;
         const h = STEP_SECONDS / 2;
         derive(angle1, angle2, speed1, speed2, torque, k1);
-        derive(
-          angle1 + h * k1[0]!,
-          angle2 + h * k1[1]!,
-          speed1 + h * k1[2]!,
-          speed2 + h * k1[3]!,
-          torque,
-          k2,
-        );
-        derive(
-          angle1 + h * k2[0]!,
-          angle2 + h * k2[1]!,
-          speed1 + h * k2[2]!,
-          speed2 + h * k2[3]!,
-          torque,
-          k3,
-        );
+        derive(angle1 + h * k1[0], angle2 + h * k1[1], speed1 + h * k1[2], speed2 + h * k1[3], torque, k2);
+        derive(angle1 + h * k2[0], angle2 + h * k2[1], speed1 + h * k2[2], speed2 + h * k2[3], torque, k3);
         const t = STEP_SECONDS;
-        derive(
-          angle1 + t * k3[0]!,
-          angle2 + t * k3[1]!,
-          speed1 + t * k3[2]!,
-          speed2 + t * k3[3]!,
-          torque,
-          k4,
-        );
-        const move = (i: number): number => (t / 6) * (k1[i]! + 2 * k2[i]! + 2 * k3[i]! + k4[i]!);
+        derive(angle1 + t * k3[0], angle2 + t * k3[1], speed1 + t * k3[2], speed2 + t * k3[3], torque, k4);
+        const move = (i: number): number => (t / 6) * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
         state.angle1 = wrap(angle1 + move(0));
         state.angle2 = wrap(angle2 + move(1));
         state.speed1 = Math.min(Math.max(speed1 + move(2), -MAX_SPEED_1), MAX_SPEED_1);

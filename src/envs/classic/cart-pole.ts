@@ -14,6 +14,7 @@ const STEP_SECONDS = 0.02;
 const MAX_ANGLE = (12 * 2 * Math.PI) / 360; // rad
 const MAX_POSITION = 2.4; // m
 
+/** Options of CartPole-v1. */
 export type CartPoleOptions = {
   readonly suttonBartoReward: boolean;
 };

@@ -12,6 +12,7 @@ const MAX_SPEED = fround(0.07);
 const GOAL_POSITION = fround(0.45);
 const POWER = fround(0.0015);
 
+/** Options of MountainCarContinuous-v0. */
 export type MountainCarContinuousOptions = {
   readonly goalVelocity: number;
 };
@@ -59,7 +60,7 @@ export const mountainCarContinuousDefinition = defineEnv<MountainCarContinuousOp
         obs[1] = state.velocity;
       },
       step(state, action, result) {
-        const force = action[0]!;
+        const force = action[0];
         const slope = fround(0.0025 * Math.cos(fround(3 * state.position)));
         const faster = fround(state.velocity + fround(fround(force * POWER) - slope));
         const velocity = Math.min(Math.max(faster, -MAX_SPEED), MAX_SPEED);

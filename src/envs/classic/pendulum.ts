@@ -12,6 +12,7 @@ const { fround } = Math;
 const TORQUE_COST = fround(0.001);
 const TWO_PI = 2 * Math.PI;
 
+/** Options of Pendulum-v1. */
 export type PendulumOptions = {
   readonly gravity: number;
 };
@@ -58,7 +59,7 @@ export const pendulumDefinition = defineEnv<PendulumOptions>({
         obs[2] = state.speed;
       },
       step(state, action, result) {
-        const torque = action[0]!;
+        const torque = action[0];
         const off = fromUpright(state.angle);
         const cost = fround(TORQUE_COST * fround(torque * torque));
         result.reward = -(off * off + 0.1 * (state.speed * state.speed) + cost);

@@ -36,7 +36,7 @@ function measure(spec: ReplicaSpec, workload: WorkloadSpec): number {
   while (cluster.nextDecision() !== -1) cluster.route(0);
   const finishes = cluster.progress.finishS.slice().sort();
   const [from, to] = [Math.floor(REQUESTS * 0.1), Math.floor(REQUESTS * 0.9)];
-  return (to - from) / (finishes[to]! - finishes[from]!);
+  return (to - from) / (finishes[to] - finishes[from]);
 }
 
 /** The sum over replicas. */

@@ -5,14 +5,14 @@ import { checkAlike } from '../plain-data.ts';
 import { simulation } from '../simulation.ts';
 import { CreditMeter } from './credit.ts';
 import { clusterDemonstrators } from './demonstrators.ts';
-import { hardwareList } from './hardware.ts';
+import { clusterFor } from './described.ts';
 import { clusterSpaces, newTraffic, noteArrival, type Traffic } from './observation.ts';
 import { clusterObserver } from './observer.ts';
 import type { ClusterOptions } from './options.ts';
-import { defaultReplica, type ReplicaSpec } from './replica-model.ts';
-import { type ClusterScale, clusterScale } from './scale.ts';
+import { clusterRecording } from './recording.ts';
+import { defaultReplica } from './replica-model.ts';
 import { Cluster, type ClusterState } from './simulator.ts';
-import { DEFAULT_LENGTH_ERROR, drawWorkload, type WorkloadSpec, workloads } from './workloads.ts';
+import { DEFAULT_LENGTH_ERROR, drawWorkload } from './workloads.ts';
 
 interface Episode {
   /** The randomness that its requests were drawn from, to draw them again. */
@@ -23,21 +23,6 @@ interface Episode {
   readonly traffic: Traffic;
   /** The request that waits for its replica. */
   request: number;
-}
-
-/** The replicas of an environment, what arrives there, and what they bear of it. */
-export function clusterFor(options: ClusterOptions): {
-  readonly specs: readonly ReplicaSpec[];
-  readonly workload: WorkloadSpec;
-  readonly scale: ClusterScale;
-} {
-  const specs = hardwareList(options.replicas).map(hardware => ({
-    ...defaultReplica,
-    scheduler: options.scheduler,
-    hardware,
-  }));
-  const workload = workloads[options.workload];
-  return { specs, workload, scale: clusterScale(specs, workload) };
 }
 
 type SavedEpisode = {
@@ -98,6 +83,9 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
   },
   maxEpisodeSteps: null,
   demonstrators: clusterDemonstrators,
+  // Episodes have loads of their own, so the best return is the lightest load's: the last policy is the best trained.
+  checkpoint: 'last',
+  recording: clusterRecording,
   make: options => {
     if (options.load - options.loadSpread <= 0)
       fail(
@@ -139,7 +127,7 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
     };
     const start = (rng: Rng): Episode => {
       const load = options.load + options.loadSpread * (2 * rng.uniform() - 1);
-      const episode = begin(rng.split(1)[0]!.state(), load);
+      const episode = begin(rng.split(1)[0].state(), load);
       arrive(episode);
       return episode;
     };
@@ -164,11 +152,11 @@ export const clusterDefinition = defineEnv<ClusterOptions>({
       },
       step(episode, action, result) {
         const { cluster, meter, request } = episode;
-        const chosen = action[0]!;
+        const chosen = action[0];
         cluster.route(chosen);
         meter.charge(cluster, chosen, request);
         const { promptTokens, decodeTokens } = cluster.workload;
-        result.rewardTerms[0] = cost(idleS(promptTokens[request]!, decodeTokens[request]!)) - meter.own;
+        result.rewardTerms[0] = cost(idleS(promptTokens[request], decodeTokens[request])) - meter.own;
         result.rewardTerms[1] = options.credit === 'marginal' ? 0 - meter.others : 0;
         arrive(episode);
         result.truncated = cluster.arrived > options.requests;

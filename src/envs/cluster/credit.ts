@@ -33,21 +33,21 @@ export class CreditMeter {
 
   /** Charges the decision that sent request `id` to a replica; to be called right after it. */
   charge(cluster: Cluster, chosen: number, id: number): void {
-    const scratch = this.#scratch[chosen]!;
+    const scratch = this.#scratch[chosen];
     const { arrivalS } = cluster.workload;
-    scratch.copyFrom(cluster.replicas[chosen]!);
+    scratch.copyFrom(cluster.replicas[chosen]);
     scratch.drain();
     const { finishS } = this.#progress;
-    this.own = this.#cost(finishS[id]! - arrivalS[id]!);
+    this.own = this.#cost(finishS[id] - arrivalS[id]);
     let others = 0;
     const look = (other: number): void => {
-      const [newS, atS] = [finishS[other]!, arrivalS[other]!];
-      if (other !== id) others += this.#cost(newS - atS) - this.#cost(this.predictedS[other]! - atS);
+      const [newS, atS] = [finishS[other], arrivalS[other]];
+      if (other !== id) others += this.#cost(newS - atS) - this.#cost(this.predictedS[other] - atS);
       this.predictedS[other] = newS;
     };
-    const replica = cluster.replicas[chosen]!;
-    for (let i = 0; i < replica.runningCount; i++) look(replica.running[i]!);
-    for (let i = 0; i < replica.prefillingCount; i++) look(replica.prefilling[i]!);
+    const replica = cluster.replicas[chosen];
+    for (let i = 0; i < replica.runningCount; i++) look(replica.running[i]);
+    for (let i = 0; i < replica.prefillingCount; i++) look(replica.prefilling[i]);
     for (let i = 0; i < replica.waiting.length; i++) look(replica.waiting.at(i));
     this.others = others;
   }

@@ -10,7 +10,7 @@ type Feature = (typeof replicaFeatures)[number];
 const replicasIn = (obs: Float32Array): number => (obs.length - SHARED) / FEATURES;
 
 const read = (obs: Float32Array, replica: number, feature: Feature): number =>
-  obs[replica * FEATURES + replicaFeatures.indexOf(feature)]!;
+  obs[replica * FEATURES + replicaFeatures.indexOf(feature)];
 
 type Features = (name: Feature) => number;
 

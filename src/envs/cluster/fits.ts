@@ -5,7 +5,7 @@ import type { ReplicaModel } from './replica-model.ts';
 import type { Workload } from './requests.ts';
 
 /** Whether a request of these lengths can ever run there. */
-export function fits(
+function fits(
   { totalBlocks, watermarkBlocks }: ReplicaModel,
   promptTokens: number,
   decodeTokens: number,
@@ -20,10 +20,10 @@ export function checkFits(
   nameOf: (id: number) => string = id => `request ${id}`,
 ): void {
   for (let id = 0; id < workload.count; id++) {
-    const [prompt, decode] = [workload.promptTokens[id]!, workload.decodeTokens[id]!];
+    const [prompt, decode] = [workload.promptTokens[id], workload.decodeTokens[id]];
     const small = models.findIndex(model => !fits(model, prompt, decode));
     if (small === -1) continue;
-    const { totalBlocks, watermarkBlocks, spec } = models[small]!;
+    const { totalBlocks, watermarkBlocks, spec } = models[small];
     const nowhere = models.every(model => !fits(model, prompt, decode));
     fail(
       'option-invalid',

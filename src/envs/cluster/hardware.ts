@@ -4,7 +4,7 @@
  * An iteration over n tokens takes the time of all operators but attention, fitted to measurements, and that of attention,
  * which reads the keys and values of every token in the batch's contexts: their bytes over the memory's bandwidth.
  */
-import { didYouMean } from '../../text/nearest.ts';
+import { didYouMean } from '../../base/nearest.ts';
 import { fail, show } from '../errors.ts';
 
 /** Tokens that one block of key-value memory holds. */
@@ -12,6 +12,7 @@ export const BLOCK_TOKENS = 16;
 /** Share of the memory that weights and keys and values may use. */
 const MEMORY_SHARE = 0.9;
 
+/** A kind of machine that serves the model: how fast and how large. */
 export interface Hardware {
   readonly name: string;
   /** What it is, for people. */
@@ -126,14 +127,14 @@ export function hardwareList(text: string): Hardware[] {
     const [, count, name] = /^(?:(\d{1,4})\s*[*x]\s*)?(.+)$/.exec(part)!;
     const times = count === undefined ? 1 : Number(count);
     if (times < 1) fail('option-invalid', `${show(part)} is no replica at all: use at least 1*${name}`);
-    return Array.from({ length: times }, () => hardwareNamed(name!));
+    return Array.from({ length: times }, () => hardwareNamed(name));
   });
   if (replicas.length > MAX_REPLICAS)
     fail('option-invalid', `${replicas.length} replicas are too many: at most ${MAX_REPLICAS}`);
   return replicas;
 }
 
-export const MAX_REPLICAS = 256;
+const MAX_REPLICAS = 256;
 
 /** Milliseconds of an iteration over so many tokens, attention left out. */
 export function iterationMs({ floorMs, perTokenMs, sharpness }: Hardware, tokens: number): number {
@@ -151,7 +152,7 @@ export function blocksOf({ memoryBytes, weightBytes, kvBytesPerToken }: Hardware
 }
 
 /** {@link iterationMs} in seconds as a table, since it is asked for at every iteration. */
-export class IterationTable {
+class IterationTable {
   readonly #seconds = new Float64Array(TABLE_TOKENS + 1);
   readonly #hardware: Hardware;
 
@@ -162,7 +163,7 @@ export class IterationTable {
 
   /** Seconds of an iteration over a whole number of tokens. */
   seconds(tokens: number): number {
-    return tokens <= TABLE_TOKENS ? this.#seconds[tokens]! : iterationMs(this.#hardware, tokens) / 1000;
+    return tokens <= TABLE_TOKENS ? this.#seconds[tokens] : iterationMs(this.#hardware, tokens) / 1000;
   }
 }
 

@@ -10,7 +10,7 @@ export class IdQueue {
 
   /** The id at a position from the front. */
   at(position: number): number {
-    return this.#ids[(this.#head + position) & (this.#ids.length - 1)]!;
+    return this.#ids[(this.#head + position) & (this.#ids.length - 1)];
   }
 
   push(id: number): void {
@@ -27,7 +27,7 @@ export class IdQueue {
   }
 
   shift(): number {
-    const id = this.#ids[this.#head]!;
+    const id = this.#ids[this.#head];
     this.#head = (this.#head + 1) & (this.#ids.length - 1);
     this.#length--;
     return id;

@@ -19,6 +19,7 @@ export {
 export { clusterObserver } from './observer.ts';
 export { emptyCounts, emptyOutlook, type Outlook, outlookFor, type ReplicaCounts } from './outlook.ts';
 export { arrivalsHelp, lengthsHelp, parseArrivals, parseLengths } from './parse.ts';
+export { type PolicyRouterOptions, policyRouter } from './policy-router.ts';
 export {
   defaultReplica,
   type ReplicaModel,

@@ -12,7 +12,7 @@ export type Lengths =
   /** A distribution by its quantiles, straight lines between them. */
   | { readonly kind: 'quantiles'; readonly shares: readonly number[]; readonly tokens: readonly number[] };
 
-export const MAX_TOKENS = 1_000_000;
+const MAX_TOKENS = 1_000_000;
 
 /** A function that draws from a distribution. */
 export function lengthSampler(lengths: Lengths): (rng: Rng) => number {
@@ -41,9 +41,9 @@ export function lengthSampler(lengths: Lengths): (rng: Rng) => number {
       return rng => {
         const u = rng.uniform();
         let i = 1;
-        while (i < shares.length - 1 && u > shares[i]!) i++;
-        const part = (u - shares[i - 1]!) / (shares[i]! - shares[i - 1]!);
-        return Math.max(1, Math.round(tokens[i - 1]! + part * (tokens[i]! - tokens[i - 1]!)));
+        while (i < shares.length - 1 && u > shares[i]) i++;
+        const part = (u - shares[i - 1]) / (shares[i] - shares[i - 1]);
+        return Math.max(1, Math.round(tokens[i - 1] + part * (tokens[i] - tokens[i - 1])));
       };
     }
     default:
@@ -56,7 +56,7 @@ function firstAbove(cumulative: Float64Array, target: number): number {
   let [low, high] = [0, cumulative.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (cumulative[middle]! > target) high = middle;
+    if (cumulative[middle] > target) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -96,8 +96,8 @@ function checkLengths(lengths: Lengths): void {
       return;
     case 'quantiles': {
       const { shares, tokens: values } = lengths;
-      const rising = (list: readonly number[]): boolean => list.every((v, i) => i === 0 || v >= list[i - 1]!);
-      const strict = shares.every((v, i) => i === 0 || v > shares[i - 1]!);
+      const rising = (list: readonly number[]): boolean => list.every((v, i) => i === 0 || v >= list[i - 1]);
+      const strict = shares.every((v, i) => i === 0 || v > shares[i - 1]);
       if (
         shares.length < 2 ||
         shares.length !== values.length ||

@@ -9,6 +9,7 @@ export interface Spread {
   readonly p99: number;
 }
 
+/** What one replica did in a simulation. */
 export interface ReplicaReport {
   readonly hardware: string;
   readonly requests: number;
@@ -19,6 +20,7 @@ export interface ReplicaReport {
   readonly preemptions: number;
 }
 
+/** What came of a simulation. */
 export interface ClusterReport {
   /** Requests that were measured: those after the warm-up. */
   readonly requests: number;
@@ -48,7 +50,7 @@ export interface ClusterReport {
 }
 
 /** Mean and percentiles (nearest rank). NaN where there is nothing. */
-export function spreadOf(values: Float64Array): Spread {
+function spreadOf(values: Float64Array): Spread {
   const sorted = values.slice().sort();
   const at = (share: number): number =>
     sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -65,28 +67,28 @@ export function reportOf(cluster: Cluster, outstandingAt: Int32Array, warmupShar
   const measured = count - from;
   const column = (of: (id: number) => number): Float64Array =>
     Float64Array.from({ length: measured }, (_, i) => of(from + i));
-  const lived = (id: number): number => progress.finishS[id]! - arrivalS[id]!;
+  const lived = (id: number): number => progress.finishS[id] - arrivalS[id];
   const between: number[] = [];
   for (let id = from; id < count; id++) {
-    const tokens = workload.decodeTokens[id]!;
-    if (tokens > 1) between.push((progress.finishS[id]! - progress.firstTokenS[id]!) / (tokens - 1));
+    const tokens = workload.decodeTokens[id];
+    if (tokens > 1) between.push((progress.finishS[id] - progress.firstTokenS[id]) / (tokens - 1));
   }
   let endS = 0;
   let tokens = 0;
   for (let id = 0; id < count; id++) {
-    endS = Math.max(endS, progress.finishS[id]!);
-    tokens += workload.decodeTokens[id]!;
+    endS = Math.max(endS, progress.finishS[id]);
+    tokens += workload.decodeTokens[id];
   }
-  const seconds = endS - arrivalS[0]!;
+  const seconds = endS - arrivalS[0];
   const routed = new Int32Array(replicas.length);
-  for (let id = 0; id < count; id++) routed[assigned[id]!]!++;
+  for (let id = 0; id < count; id++) routed[assigned[id]]++;
   const dollars = replicas.reduce(
     (sum, { spec }) => sum + (spec.hardware.dollarsPerHour * seconds) / 3600,
     0,
   );
   const each = replicas.map((replica, r) => ({
     hardware: replica.spec.hardware.name,
-    requests: routed[r]!,
+    requests: routed[r],
     utilisation: replica.busySeconds / seconds,
     memory: replica.blockSeconds / (replica.totalBlocks * seconds),
     preemptions: replica.preemptions,
@@ -94,11 +96,11 @@ export function reportOf(cluster: Cluster, outstandingAt: Int32Array, warmupShar
   return {
     requests: measured,
     seconds,
-    timeToFirstToken: spreadOf(column(id => progress.firstTokenS[id]! - arrivalS[id]!)),
+    timeToFirstToken: spreadOf(column(id => progress.firstTokenS[id] - arrivalS[id])),
     timeBetweenTokens: spreadOf(Float64Array.from(between)),
     endToEnd: spreadOf(column(lived)),
-    normalised: spreadOf(column(id => lived(id) / workload.decodeTokens[id]!)),
-    schedulingDelay: spreadOf(column(id => progress.startS[id]! - arrivalS[id]!)),
+    normalised: spreadOf(column(id => lived(id) / workload.decodeTokens[id])),
+    schedulingDelay: spreadOf(column(id => progress.startS[id] - arrivalS[id])),
     requestsPerSecond: count / seconds,
     tokensPerSecond: tokens / seconds,
     preemptions: each.reduce((sum, { preemptions }) => sum + preemptions, 0),
@@ -117,7 +119,7 @@ function backlogOf(outstandingAt: Int32Array, replicas: number): ClusterReport['
   const quarter = Math.floor(outstandingAt.length / 4);
   const mean = (from: number): number => {
     let sum = 0;
-    for (let i = from; i < from + quarter; i++) sum += outstandingAt[i]!;
+    for (let i = from; i < from + quarter; i++) sum += outstandingAt[i];
     return quarter === 0 ? 0 : sum / quarter;
   };
   const [early, late] = [mean(quarter), mean(3 * quarter)];

@@ -44,7 +44,7 @@ export const sharedFeatures = [
 
 export const FEATURES = replicaFeatures.length;
 export const SHARED = sharedFeatures.length;
-export const LIMIT = 10;
+const LIMIT = 10;
 
 /** What policies for so many replicas see and choose from. */
 export function clusterSpaces(replicas: number): { observationSpace: DictSpace; actionSpace: DiscreteSpace } {
@@ -111,16 +111,16 @@ export function writeObservation(
   let [leastFinish, leastTotal] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   let [outstanding, memory] = [0, 0];
   for (let r = 0; r < models.length; r++) {
-    const outlook = outlookFor(models[r]!, counts[r]!, promptTokens, estimatedTokens, outlooks[r]!);
-    outstanding += counts[r]!.running + counts[r]!.waiting;
-    memory += counts[r]!.usedBlocks / models[r]!.totalBlocks;
-    if (!counts[r]!.isUp) continue;
+    const outlook = outlookFor(models[r], counts[r], promptTokens, estimatedTokens, outlooks[r]);
+    outstanding += counts[r].running + counts[r].waiting;
+    memory += counts[r].usedBlocks / models[r].totalBlocks;
+    if (!counts[r].isUp) continue;
     leastFinish = Math.min(leastFinish, outlook.finishS);
     leastTotal = Math.min(leastTotal, outlook.finishS + outlook.addedS);
   }
   let at = 0;
   for (let r = 0; r < models.length; r++) {
-    const [model, count, outlook] = [models[r]!, counts[r]!, outlooks[r]!];
+    const [model, count, outlook] = [models[r], counts[r], outlooks[r]];
     const { hardware, maxBatch } = model.spec;
     const total = outlook.finishS + outlook.addedS;
     obs[at++] = clamped(Math.log(outlook.finishS / referenceS));

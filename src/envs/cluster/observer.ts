@@ -14,11 +14,11 @@ export function clusterObserver(
   const outlooks = specs.map(emptyOutlook);
   return (cluster, request, traffic, obs) => {
     const { workload, progress, replicas } = cluster;
-    for (let r = 0; r < specs.length; r++) countsOf(cluster, replicas[r]!, counts[r]!);
+    for (let r = 0; r < specs.length; r++) countsOf(cluster, replicas[r], counts[r]);
     // A request that lost its replica comes with what it has: that is computed again, and the rest is left.
-    const generated = progress.generated[request]!;
-    const promptTokens = workload.promptTokens[request]! + generated;
-    const estimatedTokens = Math.max(1, workload.estimatedTokens[request]! - generated);
+    const generated = progress.generated[request];
+    const promptTokens = workload.promptTokens[request] + generated;
+    const estimatedTokens = Math.max(1, workload.estimatedTokens[request] - generated);
     writeObservation({ models, counts, outlooks, promptTokens, estimatedTokens, traffic, scale }, obs);
   };
 }

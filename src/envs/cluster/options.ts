@@ -2,6 +2,7 @@
 import type { SchedulerKind } from './replica-model.ts';
 import type { workloads } from './workloads.ts';
 
+/** Options of Cluster-v0; the definition says what each does. */
 export type ClusterOptions = {
   readonly replicas: string;
   readonly scheduler: SchedulerKind;

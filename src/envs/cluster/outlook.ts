@@ -49,6 +49,7 @@ export interface Outlook {
   memoryAfter: number;
 }
 
+/** Counts to be filled by {@link countsOf}. */
 export function emptyCounts(): ReplicaCounts {
   return {
     running: 0,
@@ -65,6 +66,7 @@ export function emptyCounts(): ReplicaCounts {
   };
 }
 
+/** An outlook to be filled by {@link outlookFor}. */
 export function emptyOutlook(): Outlook {
   return { waitS: 0, prefillS: 0, iterationS: 0, finishS: 0, addedS: 0, memoryAfter: 0 };
 }
@@ -79,20 +81,20 @@ export function countsOf(cluster: Cluster, replica: Replica, out: ReplicaCounts)
   const estimates = workload.estimatedTokens;
   let runningLeft = 0;
   for (let i = 0; i < runningCount; i++) {
-    const id = running[i]!;
-    const estimated = estimates[id]!;
+    const id = running[i];
+    const estimated = estimates[id];
     runningLeft += Math.max(estimated - replica.generatedOf(id), LEAST_LEFT_SHARE * estimated);
   }
   let [queuedTokens, unheldTokens, waitingLeft] = [0, 0, 0];
   for (let i = 0; i < prefillingCount; i++) {
-    const id = prefilling[i]!;
-    queuedTokens += progress.prefillNeed[id]! - progress.prefillDone[id]!;
-    waitingLeft += Math.max(1, estimates[id]! - progress.generated[id]!);
+    const id = prefilling[i];
+    queuedTokens += progress.prefillNeed[id] - progress.prefillDone[id];
+    waitingLeft += Math.max(1, estimates[id] - progress.generated[id]);
   }
   for (let i = 0; i < waiting.length; i++) {
     const id = waiting.at(i);
-    unheldTokens += progress.prefillNeed[id]!;
-    waitingLeft += Math.max(1, estimates[id]! - progress.generated[id]!);
+    unheldTokens += progress.prefillNeed[id];
+    waitingLeft += Math.max(1, estimates[id] - progress.generated[id]);
   }
   out.running = runningCount;
   out.runningLeft = runningLeft;
@@ -103,7 +105,7 @@ export function countsOf(cluster: Cluster, replica: Replica, out: ReplicaCounts)
   out.waitingLeft = waitingLeft;
   out.usedBlocks = replica.usedBlocks;
   out.underWayS = replica.busyUntilS < Number.POSITIVE_INFINITY ? replica.busyUntilS - nowS : 0;
-  out.oldestWaitS = waiting.length > 0 ? nowS - workload.arrivalS[waiting.at(0)]! : 0;
+  out.oldestWaitS = waiting.length > 0 ? nowS - workload.arrivalS[waiting.at(0)] : 0;
   out.isUp = replica.isUp;
   return out;
 }

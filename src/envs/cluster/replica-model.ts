@@ -7,6 +7,7 @@ import { attentionSecondsPerToken, blocksOf, type Hardware, iterationTable } fro
  */
 export type SchedulerKind = 'vllm' | 'sarathi';
 
+/** One replica: its machine, and how it forms batches. */
 export interface ReplicaSpec {
   readonly hardware: Hardware;
   readonly scheduler: SchedulerKind;
@@ -20,6 +21,7 @@ export interface ReplicaSpec {
   readonly watermark: number;
 }
 
+/** How a replica forms batches unless told otherwise. */
 export const defaultReplica: Omit<ReplicaSpec, 'hardware'> = {
   scheduler: 'vllm',
   maxBatch: 128,
@@ -38,6 +40,7 @@ export interface ReplicaModel {
   seconds(tokens: number): number;
 }
 
+/** Looks up what a replica of this kind can do. */
 export function replicaModel(spec: ReplicaSpec): ReplicaModel {
   const table = iterationTable(spec.hardware);
   const totalBlocks = blocksOf(spec.hardware);

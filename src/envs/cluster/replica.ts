@@ -94,13 +94,13 @@ export class Replica {
 
   /** Tokens generated so far of a running request. */
   generatedOf(id: number): number {
-    return this.#progress.generated[id]! + this.counter - this.#progress.joinedAt[id]!;
+    return this.#progress.generated[id] + this.counter - this.#progress.joinedAt[id];
   }
 
   /** Puts a request into the queue; an idle replica begins at once. */
   add(id: number, nowS: number): void {
     const progress = this.#progress;
-    progress.prefillNeed[id] = this.#workload.promptTokens[id]! + progress.generated[id]!;
+    progress.prefillNeed[id] = this.#workload.promptTokens[id] + progress.generated[id];
     progress.prefillDone[id] = 0;
     this.waiting.push(id);
     if (this.busyUntilS === Number.POSITIVE_INFINITY && this.isUp) this.#begin(nowS);
@@ -143,7 +143,7 @@ export class Replica {
       ...this.waiting.toArray(),
     ];
     for (let i = 0; i < this.runningCount; i++) {
-      const id = this.running[i]!;
+      const id = this.running[i];
       this.#progress.generated[id] = this.generatedOf(id);
     }
     this.#empty();
@@ -172,8 +172,8 @@ export class Replica {
     this.#nextEnd = other.#nextEnd;
     this.#crossings.set(other.#crossings);
     const [mine, its] = [this.#progress, other.#progress];
-    for (let i = 0; i < this.runningCount; i++) mine.copy(this.running[i]!, its);
-    for (let i = 0; i < this.prefillingCount; i++) mine.copy(this.prefilling[i]!, its);
+    for (let i = 0; i < this.runningCount; i++) mine.copy(this.running[i], its);
+    for (let i = 0; i < this.prefillingCount; i++) mine.copy(this.prefilling[i], its);
     for (let i = 0; i < this.waiting.length; i++) mine.copy(this.waiting.at(i), its);
   }
 
@@ -218,7 +218,7 @@ export class Replica {
     this.preemptions = state.preemptions;
     this.finished = state.finished;
     for (const id of state.running) {
-      this.#crossings[this.#crossingOf(id)]!++;
+      this.#crossings[this.#crossingOf(id)]++;
       this.#nextEnd = Math.min(this.#nextEnd, this.#endOf(id));
     }
   }
@@ -245,9 +245,8 @@ export class Replica {
     }
     let context = this.#decoding ? this.kvTokens + this.runningCount : 0;
     for (let i = 0; i < this.prefillingCount; i++) {
-      const id = this.prefilling[i]!;
-      if (this.#progress.chunk[id]! > 0)
-        context += this.#progress.prefillDone[id]! + this.#progress.chunk[id]!;
+      const id = this.prefilling[i];
+      if (this.#progress.chunk[id] > 0) context += this.#progress.prefillDone[id] + this.#progress.chunk[id];
     }
     this.iterationS = this.model.seconds(tokens) + context * this.model.secondsPerContextToken;
     this.busyUntilS = nowS + this.iterationS;
@@ -257,7 +256,7 @@ export class Replica {
   #formVllm(nowS: number): number {
     let tokens = 0;
     while (this.#hasRoom()) {
-      const need = this.#progress.prefillNeed[this.waiting.at(0)]!;
+      const need = this.#progress.prefillNeed[this.waiting.at(0)];
       if (tokens > 0 && tokens + need > this.spec.maxBatchTokens) break;
       const id = this.#admit(nowS);
       this.#progress.chunk[id] = need;
@@ -275,7 +274,7 @@ export class Replica {
     if (this.#decoding) this.#makeRoom();
     const progress = this.#progress;
     let tokens = this.runningCount;
-    for (let i = 0; i < this.prefillingCount; i++) tokens += this.#giveChunk(this.prefilling[i]!, tokens);
+    for (let i = 0; i < this.prefillingCount; i++) tokens += this.#giveChunk(this.prefilling[i], tokens);
     while (tokens < this.spec.chunkTokens && this.#hasRoom()) {
       const id = this.#admit(nowS);
       progress.chunk[id] = 0;
@@ -286,7 +285,7 @@ export class Replica {
 
   #giveChunk(id: number, tokens: number): number {
     const progress = this.#progress;
-    const left = progress.prefillNeed[id]! - progress.prefillDone[id]!;
+    const left = progress.prefillNeed[id] - progress.prefillDone[id];
     const chunk = Math.max(0, Math.min(left, this.spec.chunkTokens - tokens));
     progress.chunk[id] = chunk;
     return chunk;
@@ -296,23 +295,23 @@ export class Replica {
   #hasRoom(): boolean {
     if (this.waiting.length === 0 || this.runningCount + this.prefillingCount >= this.spec.maxBatch)
       return false;
-    const need = blocksFor(this.#progress.prefillNeed[this.waiting.at(0)]!);
+    const need = blocksFor(this.#progress.prefillNeed[this.waiting.at(0)]);
     return this.totalBlocks - this.usedBlocks - need >= this.watermarkBlocks;
   }
 
   #admit(nowS: number): number {
     const id = this.waiting.shift();
     const progress = this.#progress;
-    this.usedBlocks += blocksFor(progress.prefillNeed[id]!);
+    this.usedBlocks += blocksFor(progress.prefillNeed[id]);
     this.prefilling[this.prefillingCount++] = id;
-    if (Number.isNaN(progress.startS[id]!)) progress.startS[id] = nowS;
+    if (Number.isNaN(progress.startS[id])) progress.startS[id] = nowS;
     return id;
   }
 
   /** Gives every running request the block that its next token may need; evicts the newest while there are too few. */
   #makeRoom(): void {
     for (;;) {
-      const need = this.#crossings[this.counter & BLOCK_MASK]!;
+      const need = this.#crossings[this.counter & BLOCK_MASK];
       if (this.usedBlocks + need <= this.totalBlocks) {
         this.usedBlocks += need;
         return;
@@ -326,21 +325,21 @@ export class Replica {
     const progress = this.#progress;
     let id: number;
     if (this.prefillingCount > 0) {
-      id = this.prefilling[--this.prefillingCount]!;
-      this.usedBlocks -= blocksFor(progress.prefillNeed[id]!);
+      id = this.prefilling[--this.prefillingCount];
+      this.usedBlocks -= blocksFor(progress.prefillNeed[id]);
     } else {
-      id = this.running[--this.runningCount]!;
-      this.#crossings[this.#crossingOf(id)]!--;
+      id = this.running[--this.runningCount];
+      this.#crossings[this.#crossingOf(id)]--;
       const generated = this.generatedOf(id);
-      const context = this.#workload.promptTokens[id]! + generated - 1;
+      const context = this.#workload.promptTokens[id] + generated - 1;
       this.usedBlocks -= blocksFor(context);
       this.kvTokens -= context;
       progress.generated[id] = generated;
       this.#findNextEnd();
     }
-    progress.prefillNeed[id] = this.#workload.promptTokens[id]! + progress.generated[id]!;
+    progress.prefillNeed[id] = this.#workload.promptTokens[id] + progress.generated[id];
     progress.prefillDone[id] = 0;
-    progress.preemptions[id]!++;
+    progress.preemptions[id]++;
     this.preemptions++;
     this.waiting.unshift(id);
   }
@@ -352,8 +351,7 @@ export class Replica {
   #skipDecodes(): void {
     const [batch, skipped] = [this.runningCount, this.#nextEnd - this.counter - 1];
     let blocks = Math.floor(skipped / BLOCK_TOKENS) * batch;
-    for (let i = skipped & BLOCK_MASK; i > 0; i--)
-      blocks += this.#crossings[(this.counter + i) & BLOCK_MASK]!;
+    for (let i = skipped & BLOCK_MASK; i > 0; i--) blocks += this.#crossings[(this.counter + i) & BLOCK_MASK];
     if (skipped < 1 || this.usedBlocks + blocks > this.totalBlocks) return;
     const contexts = skipped * (this.kvTokens + batch) + (batch * skipped * (skipped + 1)) / 2;
     this.busyUntilS += skipped * this.model.seconds(batch) + contexts * this.model.secondsPerContextToken;
@@ -369,17 +367,17 @@ export class Replica {
     const progress = this.#progress;
     let kept = 0;
     for (let i = 0; i < this.prefillingCount; i++) {
-      const id = this.prefilling[i]!;
-      const done = progress.prefillDone[id]! + progress.chunk[id]!;
+      const id = this.prefilling[i];
+      const done = progress.prefillDone[id] + progress.chunk[id];
       progress.prefillDone[id] = done;
       progress.chunk[id] = 0;
-      if (done < progress.prefillNeed[id]!) {
+      if (done < progress.prefillNeed[id]) {
         this.prefilling[kept++] = id;
         continue;
       }
-      progress.generated[id]!++;
-      if (Number.isNaN(progress.firstTokenS[id]!)) progress.firstTokenS[id] = nowS;
-      if (progress.generated[id]! >= this.#workload.decodeTokens[id]!) {
+      progress.generated[id]++;
+      if (Number.isNaN(progress.firstTokenS[id])) progress.firstTokenS[id] = nowS;
+      if (progress.generated[id] >= this.#workload.decodeTokens[id]) {
         this.usedBlocks -= blocksFor(done);
         progress.finishS[id] = nowS;
         this.finished++;
@@ -388,7 +386,7 @@ export class Replica {
       progress.joinedAt[id] = this.counter;
       this.running[this.runningCount++] = id;
       this.kvTokens += done;
-      this.#crossings[this.#crossingOf(id)]!++;
+      this.#crossings[this.#crossingOf(id)]++;
       this.#nextEnd = Math.min(this.#nextEnd, this.#endOf(id));
     }
     this.prefillingCount = kept;
@@ -399,18 +397,18 @@ export class Replica {
     const progress = this.#progress;
     let [kept, next] = [0, Number.POSITIVE_INFINITY];
     for (let i = 0; i < this.runningCount; i++) {
-      const id = this.running[i]!;
+      const id = this.running[i];
       const end = this.#endOf(id);
       if (end > this.counter) {
         this.running[kept++] = id;
         if (end < next) next = end;
         continue;
       }
-      const context = this.#workload.promptTokens[id]! + this.#workload.decodeTokens[id]! - 1;
+      const context = this.#workload.promptTokens[id] + this.#workload.decodeTokens[id] - 1;
       this.usedBlocks -= blocksFor(context);
       this.kvTokens -= context;
-      this.#crossings[this.#crossingOf(id)]!--;
-      progress.generated[id] = this.#workload.decodeTokens[id]!;
+      this.#crossings[this.#crossingOf(id)]--;
+      progress.generated[id] = this.#workload.decodeTokens[id];
       progress.finishS[id] = nowS;
       this.finished++;
     }
@@ -420,20 +418,20 @@ export class Replica {
 
   #findNextEnd(): void {
     let next = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < this.runningCount; i++) next = Math.min(next, this.#endOf(this.running[i]!));
+    for (let i = 0; i < this.runningCount; i++) next = Math.min(next, this.#endOf(this.running[i]));
     this.#nextEnd = next;
   }
 
   /** The count at which a running request has all its tokens. */
   #endOf(id: number): number {
     const progress = this.#progress;
-    return progress.joinedAt[id]! + this.#workload.decodeTokens[id]! - progress.generated[id]!;
+    return progress.joinedAt[id] + this.#workload.decodeTokens[id] - progress.generated[id];
   }
 
   /** Counts, modulo 16, whose decode iteration begins a new block for a running request. */
   #crossingOf(id: number): number {
     const progress = this.#progress;
-    const context = this.#workload.promptTokens[id]! + progress.generated[id]! - 1;
-    return (progress.joinedAt[id]! - context) & BLOCK_MASK;
+    const context = this.#workload.promptTokens[id] + progress.generated[id] - 1;
+    return (progress.joinedAt[id] - context) & BLOCK_MASK;
   }
 }

@@ -33,7 +33,7 @@ export function emptyWorkload(count: number): Workload {
 export function checkWorkload(workload: Workload): void {
   let before = 0;
   for (let i = 0; i < workload.count; i++) {
-    const at = workload.arrivalS[i]!;
+    const at = workload.arrivalS[i];
     if (!(at >= 0 && at < Number.POSITIVE_INFINITY))
       fail('option-invalid', `request ${i} arrives at ${at} s: use a time of at least 0`);
     if (at < before)
@@ -43,7 +43,7 @@ export function checkWorkload(workload: Workload): void {
       );
     before = at;
     for (const name of ['promptTokens', 'decodeTokens', 'estimatedTokens'] as const) {
-      if (!(workload[name][i]! >= 1))
+      if (!(workload[name][i] >= 1))
         fail('option-invalid', `request ${i} has ${workload[name][i]} ${name}: use at least 1`);
     }
   }
@@ -79,14 +79,14 @@ export class Progress {
 
   /** Takes over what another knows of one request. */
   copy(id: number, from: Progress): void {
-    this.generated[id] = from.generated[id]!;
-    this.joinedAt[id] = from.joinedAt[id]!;
-    this.prefillNeed[id] = from.prefillNeed[id]!;
-    this.prefillDone[id] = from.prefillDone[id]!;
-    this.chunk[id] = from.chunk[id]!;
-    this.preemptions[id] = from.preemptions[id]!;
-    this.startS[id] = from.startS[id]!;
-    this.firstTokenS[id] = from.firstTokenS[id]!;
-    this.finishS[id] = from.finishS[id]!;
+    this.generated[id] = from.generated[id];
+    this.joinedAt[id] = from.joinedAt[id];
+    this.prefillNeed[id] = from.prefillNeed[id];
+    this.prefillDone[id] = from.prefillDone[id];
+    this.chunk[id] = from.chunk[id];
+    this.preemptions[id] = from.preemptions[id];
+    this.startS[id] = from.startS[id];
+    this.firstTokenS[id] = from.firstTokenS[id];
+    this.finishS[id] = from.finishS[id];
   }
 }

@@ -1,10 +1,12 @@
 /** Which replica a request goes to: the rules that people use, to compare with and to learn from. */
+
+import { didYouMean } from '../../base/nearest.ts';
 import type { Rng } from '../../random/index.ts';
-import { didYouMean } from '../../text/nearest.ts';
 import { fail, show } from '../errors.ts';
 import { countsOf, emptyCounts, emptyOutlook, type Outlook, outlookFor } from './outlook.ts';
 import type { Cluster } from './simulator.ts';
 
+/** What decides where a request goes. */
 export interface Router {
   readonly name: string;
   /** The replica for a request, one that is up. */
@@ -17,7 +19,7 @@ type MakeRouter = (rng: Rng) => Router['choose'];
 function least(cluster: Cluster, score: (replica: number) => number): number {
   let [best, bestScore] = [-1, Number.POSITIVE_INFINITY];
   for (let r = 0; r < cluster.replicas.length; r++) {
-    if (!cluster.replicas[r]!.isUp) continue;
+    if (!cluster.replicas[r].isUp) continue;
     const own = score(r);
     if (best === -1 || own < bestScore) [best, bestScore] = [r, own];
   }
@@ -28,9 +30,9 @@ function least(cluster: Cluster, score: (replica: number) => number): number {
 function anyUp(cluster: Cluster, rng: Rng, but = -1): number {
   const { replicas } = cluster;
   let count = 0;
-  for (let r = 0; r < replicas.length; r++) if (replicas[r]!.isUp && r !== but) count++;
+  for (let r = 0; r < replicas.length; r++) if (replicas[r].isUp && r !== but) count++;
   let left = rng.integer(count);
-  for (let r = 0; ; r++) if (replicas[r]!.isUp && r !== but && left-- === 0) return r;
+  for (let r = 0; ; r++) if (replicas[r].isUp && r !== but && left-- === 0) return r;
 }
 
 const kinds: Readonly<Record<string, { readonly doc: string; readonly make: MakeRouter }>> = {
@@ -44,14 +46,14 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
       let last = -1;
       return cluster => {
         do last = (last + 1) % cluster.replicas.length;
-        while (!cluster.replicas[last]!.isUp);
+        while (!cluster.replicas[last].isUp);
         return last;
       };
     },
   },
   'least-requests': {
     doc: 'the fewest outstanding requests',
-    make: () => cluster => least(cluster, r => cluster.replicas[r]!.outstanding),
+    make: () => cluster => least(cluster, r => cluster.replicas[r].outstanding),
   },
   'least-tokens': {
     doc: 'the fewest tokens still to be computed and generated, as estimated',
@@ -59,7 +61,7 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
       const counts = emptyCounts();
       return cluster =>
         least(cluster, r => {
-          countsOf(cluster, cluster.replicas[r]!, counts);
+          countsOf(cluster, cluster.replicas[r], counts);
           return counts.queuedTokens + counts.runningLeft + counts.waitingLeft;
         });
     },
@@ -70,7 +72,7 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
       const first = anyUp(cluster, rng);
       if (cluster.replicas.every((replica, r) => r === first || !replica.isUp)) return first;
       const second = anyUp(cluster, rng, first);
-      return cluster.replicas[second]!.outstanding < cluster.replicas[first]!.outstanding ? second : first;
+      return cluster.replicas[second].outstanding < cluster.replicas[first].outstanding ? second : first;
     },
   },
   'least-finish': {
@@ -87,11 +89,11 @@ const kinds: Readonly<Record<string, { readonly doc: string; readonly make: Make
 function byOutlook(score: (outlook: Outlook) => number): Router['choose'] {
   const [counts, outlook] = [emptyCounts(), emptyOutlook()];
   return (cluster, id) => {
-    const generated = cluster.progress.generated[id]!;
-    const prompt = cluster.workload.promptTokens[id]! + generated;
-    const decode = Math.max(1, cluster.workload.estimatedTokens[id]! - generated);
+    const generated = cluster.progress.generated[id];
+    const prompt = cluster.workload.promptTokens[id] + generated;
+    const decode = Math.max(1, cluster.workload.estimatedTokens[id] - generated);
     return least(cluster, r => {
-      const replica = cluster.replicas[r]!;
+      const replica = cluster.replicas[r];
       countsOf(cluster, replica, counts);
       return score(outlookFor(replica.model, counts, prompt, decode, outlook));
     });

@@ -6,11 +6,13 @@ import type { ObservationScale } from './observation.ts';
 import { type ReplicaSpec, replicaModel } from './replica-model.ts';
 import { drawWorkload, type WorkloadSpec } from './workloads.ts';
 
+/** What is usual for a workload on a cluster. */
 export interface ClusterScale extends ObservationScale {
   /** Seconds that a request of these lengths takes on idle replicas, averaged as they would share all requests. */
   idleS(promptTokens: number, decodeTokens: number): number;
 }
 
+/** Measures it: how many requests the replicas bear, and how long a request takes when they are idle. */
 export function clusterScale(specs: readonly ReplicaSpec[], workload: WorkloadSpec): ClusterScale {
   const models = specs.map(replicaModel);
   // Before they are measured one by one, where nobody would know of the others.
@@ -20,10 +22,10 @@ export function clusterScale(specs: readonly ReplicaSpec[], workload: WorkloadSp
   const idleS = (promptTokens: number, decodeTokens: number): number => {
     let mean = 0;
     for (let r = 0; r < models.length; r++) {
-      const { seconds, secondsPerContextToken } = models[r]!;
+      const { seconds, secondsPerContextToken } = models[r];
       const prefillS = seconds(promptTokens) + promptTokens * secondsPerContextToken;
       const tokenS = seconds(1) + (promptTokens + 0.5 * decodeTokens) * secondsPerContextToken;
-      mean += (capacities[r]! / capacityPerS) * (prefillS + (decodeTokens - 1) * tokenS);
+      mean += (capacities[r] / capacityPerS) * (prefillS + (decodeTokens - 1) * tokenS);
     }
     return mean;
   };

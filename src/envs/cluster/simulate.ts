@@ -6,6 +6,7 @@ import type { Router } from './routers.ts';
 import { Cluster, type Outages } from './simulator.ts';
 import type { TimelineRecorder } from './timeline.ts';
 
+/** What is simulated, and who routes. */
 export interface SimulateOptions {
   readonly replicas: readonly ReplicaSpec[];
   readonly workload: Workload;

@@ -40,6 +40,7 @@ const progressColumns = [
 ] as const;
 type ProgressColumn = (typeof progressColumns)[number];
 
+/** A cluster at one moment, and how it goes on: it stops at every request that needs a replica. */
 export class Cluster {
   readonly replicas: readonly Replica[];
   readonly workload: Workload;
@@ -141,7 +142,7 @@ export class Cluster {
     this.assigned.set(state.assigned);
     for (const name of progressColumns) this.progress[name].set(state.progress[name]);
     this.replicas.forEach((replica, r) => {
-      replica.load(state.replicas[r]!);
+      replica.load(state.replicas[r]);
     });
   }
 
@@ -151,7 +152,7 @@ export class Cluster {
     let source = -1;
     let atS = Number.POSITIVE_INFINITY;
     for (let r = 0; r < replicas.length; r++) {
-      const busyUntilS = replicas[r]!.busyUntilS;
+      const busyUntilS = replicas[r].busyUntilS;
       if (busyUntilS < atS) {
         atS = busyUntilS;
         source = r;
@@ -161,7 +162,7 @@ export class Cluster {
       atS < Number.POSITIVE_INFINITY || this.#nextArrival < this.workload.count || this.#pending.length > 0;
     if (hasWork) {
       for (let r = 0; r < replicas.length; r++) {
-        const outageS = this.#outages[r]![this.#outageAt[r]!];
+        const outageS = this.#outages[r][this.#outageAt[r]];
         if (outageS !== undefined && outageS < atS) {
           atS = outageS;
           source = replicas.length + r;
@@ -179,15 +180,15 @@ export class Cluster {
     if (source === -1 || atS > untilS) return false;
     this.nowS = atS;
     this.events++;
-    if (source < replicas.length) replicas[source]!.advance();
+    if (source < replicas.length) replicas[source].advance();
     else this.#outage(source - replicas.length);
     return true;
   }
 
   /** A replica fails, and its requests wait for another; or it is back. */
   #outage(r: number): void {
-    const replica = this.replicas[r]!;
-    if (this.#outageAt[r]!++ % 2 === 1) {
+    const replica = this.replicas[r];
+    if (this.#outageAt[r]++ % 2 === 1) {
       replica.recover();
       return;
     }

@@ -46,15 +46,15 @@ export class TimelineRecorder {
     const cluster = this.#cluster;
     if (cluster === undefined) throw new Error('the simulation has not ended: call timeline after it');
     const { workload, progress, assigned, replicas } = cluster;
-    const latency = (id: number): number => progress.finishS[id]! - workload.arrivalS[id]!;
+    const latency = (id: number): number => progress.finishS[id] - workload.arrivalS[id];
     const routed = replicas.map(() => new Array<number>(this.#timeS.length).fill(0));
     const latencyMeanS: (number | null)[] = [];
     const latencyMaxS: (number | null)[] = [];
     this.#arrived.forEach((to, moment) => {
-      const from = moment === 0 ? 0 : this.#arrived[moment - 1]!;
+      const from = moment === 0 ? 0 : this.#arrived[moment - 1];
       let [sum, max] = [0, 0];
       for (let id = from; id < to; id++) {
-        routed[assigned[id]!]![moment]!++;
+        routed[assigned[id]][moment]++;
         sum += latency(id);
         max = Math.max(max, latency(id));
       }
@@ -74,10 +74,10 @@ export class TimelineRecorder {
       latencyMeanS,
       latencyMaxS,
       decisions: Array.from({ length: workload.count - first }, (_, i) => ({
-        atS: round(workload.arrivalS[first + i]!),
-        promptTokens: workload.promptTokens[first + i]!,
-        estimatedTokens: workload.estimatedTokens[first + i]!,
-        replica: assigned[first + i]!,
+        atS: round(workload.arrivalS[first + i]),
+        promptTokens: workload.promptTokens[first + i],
+        estimatedTokens: workload.estimatedTokens[first + i],
+        replica: assigned[first + i],
         latencyS: round(latency(first + i)),
       })),
     };

@@ -32,7 +32,7 @@ export function parseTrace(text: string, name: string): Trace {
     bad(`${name} has no requests: it needs a header (${headers}) and a line for each request`);
   if (lines.length - 1 > MAX_REQUESTS)
     bad(`${name} has ${lines.length - 1} requests, more than ${MAX_REQUESTS}: cut it`);
-  const header = lines[0]!
+  const header = lines[0]
     .replace(/^\uFEFF/, '')
     .split(',')
     .map(cell => cell.trim().toLowerCase());
@@ -50,7 +50,7 @@ export function parseTrace(text: string, name: string): Trace {
   let firstS = Number.NaN;
   let beforeS = 0;
   for (let i = 1; i < lines.length; i++) {
-    const cells = lines[i]!.split(',');
+    const cells = lines[i].split(',');
     const where = `${name}:${i + 1}`;
     const readS = secondsOf(cells[timeAt], where);
     if (Number.isNaN(firstS)) {
@@ -104,7 +104,7 @@ function tokensOf(cell: string | undefined, what: string, where: string): number
 
 /** The same requests at another mean rate: gaps stretched or shrunk alike. */
 export function atRate(workload: Workload, ratePerS: number): Workload {
-  const spanS = workload.arrivalS[workload.count - 1]! - workload.arrivalS[0]!;
+  const spanS = workload.arrivalS[workload.count - 1] - workload.arrivalS[0];
   if (spanS === 0)
     fail(
       'option-invalid',

@@ -67,21 +67,21 @@ export function drawWorkload(
 ): Workload {
   const [arrivalRng, lengthRng, estimateRng] = rng.split(3);
   const workload = emptyWorkload(count);
-  fillArrivals(spec.arrivals, ratePerS, arrivalRng!, workload.arrivalS);
+  fillArrivals(spec.arrivals, ratePerS, arrivalRng, workload.arrivalS);
   const prompt = lengthSampler(spec.prompt);
   const decode = lengthSampler(spec.decode);
   for (let i = 0; i < count; i++) {
-    workload.promptTokens[i] = prompt(lengthRng!);
-    workload.decodeTokens[i] = decode(lengthRng!);
+    workload.promptTokens[i] = prompt(lengthRng);
+    workload.decodeTokens[i] = decode(lengthRng);
   }
-  estimate(workload, lengthError, estimateRng!);
+  estimate(workload, lengthError, estimateRng);
   return workload;
 }
 
 /** Fills what the router is told: the true length times a log-normal error. */
 export function estimate(workload: Workload, lengthError: number, rng: Rng): void {
   for (let i = 0; i < workload.count; i++) {
-    const guess = workload.decodeTokens[i]! * Math.exp(lengthError * rng.normal());
+    const guess = workload.decodeTokens[i] * Math.exp(lengthError * rng.normal());
     workload.estimatedTokens[i] = Math.max(1, Math.round(guess));
   }
 }

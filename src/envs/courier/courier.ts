@@ -16,6 +16,7 @@ const DELIVERY_REWARD = 2;
 const MISTAKE_REWARD = -0.05;
 const STEP_REWARD = -0.01;
 
+/** Options of Courier-v0. */
 export type CourierOptions = {
   readonly progressReward: number;
 };
@@ -102,9 +103,9 @@ export const courierDefinition = defineEnv<CourierOptions>({
       step(state, action, result) {
         const terms = result.rewardTerms;
         const before = wayLeft(state);
-        state.x = Math.min(Math.max(state.x + MOVE * action[0]!, -1), 1);
-        state.y = Math.min(Math.max(state.y + MOVE * action[1]!, -1), 1);
-        const hand = action[2]!;
+        state.x = Math.min(Math.max(state.x + MOVE * action[0], -1), 1);
+        state.y = Math.min(Math.max(state.y + MOVE * action[1], -1), 1);
+        const hand = action[2];
         if (hand === PICK_UP) {
           if (!state.carrying && isNear(state, state.parcelX, state.parcelY)) {
             state.carrying = true;

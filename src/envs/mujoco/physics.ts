@@ -164,8 +164,8 @@ export class Physics {
   /** Whether the state is one to go on from: no number non-finite or beyond 1e10. */
   isSound(): boolean {
     const { qpos, qvel } = this.arrays;
-    for (let i = 0; i < qpos.length; i++) if (!(Math.abs(qpos[i]!) < HUGE)) return false;
-    for (let i = 0; i < qvel.length; i++) if (!(Math.abs(qvel[i]!) < HUGE)) return false;
+    for (let i = 0; i < qpos.length; i++) if (!(Math.abs(qpos[i]) < HUGE)) return false;
+    for (let i = 0; i < qvel.length; i++) if (!(Math.abs(qvel[i]) < HUGE)) return false;
     return true;
   }
 

@@ -63,13 +63,13 @@ export function viewOf(
     writePose(out) {
       const { xpos, xquat } = state();
       for (let i = 0; i < scene.bodies.length; i++) {
-        for (let k = 0; k < 3; k++) out[7 * i + k] = xpos[3 * (i + 1) + k]!;
-        for (let k = 0; k < 4; k++) out[7 * i + 3 + k] = xquat[4 * (i + 1) + k]!;
+        for (let k = 0; k < 3; k++) out[7 * i + k] = xpos[3 * (i + 1) + k];
+        for (let k = 0; k < 4; k++) out[7 * i + 3 + k] = xquat[4 * (i + 1) + k];
       }
     },
     writeJoints(out) {
       const { qpos } = state();
-      for (let i = 0; i < addresses.length; i++) out[i] = qpos[addresses[i]!]!;
+      for (let i = 0; i < addresses.length; i++) out[i] = qpos[addresses[i]];
     },
   };
 }
@@ -125,4 +125,4 @@ function rootOf(model: MjModel): number {
 }
 
 const slice = (array: ArrayLike<number>, row: number, width: number): number[] =>
-  Array.from({ length: width }, (_, k) => array[row * width + k]!);
+  Array.from({ length: width }, (_, k) => array[row * width + k]);

@@ -107,7 +107,7 @@ class PhysicsEnv<M extends object> implements Env {
     if (!physics.isSound()) return this.#blowUp(obs);
     task.score(physics, action, memory, result);
     let reward = 0;
-    for (let i = 0; i < result.rewardTerms.length; i++) reward += result.rewardTerms[i]!;
+    for (let i = 0; i < result.rewardTerms.length; i++) reward += result.rewardTerms[i];
     result.reward = reward;
     this.#observe(memory, obs);
     return result;
@@ -180,8 +180,8 @@ function controlSpace(physics: Physics): Space {
   const low: number[] = [];
   const high: number[] = [];
   for (let i = 0; i < physics.ctrlSize; i++) {
-    low.push(physics.ctrlRange[2 * i]!);
-    high.push(physics.ctrlRange[2 * i + 1]!);
+    low.push(physics.ctrlRange[2 * i]);
+    high.push(physics.ctrlRange[2 * i + 1]);
   }
   return box({ shape: [physics.ctrlSize], low, high });
 }

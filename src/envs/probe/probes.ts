@@ -18,6 +18,7 @@ import { createEnv, defineEnv, type EnvDefinition, type MadeEnv, type MakeOption
 import { simulation } from '../simulation.ts';
 import { box, discrete, type Space } from '../spaces.ts';
 
+/** Options of all probe environments. */
 export type ProbeOptions = {
   readonly actions: 'discrete' | 'continuous';
 };
@@ -62,7 +63,7 @@ function probe(spec: Probe): EnvDefinition<ProbeOptions> {
           state.stepsDone++;
           result.reward = spec.reward(state.sign, state.stepsDone);
           const best = spec.best(state.sign);
-          if (best !== null) result.reward += payOf(action[0]!, best, actions);
+          if (best !== null) result.reward += payOf(action[0], best, actions);
           result.terminated = spec.length !== null && state.stepsDone >= spec.length;
         },
       }),

@@ -110,7 +110,7 @@ export class Batch implements VectorEnv {
       this.#stop(error);
     }
     let ended = 0;
-    for (let i = 0; i < envCount; i++) ended += this.terminated[i]! | this.truncated[i]!;
+    for (let i = 0; i < envCount; i++) ended += this.terminated[i] | this.truncated[i];
     this.endedCount = ended;
     this.#finish();
   }

@@ -6,6 +6,7 @@ import { inProcessVectorEnv } from './in-process.ts';
 import type { VectorEnv } from './vector.ts';
 import { canRunInWorkers, workerVectorEnv } from './workers.ts';
 
+/** How many environments, and where they run. */
 export interface VectorOptions {
   readonly envCount: number;
   /**

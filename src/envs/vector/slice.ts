@@ -66,10 +66,10 @@ export class EnvSlice {
     const memory = this.#memory;
     this.#each((running, i) => {
       if (seeds) {
-        memory.seeds[i] = seeds[i]!;
+        memory.seeds[i] = seeds[i];
         memory.steps[i] = 0;
       }
-      startEpisode(running, seeds ? { seed: seeds[i]! } : CONTINUE, memory.progress[0]!);
+      startEpisode(running, seeds ? { seed: seeds[i] } : CONTINUE, memory.progress[0]);
       memory.rewards[i] = 0;
       memory.terminated[i] = 0;
       memory.truncated[i] = 0;
@@ -83,11 +83,11 @@ export class EnvSlice {
     const { termCount, measureCount } = this.#shape;
     try {
       for (let k = 0; k < this.#running.length; k++) {
-        const running = this.#running[k]!;
+        const running = this.#running[k];
         const i = this.#first + k;
         this.#current = i;
         this.#onCurrent(i);
-        memory.steps[i]!++;
+        memory.steps[i]++;
         const result = running.env.step(running.action, running.observation);
         memory.rewards[i] = result.reward;
         memory.terminated[i] = result.terminated ? 1 : 0;
@@ -95,15 +95,15 @@ export class EnvSlice {
         memory.blownUp[i] = result.blownUp ? 1 : 0;
         running.episodeReturn += result.reward;
         running.episodeLength++;
-        for (let t = 0; t < termCount; t++) running.episodeTerms[t]! += result.rewardTerms[t]!;
-        for (let m = 0; m < measureCount; m++) running.episodeMeasures[m]! += result.measures![m]!;
+        for (let t = 0; t < termCount; t++) running.episodeTerms[t] += result.rewardTerms[t];
+        for (let m = 0; m < measureCount; m++) running.episodeMeasures[m] += result.measures![m];
         if (result.terminated || result.truncated) {
           running.finalObservation.set(running.observation);
           memory.episodeReturns[i] = running.episodeReturn;
           memory.episodeLengths[i] = running.episodeLength;
           memory.episodeRewardTerms.set(running.episodeTerms, i * termCount);
           memory.episodeMeasures.set(running.episodeMeasures, i * measureCount);
-          startEpisode(running, CONTINUE, memory.progress[0]!);
+          startEpisode(running, CONTINUE, memory.progress[0]);
         }
       }
     } catch (error) {
@@ -119,8 +119,8 @@ export class EnvSlice {
       states.push({
         env: running.env.state(),
         observation: Array.from(running.observation, numberToJson),
-        seed: this.#memory.seeds[i]!,
-        steps: this.#memory.steps[i]!,
+        seed: this.#memory.seeds[i],
+        steps: this.#memory.steps[i],
         episodeReturn: numberToJson(running.episodeReturn),
         episodeLength: running.episodeLength,
         episodeTerms: Array.from(running.episodeTerms, numberToJson),
@@ -174,7 +174,7 @@ export class EnvSlice {
       for (let k = 0; k < this.#running.length; k++) {
         this.#current = this.#first + k;
         this.#onCurrent(this.#current);
-        visit(this.#running[k]!, this.#current);
+        visit(this.#running[k], this.#current);
       }
     } catch (error) {
       throw this.#named(error);
@@ -191,8 +191,8 @@ export class EnvSlice {
   #named(error: unknown): EnvError {
     const index = this.#current;
     this.#leave();
-    const place = { index, seed: this.#memory.seeds[index]!, step: this.#memory.steps[index]! };
-    const id = this.#running[index - this.#first]!.env.spec?.id;
+    const place = { index, seed: this.#memory.seeds[index], step: this.#memory.steps[index] };
+    const id = this.#running[index - this.#first].env.spec?.id;
     const message = `${nameOf(place, this.#shape.envCount, id)}: ${messageOf(error)}`;
     return new EnvError(errorCode(error) ?? 'env-threw', message, { cause: error, place });
   }

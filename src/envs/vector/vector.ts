@@ -108,7 +108,7 @@ export function shapeFor(env: Env, envCount: number): VectorShape {
 
 /** All environments of a vector must have the same spaces and reward terms. */
 export function checkSameSpaces(envs: readonly Env[]): void {
-  const first = envs[0]!;
+  const first = envs[0];
   envs.forEach((env, i) => {
     for (const name of ['observationSpace', 'actionSpace'] as const) {
       if (sameSpace(first[name], env[name])) continue;

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { pathToFileURL } from 'node:url';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { threadEntry } from '../../base/thread-entry.ts';
 import { builtIn } from '../built-in.ts';
 import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { EnvSpec } from '../env.ts';
@@ -24,6 +23,7 @@ import {
 } from './protocol.ts';
 import { nameOf, shapeFor, type VectorEnv } from './vector.ts';
 
+/** How many environments, in how many threads. */
 export interface WorkerVectorOptions {
   readonly envCount: number;
   /** Threads, each with an equal share of the environments; as many as the machine runs at once unless given. */
@@ -116,7 +116,7 @@ class WorkerPool implements Backend {
         memory: sharedMemory,
         port: port2,
       };
-      const worker = new Worker(threadEntry(), {
+      const worker = new Worker(workerEntry(), {
         workerData: data,
         transferList: [port2],
         name: `${spec.id} ${data.first}..${data.end - 1}`,
@@ -189,7 +189,7 @@ class WorkerPool implements Backend {
     Atomics.store(control, PENDING, this.#workers.length);
     Atomics.store(control, COMMAND, commands[name]);
     for (let w = 0; w < this.#workers.length; w++) {
-      if (message !== undefined) this.#ports[w]!.postMessage(message);
+      if (message !== undefined) this.#ports[w].postMessage(message);
       Atomics.add(control, turnOf(w), 1);
       Atomics.notify(control, turnOf(w));
     }
@@ -250,7 +250,7 @@ class WorkerPool implements Backend {
     if (index < 0) {
       return new EnvError('worker-died', `worker ${worker} of ${this.#spec.id} died: ${reason}`, { cause });
     }
-    const place = { index, seed: this.#shared.seeds[index]!, step: this.#shared.steps[index]! };
+    const place = { index, seed: this.#shared.seeds[index], step: this.#shared.steps[index] };
     const name = nameOf(place, this.#shape.envCount, this.#spec.id);
     return new EnvError('worker-died', `${name} took its worker down: ${reason}`, { cause, place });
   }
@@ -270,16 +270,5 @@ function remakeOptions(spec: EnvSpec): AnyMakeOptions {
   return { ...spec.options, maxEpisodeSteps: spec.maxEpisodeSteps };
 }
 
-/**
- * The thread's program. Built, it is a file beside this one. Run from the sources, Node 20 cannot read it as it is, so a
- * first module registers tsx.
- */
-export function threadEntry(): URL {
-  const here = import.meta.url;
-  if (!here.endsWith('.ts')) return new URL('thread.js', here);
-  // The package's main entry is ESM whoever asks; `require` would get a CommonJS copy of others, which cannot register.
-  const tsx = new URL('esm/api/index.mjs', pathToFileURL(createRequire(here).resolve('tsx'))).href;
-  const thread = new URL('thread.ts', here).href;
-  const program = `import { register } from ${JSON.stringify(tsx)}; register(); await import(${JSON.stringify(thread)});`;
-  return new URL(`data:text/javascript,${encodeURIComponent(program)}`);
-}
+/** The thread's program. */
+export const workerEntry = (): URL => threadEntry(import.meta.url, 'thread');

@@ -162,7 +162,7 @@ class Guard implements Env {
 
   #checkObservation(obs: Float32Array): void {
     for (let i = 0; i < obs.length; i++) {
-      const value = obs[i]!;
+      const value = obs[i];
       if (value - value === 0) continue; // neither NaN nor infinite
       const remedy = Number.isNaN(value)
         ? 'it was computed as NaN, or never written: each call must write all numbers'

@@ -75,20 +75,20 @@ export function bernoulli(n: number): Distribution {
       checkLength(name, 'noise', noise, n);
       checkLength(name, 'out', out, n);
       for (let i = 0; i < n; i++) {
-        const p = sigmoid(params[i]!);
-        if (!(p >= 0 && noise[i]! >= 0)) {
+        const p = sigmoid(params[i]);
+        if (!(p >= 0 && noise[i] >= 0)) {
           throw new RangeError(
             `${name}: cannot sample from logit ${params[i]} with noise ${noise[i]}: both must be finite; look for NaN upstream`,
           );
         }
-        out[i] = noise[i]! < p ? 1 : 0;
+        out[i] = noise[i] < p ? 1 : 0;
       }
     },
 
     mode(params, out) {
       checkLength(name, 'params', params, n);
       checkLength(name, 'out', out, n);
-      for (let i = 0; i < n; i++) out[i] = params[i]! > 0 ? 1 : 0;
+      for (let i = 0; i < n; i++) out[i] = params[i] > 0 ? 1 : 0;
     },
 
     logProb(params, action) {
@@ -99,7 +99,7 @@ export function bernoulli(n: number): Distribution {
         const a = action[i];
         if (a !== 0 && a !== 1)
           throw new RangeError(`${name}: action ${a} at index ${i} is not 0 or 1: pass one`);
-        sum -= softplus(a === 1 ? -params[i]! : params[i]!);
+        sum -= softplus(a === 1 ? -params[i] : params[i]);
       }
       return sum;
     },
@@ -108,7 +108,7 @@ export function bernoulli(n: number): Distribution {
       checkLength(name, 'params', params, n);
       let sum = 0;
       for (let i = 0; i < n; i++) {
-        const size = Math.abs(params[i]!);
+        const size = Math.abs(params[i]);
         // Both parts are positive: log(1 + e^-|l|), and |l| times the smaller probability.
         sum += Math.log1p(Math.exp(-size)) + size * sigmoid(-size);
       }
@@ -119,7 +119,7 @@ export function bernoulli(n: number): Distribution {
       checkLength(name, 'p', p, n);
       checkLength(name, 'q', q, n);
       let sum = 0;
-      for (let i = 0; i < n; i++) sum += klOfSwitch(p[i]!, q[i]!);
+      for (let i = 0; i < n; i++) sum += klOfSwitch(p[i], q[i]);
       return sum;
     },
 

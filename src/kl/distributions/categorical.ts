@@ -68,7 +68,7 @@ export function categorical(k: number): Distribution {
       checkLength(name, 'params', params, k);
       checkLength(name, 'noise', noise, 1);
       checkLength(name, 'out', out, 1);
-      out[0] = sampleOf(name, params, 0, k, noise[0]!);
+      out[0] = sampleOf(name, params, 0, k, noise[0]);
     },
 
     mode(params, out) {
@@ -80,8 +80,8 @@ export function categorical(k: number): Distribution {
     logProb(params, action) {
       checkLength(name, 'params', params, k);
       checkLength(name, 'action', action, 1);
-      checkCategory(name, action[0]!, k);
-      return logProbOf(params, 0, k, action[0]!);
+      checkCategory(name, action[0], k);
+      return logProbOf(params, 0, k, action[0]);
     },
 
     entropy(params) {

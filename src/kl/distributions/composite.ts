@@ -18,7 +18,7 @@ interface Part {
 
 /** Copies a piece of a row. */
 function take(row: Vector, start: number, into: Float64Array): Float64Array {
-  for (let i = 0; i < into.length; i++) into[i] = row[start + i]!;
+  for (let i = 0; i < into.length; i++) into[i] = row[start + i];
   return into;
 }
 
@@ -97,7 +97,7 @@ export function composite(dists: readonly Distribution[]): Distribution {
           take(noise, part.noiseStart, part.noise),
           part.action,
         );
-        for (let i = 0; i < part.action.length; i++) out[part.actionStart + i] = part.action[i]!;
+        for (let i = 0; i < part.action.length; i++) out[part.actionStart + i] = part.action[i];
       }
     },
 
@@ -106,7 +106,7 @@ export function composite(dists: readonly Distribution[]): Distribution {
       checkLength(name, 'out', out, actionSize);
       for (const part of parts) {
         part.dist.mode(take(params, part.paramStart, part.p), part.action);
-        for (let i = 0; i < part.action.length; i++) out[part.actionStart + i] = part.action[i]!;
+        for (let i = 0; i < part.action.length; i++) out[part.actionStart + i] = part.action[i];
       }
     },
 
@@ -147,7 +147,7 @@ export function composite(dists: readonly Distribution[]): Distribution {
         const ps = splitParams(params);
         const ns = splitNoise(noise);
         return concat(
-          dists.map((dist, i) => dist.graph.sample(ps[i]!, ns[i]!)),
+          dists.map((dist, i) => dist.graph.sample(ps[i], ns[i])),
           -1,
         );
       },
@@ -156,7 +156,7 @@ export function composite(dists: readonly Distribution[]): Distribution {
         checkBatch(name, 'params', params, paramSize);
         const ps = splitParams(params);
         return concat(
-          dists.map((dist, i) => dist.graph.mode(ps[i]!)),
+          dists.map((dist, i) => dist.graph.mode(ps[i])),
           -1,
         );
       },
@@ -166,13 +166,13 @@ export function composite(dists: readonly Distribution[]): Distribution {
         checkBatch(name, 'action', action, actionSize, params);
         const ps = splitParams(params);
         const as = splitActions(action);
-        return sum(dists.map((dist, i) => dist.graph.logProb(ps[i]!, as[i]!)));
+        return sum(dists.map((dist, i) => dist.graph.logProb(ps[i], as[i])));
       },
 
       entropy(params) {
         checkBatch(name, 'params', params, paramSize);
         const ps = splitParams(params);
-        return sum(dists.map((dist, i) => dist.graph.entropy(ps[i]!)));
+        return sum(dists.map((dist, i) => dist.graph.entropy(ps[i])));
       },
 
       kl(p, q) {
@@ -180,7 +180,7 @@ export function composite(dists: readonly Distribution[]): Distribution {
         checkBatch(name, 'q', q, paramSize, p);
         const ps = splitParams(p);
         const qs = splitParams(q);
-        return sum(dists.map((dist, i) => dist.graph.kl(ps[i]!, qs[i]!)));
+        return sum(dists.map((dist, i) => dist.graph.kl(ps[i], qs[i])));
       },
     },
   };

@@ -7,6 +7,7 @@ export type Vector = ArrayLike<number>;
 /** A row of numbers to write. */
 export type MutableVector = number[] | Float32Array | Float64Array;
 
+/** The families there are; a composite has parts of the others. */
 export type DistributionKind = 'gaussian' | 'categorical' | 'multi-categorical' | 'bernoulli' | 'composite';
 
 /**

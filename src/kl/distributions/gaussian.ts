@@ -52,13 +52,13 @@ export function gaussian(n: number): Distribution {
       checkLength(name, 'params', params, paramSize);
       checkLength(name, 'noise', noise, n);
       checkLength(name, 'out', out, n);
-      for (let i = 0; i < n; i++) out[i] = params[i]! + Math.exp(clampLogStd(params[n + i]!)) * noise[i]!;
+      for (let i = 0; i < n; i++) out[i] = params[i] + Math.exp(clampLogStd(params[n + i])) * noise[i];
     },
 
     mode(params, out) {
       checkLength(name, 'params', params, paramSize);
       checkLength(name, 'out', out, n);
-      for (let i = 0; i < n; i++) out[i] = params[i]!;
+      for (let i = 0; i < n; i++) out[i] = params[i];
     },
 
     logProb(params, action) {
@@ -66,8 +66,8 @@ export function gaussian(n: number): Distribution {
       checkLength(name, 'action', action, n);
       let sum = 0;
       for (let i = 0; i < n; i++) {
-        const logStd = clampLogStd(params[n + i]!);
-        const z = (action[i]! - params[i]!) / Math.exp(logStd);
+        const logStd = clampLogStd(params[n + i]);
+        const z = (action[i] - params[i]) / Math.exp(logStd);
         sum += 0.5 * z * z + logStd;
       }
       return -sum - n * HALF_LOG_2PI;
@@ -76,7 +76,7 @@ export function gaussian(n: number): Distribution {
     entropy(params) {
       checkLength(name, 'params', params, paramSize);
       let sum = n * (0.5 + HALF_LOG_2PI);
-      for (let i = 0; i < n; i++) sum += clampLogStd(params[n + i]!);
+      for (let i = 0; i < n; i++) sum += clampLogStd(params[n + i]);
       return sum;
     },
 
@@ -85,9 +85,9 @@ export function gaussian(n: number): Distribution {
       checkLength(name, 'q', q, paramSize);
       let kl = 0;
       for (let i = 0; i < n; i++) {
-        const logStdQ = clampLogStd(q[n + i]!);
-        const d = clampLogStd(p[n + i]!) - logStdQ;
-        const z = (p[i]! - q[i]!) / Math.exp(logStdQ);
+        const logStdQ = clampLogStd(q[n + i]);
+        const d = clampLogStd(p[n + i]) - logStdQ;
+        const z = (p[i] - q[i]) / Math.exp(logStdQ);
         // Two squares in disguise: neither the widths' part nor the means' can be negative.
         kl += 0.5 * (expm1MinusX(2 * d) + z * z);
       }

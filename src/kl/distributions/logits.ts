@@ -8,28 +8,28 @@ import { bregmanTerm } from './numeric.ts';
 /** Index (from 0) of the largest logit, the first at a tie. */
 export function topIndex(logits: Vector, at: number, k: number): number {
   let top = 0;
-  for (let i = 1; i < k; i++) if (logits[at + i]! > logits[at + top]!) top = i;
+  for (let i = 1; i < k; i++) if (logits[at + i] > logits[at + top]) top = i;
   return top;
 }
 
 /** Sum of exp(logit - largest): at least 1, and NaN where a logit is. */
 function sumExp(logits: Vector, at: number, k: number, largest: number): number {
   let sum = 0;
-  for (let i = 0; i < k; i++) sum += Math.exp(logits[at + i]! - largest);
+  for (let i = 0; i < k; i++) sum += Math.exp(logits[at + i] - largest);
   return sum;
 }
 
 export function logProbOf(logits: Vector, at: number, k: number, index: number): number {
-  const largest = logits[at + topIndex(logits, at, k)]!;
-  return logits[at + index]! - largest - Math.log(sumExp(logits, at, k, largest));
+  const largest = logits[at + topIndex(logits, at, k)];
+  return logits[at + index] - largest - Math.log(sumExp(logits, at, k, largest));
 }
 
 export function entropyOf(logits: Vector, at: number, k: number): number {
-  const largest = logits[at + topIndex(logits, at, k)]!;
+  const largest = logits[at + topIndex(logits, at, k)];
   const logSum = Math.log(sumExp(logits, at, k, largest));
   let entropy = 0;
   for (let i = 0; i < k; i++) {
-    const logP = logits[at + i]! - largest - logSum;
+    const logP = logits[at + i] - largest - logSum;
     entropy -= Math.exp(logP) * logP;
   }
   return entropy;
@@ -37,8 +37,8 @@ export function entropyOf(logits: Vector, at: number, k: number): number {
 
 export function klOf(p: Vector, q: Vector, at: number, k: number): number {
   const topP = topIndex(p, at, k);
-  const largestP = p[at + topP]!;
-  const largestQ = q[at + topIndex(q, at, k)]!;
+  const largestP = p[at + topP];
+  const largestQ = q[at + topIndex(q, at, k)];
   const sumP = sumExp(p, at, k, largestP);
   const sumQ = sumExp(q, at, k, largestQ);
   const logSumP = Math.log(sumP);
@@ -46,10 +46,10 @@ export function klOf(p: Vector, q: Vector, at: number, k: number): number {
 
   // Near p = q, log q - log p must not come from two log-softmaxes, whose rounding would exceed it. With
   // d' = (q's logit - p's), taken relative to p's mode, the difference of the normalisers is log(1 + sum p (e^d' - 1)).
-  const shift = q[at + topP]! - largestP;
+  const shift = q[at + topP] - largestP;
   let excess = 0;
   for (let i = 0; i < k; i++) {
-    excess += Math.exp(p[at + i]! - largestP) * Math.expm1(q[at + i]! - p[at + i]! - shift);
+    excess += Math.exp(p[at + i] - largestP) * Math.expm1(q[at + i] - p[at + i] - shift);
   }
   excess /= sumP;
   const near = Math.abs(excess) < 0.5; // false where e^d' overflowed
@@ -57,9 +57,9 @@ export function klOf(p: Vector, q: Vector, at: number, k: number): number {
 
   let kl = 0;
   for (let i = 0; i < k; i++) {
-    const logP = p[at + i]! - largestP - logSumP;
-    const logQ = q[at + i]! - largestQ - logSumQ;
-    const d = near ? q[at + i]! - p[at + i]! - shift - normaliser : logQ - logP;
+    const logP = p[at + i] - largestP - logSumP;
+    const logQ = q[at + i] - largestQ - logSumQ;
+    const d = near ? q[at + i] - p[at + i] - shift - normaliser : logQ - logP;
     kl += bregmanTerm(Math.exp(logP), Math.exp(logQ), d);
   }
   return kl;
@@ -70,7 +70,7 @@ export function klOf(p: Vector, q: Vector, at: number, k: number): number {
  * probability 0.
  */
 export function sampleOf(name: string, logits: Vector, at: number, k: number, u: number): number {
-  const largest = logits[at + topIndex(logits, at, k)]!;
+  const largest = logits[at + topIndex(logits, at, k)];
   const sum = sumExp(logits, at, k, largest);
   if (!(sum < Number.POSITIVE_INFINITY && u >= 0)) {
     throw new RangeError(
@@ -81,7 +81,7 @@ export function sampleOf(name: string, logits: Vector, at: number, k: number, u:
   let cumulative = 0;
   let index = 0;
   for (let i = 0; i < k; i++) {
-    const weight = Math.exp(logits[at + i]! - largest);
+    const weight = Math.exp(logits[at + i] - largest);
     if (weight === 0) continue;
     index = i; // the last possible one, should `u` be 1
     cumulative += weight;

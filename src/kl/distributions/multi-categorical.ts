@@ -48,7 +48,7 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
   function perGroup(params: Tensor, f: (logits: Tensor) => Tensor): Tensor {
     if (groups === 1) return f(params);
     // Three nodes instead of one a variable.
-    if (alike) return reshape(f(reshape(params, [params.shape[0]!, groups, ks[0]!])), params.shape);
+    if (alike) return reshape(f(reshape(params, [params.shape[0], groups, ks[0]])), params.shape);
     return concat(split(params, ks, -1).map(f), -1);
   }
 
@@ -69,13 +69,13 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
       checkLength(name, 'params', params, paramSize);
       checkLength(name, 'noise', noise, groups);
       checkLength(name, 'out', out, groups);
-      for (let g = 0; g < groups; g++) out[g] = sampleOf(name, params, starts[g]!, ks[g]!, noise[g]!);
+      for (let g = 0; g < groups; g++) out[g] = sampleOf(name, params, starts[g], ks[g], noise[g]);
     },
 
     mode(params, out) {
       checkLength(name, 'params', params, paramSize);
       checkLength(name, 'out', out, groups);
-      for (let g = 0; g < groups; g++) out[g] = topIndex(params, starts[g]!, ks[g]!);
+      for (let g = 0; g < groups; g++) out[g] = topIndex(params, starts[g], ks[g]);
     },
 
     logProb(params, action) {
@@ -83,8 +83,8 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
       checkLength(name, 'action', action, groups);
       let sum = 0;
       for (let g = 0; g < groups; g++) {
-        checkCategory(name, action[g]!, ks[g]!);
-        sum += logProbOf(params, starts[g]!, ks[g]!, action[g]!);
+        checkCategory(name, action[g], ks[g]);
+        sum += logProbOf(params, starts[g], ks[g], action[g]);
       }
       return sum;
     },
@@ -92,7 +92,7 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
     entropy(params) {
       checkLength(name, 'params', params, paramSize);
       let sum = 0;
-      for (let g = 0; g < groups; g++) sum += entropyOf(params, starts[g]!, ks[g]!);
+      for (let g = 0; g < groups; g++) sum += entropyOf(params, starts[g], ks[g]);
       return sum;
     },
 
@@ -100,7 +100,7 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
       checkLength(name, 'p', p, paramSize);
       checkLength(name, 'q', q, paramSize);
       let sum = 0;
-      for (let g = 0; g < groups; g++) sum += klOf(p, q, starts[g]!, ks[g]!);
+      for (let g = 0; g < groups; g++) sum += klOf(p, q, starts[g], ks[g]);
       return sum;
     },
 
@@ -119,7 +119,7 @@ export function multiCategorical(sizes: readonly number[]): Distribution {
         ks.forEach((k, g) => {
           for (let last = 0; last < k; last++) {
             const at = last < k - 1 ? column++ : counted + g;
-            for (let i = 0; i <= last; i++) sumOf[(starts[g]! + i) * width + at] = 1;
+            for (let i = 0; i <= last; i++) sumOf[(starts[g] + i) * width + at] = 1;
             if (last < k - 1) {
               groupOf[g * counted + at] = 1;
               countOf[at * groups + g] = 1;

@@ -7,12 +7,12 @@ const tables = Array.from({ length: 8 }, () => new Int32Array(256));
 for (let byte = 0; byte < 256; byte++) {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
-  tables[0]![byte] = crc;
+  tables[0][byte] = crc;
 }
 for (let slice = 1; slice < 8; slice++) {
   for (let byte = 0; byte < 256; byte++) {
-    const before = tables[slice - 1]![byte]!;
-    tables[slice]![byte] = (before >>> 8) ^ tables[0]![before & 0xff]!;
+    const before = tables[slice - 1][byte];
+    tables[slice][byte] = (before >>> 8) ^ tables[0][before & 0xff];
   }
 }
 const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
@@ -31,18 +31,18 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
   let crc = -1;
   let i = start;
   for (const last = end - 7; i < last; i += 8) {
-    crc ^= bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    crc ^= bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24);
     crc =
-      t7[crc & 0xff]! ^
-      t6[(crc >>> 8) & 0xff]! ^
-      t5[(crc >>> 16) & 0xff]! ^
-      t4[crc >>> 24]! ^
-      t3[bytes[i + 4]!]! ^
-      t2[bytes[i + 5]!]! ^
-      t1[bytes[i + 6]!]! ^
-      t0[bytes[i + 7]!]!;
+      t7[crc & 0xff] ^
+      t6[(crc >>> 8) & 0xff] ^
+      t5[(crc >>> 16) & 0xff] ^
+      t4[crc >>> 24] ^
+      t3[bytes[i + 4]] ^
+      t2[bytes[i + 5]] ^
+      t1[bytes[i + 6]] ^
+      t0[bytes[i + 7]];
   }
-  for (; i < end; i++) crc = (crc >>> 8) ^ t0[(crc ^ bytes[i]!) & 0xff]!;
+  for (; i < end; i++) crc = (crc >>> 8) ^ t0[(crc ^ bytes[i]) & 0xff];
   return ~crc >>> 0;
 }
 

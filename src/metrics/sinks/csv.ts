@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { AppendFile, attempt, replaceFile, temporaryBeside } from '../files.ts';
+import { AppendFile, attempt, replaceFile, temporaryBeside } from '../../base/files.ts';
 import { endOfLastLine, readLines } from '../lines.ts';
 import { compareMetricIds } from '../registry.ts';
 import type { Row } from '../row.ts';

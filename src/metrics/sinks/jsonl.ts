@@ -1,4 +1,4 @@
-import { AppendFile } from '../files.ts';
+import { AppendFile } from '../../base/files.ts';
 import { endOfLastLine } from '../lines.ts';
 import { encodeEvent, encodeRow } from '../row.ts';
 import type { Sink } from './sink.ts';

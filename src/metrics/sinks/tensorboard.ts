@@ -5,11 +5,11 @@
  * an `Event` message; field numbers are those of tensorflow/core/util/event.proto and framework/summary.proto.
  * A row is one event with a scalar for each metric, at the row's `train/step` and `time/unix_s`.
  */
-import { AppendFile, readAt } from '../files.ts';
+import { AppendFile, readAt } from '../../base/files.ts';
+import { ProtoWriter } from '../../base/protobuf.ts';
 import { compareMetricIds } from '../registry.ts';
 import type { Row } from '../row.ts';
 import { maskedCrc32c } from './crc32c.ts';
-import { ProtoWriter } from './proto-writer.ts';
 import type { Sink } from './sink.ts';
 
 /** What an event file says before its first row. */
@@ -33,7 +33,7 @@ export function tensorboardSink(path: string, options: TensorboardOptions): Sink
         Buffer.concat([
           record(event(startedUnixS, 0).text(3, 'brain.Event:2')),
           // A session starts: a TensorBoard that has read an earlier projection of this run drops it.
-          record(event(startedUnixS, 0).message(7, new ProtoWriter().uint(1, 1))),
+          record(event(startedUnixS, 0).message(7, new ProtoWriter().int(1, 1))),
           ...(options.hyperparameters === undefined
             ? []
             : [record(hyperparameterEvent(startedUnixS, options.hyperparameters))]),
@@ -62,15 +62,15 @@ export function tensorboardSink(path: string, options: TensorboardOptions): Sink
 }
 
 function event(wallTimeS: number, step: number): ProtoWriter {
-  return new ProtoWriter().double(1, wallTimeS).uint(2, step);
+  return new ProtoWriter().double(1, wallTimeS).int(2, step);
 }
 
 function rowEvent(row: Row, startedUnixS: number): ProtoWriter {
   const summary = new ProtoWriter();
   for (const id of Object.keys(row).sort(compareMetricIds)) {
-    if (!notScalars.has(id)) summary.bytes(1, scalar(id, row[id]!));
+    if (!notScalars.has(id)) summary.bytes(1, scalar(id, row[id]));
   }
-  return event(row['time/unix_s'] ?? startedUnixS, row['train/step']!).message(5, summary);
+  return event(row['time/unix_s'] ?? startedUnixS, row['train/step']).message(5, summary);
 }
 
 /** The message of each tag, with its number at the end: it is most of a row's cost, and only the number changes. */
@@ -96,8 +96,8 @@ function hyperparameterEvent(
   const table = ['|param|value|', '|-|-|', ...lines].join('\n');
   const stringDtype = 7;
   const tensor = new ProtoWriter()
-    .uint(1, stringDtype)
-    .message(2, new ProtoWriter().message(2, new ProtoWriter().uint(1, 1))) // shape [1]
+    .int(1, stringDtype)
+    .message(2, new ProtoWriter().message(2, new ProtoWriter().int(1, 1))) // shape [1]
     .text(8, table);
   const metadata = new ProtoWriter().message(1, new ProtoWriter().text(1, 'text'));
   const value = new ProtoWriter()

@@ -1,12 +1,13 @@
 /** Asks the doctor's thread, which is started with the first question and again should it ever die. */
 import { Worker } from 'node:worker_threads';
+import { KeelError } from '../../base/errors.ts';
+import { threadEntry } from '../../base/thread-entry.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
-import { threadEntry } from '../thread-entry.ts';
 import type { Answer, FindAnswer, ForeignLog, Job, JudgedRun, Judgement } from './jobs.ts';
 import { buffersOf } from './judged-run.ts';
 
 /** A question that the doctor could not answer; the message is a sentence. */
-export class DoctorError extends Error {
+class DoctorError extends KeelError {
   override name = 'DoctorError';
 }
 

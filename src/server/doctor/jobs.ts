@@ -1,6 +1,7 @@
 /** What the doctor's thread is asked, and what it answers. All of it can be sent between threads. */
 import type { Diagnosis } from '../../doctor/findings.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
+import type { Said } from '../../doctor/readers/said.ts';
 import type { Series } from '../../doctor/series.ts';
 import type { Setting } from '../runs/flatten.ts';
 
@@ -15,13 +16,9 @@ export type Job =
   | { readonly type: 'report'; readonly path: string; readonly shown: string };
 
 /** A run of Keel as the server knows it: series by row number, from 1. */
-export interface JudgedRun {
+export interface JudgedRun extends Said {
   readonly path: string;
   readonly series: readonly (readonly [name: string, series: Series])[];
-  readonly config: object;
-  readonly environment: object;
-  readonly other: object;
-  readonly error: string | null;
   /** Rows at which a resume went on. */
   readonly restarts: readonly number[];
   readonly unfinished: boolean;

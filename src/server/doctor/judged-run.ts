@@ -1,4 +1,5 @@
 /** A run of Keel for the doctor: its columns as series of bounded length, by row number. */
+import { saidBy } from '../../doctor/readers/said.ts';
 import type { Series } from '../../doctor/series.ts';
 import type { KeelRun } from '../runs/keel-run.ts';
 import { type Column, meanOf, newStretch } from '../series/column.ts';
@@ -23,7 +24,6 @@ export function judgedRun(run: KeelRun): JudgedRun | undefined {
   const { manifest, table } = run;
   if (manifest === undefined || table.rows === 0) return undefined;
   const { axes } = table;
-  const { environment, algorithm, seed, status, versions, reason } = manifest;
   const stride = Math.ceil(axes.length / mostPoints);
   const rows = axes.length;
   const plain = stride === 1 ? rows : 0;
@@ -32,17 +32,15 @@ export function judgedRun(run: KeelRun): JudgedRun | undefined {
     stride,
     time: axes.time,
     x: Float64Array.from({ length: plain }, (_, i) => i + 1),
-    wallTime: Float64Array.from({ length: plain }, (_, i) => axes.time[i]! / 1000),
+    wallTime: Float64Array.from({ length: plain }, (_, i) => axes.time[i] / 1000),
     unbroken: new Uint32Array(plain),
   };
   return {
     path: run.path,
     series: [...table.columns].map(([name, column]) => [name, seriesOf(column, shared)]),
+    ...saidBy(manifest),
     // As they are now: the doctor must not advise what was done already.
     config: run.settings,
-    environment,
-    other: { algorithm, seed, status, versions },
-    error: status === 'failed' ? reason : null,
     restarts: run.resumedAt
       .map(step => firstAt(axes.step, axes.length, step, true))
       .filter(row => row > 0 && row < axes.length)
@@ -96,7 +94,7 @@ function merged(column: Column, { rows, stride, time }: Shared): Series {
     min[length] = stretch.count > stretch.broken ? stretch.min : mean;
     max[length] = stretch.count > stretch.broken ? stretch.max : mean;
     broken[length] = stretch.broken;
-    wallTime[length] = time[last]! / 1000;
+    wallTime[length] = time[last] / 1000;
     count += stretch.count;
     length++;
   }

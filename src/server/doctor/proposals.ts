@@ -1,17 +1,16 @@
 /** What a button could do about a diagnosis: the change that the doctor writes out, applied to the live run. */
-import type { Diagnosis } from '../../doctor/findings.ts';
+import { type Diagnosis, loud } from '../../doctor/findings.ts';
+import type { Fix } from '../../doctor/fixes.ts';
 import type { CheckpointSummary, DiagnosisAnswer } from '../api.ts';
 import { lastHealthy } from '../checkpoints.ts';
 import type { KeelRun } from '../runs/keel-run.ts';
 
-/** `keel train … --set learningRate=1e-4 --set targetKl=.02` → its pairs with a number. */
-export function settingsIn(fix: readonly string[]): [key: string, value: number][] {
+/** The settings of a run of Keel that fixes change, with a number each; of two changes to one the first counts. */
+export function settingsIn(fixes: readonly Fix[]): [key: string, value: number][] {
   const found = new Map<string, number>();
-  for (const text of fix) {
-    for (const [, key, value] of text.matchAll(/--set\s+([A-Za-z][A-Za-z0-9]*)=([-+.\deE]+)/g)) {
-      const number = Number(value);
-      if (Number.isFinite(number) && !found.has(key!)) found.set(key!, number);
-    }
+  for (const fix of fixes) {
+    for (const { name, value } of fix.kind === 'setting' ? fix.changes : [])
+      if (typeof value === 'number' && !found.has(name)) found.set(name, value);
   }
   return [...found];
 }
@@ -25,17 +24,15 @@ export function proposals(
 ): Pick<DiagnosisAnswer, 'actions' | 'note'> {
   if (diagnosis.verdict === 'healthy') return { actions: [], note: null };
   const out: DiagnosisAnswer['actions'][number][] = [];
-  const main = diagnosis.findings.find(({ severity }) => severity !== 'info');
-  const fromFix = settingsIn(
-    diagnosis.findings.flatMap(({ fix, severity }) => (severity === 'info' ? [] : fix)),
-  );
-  const why = main?.title ?? diagnosis.summary;
+  const found = loud(diagnosis.findings);
+  const fromFix = settingsIn(found.flatMap(({ fixes }) => fixes));
+  const why = found[0]?.title ?? diagnosis.summary;
   const live = run.state === 'running';
   for (const [key, value] of fromFix) {
     if (!live || !(key in adjustable) || isSame(adjustable[key], value)) continue;
     out.push({
       action: { type: 'set', key, value },
-      label: `Set ${key} to ${shown(value)}${adjustable[key] === null ? '' : `, now ${shown(adjustable[key]!)}`}`,
+      label: `Set ${key} to ${shown(value)}${adjustable[key] === null ? '' : `, now ${shown(adjustable[key])}`}`,
       why,
     });
   }

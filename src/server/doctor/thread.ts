@@ -1,7 +1,6 @@
 /** The doctor's thread: one job after the other, so that long logs never hold up a request. */
 import { parentPort } from 'node:worker_threads';
-import { ReadError } from '../../doctor/readers/index.ts';
-import { RunError } from '../../metrics/errors.ts';
+import { KeelError } from '../../base/errors.ts';
 import type { Answer, Job } from './jobs.ts';
 import { work } from './work.ts';
 
@@ -15,7 +14,7 @@ port.on('message', ({ id, job }: { id: number; job: Job }) => {
       answer = { id, ok: true, value: await work(job) };
     } catch (error) {
       const { message } = error instanceof Error ? error : { message: String(error) };
-      const known = error instanceof ReadError || error instanceof RunError;
+      const known = error instanceof KeelError;
       answer = { id, ok: false, message: known ? message : `${message} (this is a fault in Keel)` };
     }
     port.postMessage(answer);

@@ -1,17 +1,17 @@
 /** The work of the doctor's thread. */
 import { basename } from 'node:path';
+import { RunError } from '../../base/errors.ts';
 import { objectiveOf } from '../../doctor/canonical.ts';
 import { toCanonical } from '../../doctor/dialects/index.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { findRuns, ReadError, readRun } from '../../doctor/readers/index.ts';
-import { addSettings } from '../../doctor/readers/json.ts';
 import { RunBuilder } from '../../doctor/readers/run-builder.ts';
+import { addSaid } from '../../doctor/readers/said.ts';
 import { examine, judged } from '../../doctor/report/examine.ts';
 import { renderHtml } from '../../doctor/report/html.ts';
 import { isUnreadable } from '../../doctor/report/run-report.ts';
 import type { Series } from '../../doctor/series.ts';
-import { RunError } from '../../metrics/errors.ts';
 import { type Setting, settingOf } from '../runs/flatten.ts';
 import type { FindAnswer, ForeignLog, ForeignSeries, Job, JudgedRun, Judgement } from './jobs.ts';
 
@@ -53,18 +53,13 @@ function judgementOf(run: Parameters<typeof judged>[0]): Judgement {
     return { diagnosis: judged(run), reason: null };
   } catch (error) {
     if (!(error instanceof ReadError)) throw error;
-    const { message } = error;
-    const at = message.startsWith(run.path) ? message.slice(run.path.length).replace(/^:\s*/, '') : message;
-    return { diagnosis: null, reason: at };
+    return { diagnosis: null, reason: error.why };
   }
 }
 
 function judge(run: JudgedRun): Judgement {
   const builder = new RunBuilder(run.path, 'keel', 'row');
-  addSettings(builder, run.config as Record<string, unknown>);
-  addSettings(builder, run.environment as Record<string, unknown>, 'environment');
-  addSettings(builder, run.other as Record<string, unknown>);
-  if (run.error !== null) builder.text('error', run.error);
+  addSaid(builder, run);
   const raw: RawRun = {
     ...builder.finish(),
     series: new Map(run.series),
@@ -145,10 +140,10 @@ function placeOf(
     let [low, high] = [0, xs.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (xs[middle]! < x) low = middle + 1;
+      if (xs[middle] < x) low = middle + 1;
       else high = middle;
     }
-    return places[Math.min(low, places.length - 1)]!;
+    return places[Math.min(low, places.length - 1)];
   };
 }
 
@@ -174,7 +169,11 @@ async function report(path: string, shown: string): Promise<string> {
   if (candidate === undefined) throw new RunError('there is no log any more');
   const outcome = await examine(candidate);
   const named = isUnreadable(outcome)
-    ? { path: shown, error: outcome.error.replaceAll(path, shown) }
+    ? {
+        path: shown,
+        error: outcome.error.replaceAll(path, shown),
+        why: outcome.why.replaceAll(path, shown),
+      }
     : { ...outcome, diagnosis: { ...outcome.diagnosis, path: shown } };
   return renderHtml([named], { madeAt: new Date().toISOString() });
 }

@@ -61,12 +61,12 @@ async function* foreignLines(tracks: ReadonlyMap<string, Track>): AsyncGenerator
   for (;;) {
     let x = Number.POSITIVE_INFINITY;
     list.forEach(({ xs, length }, i) => {
-      if (at[i]! < length) x = Math.min(x, xs[at[i]!]!);
+      if (at[i] < length) x = Math.min(x, xs[at[i]]);
     });
     if (x === Number.POSITIVE_INFINITY) return;
     const cells = list.map(({ xs, length, column }, i) => {
-      if (at[i]! >= length || xs[at[i]!] !== x) return '';
-      return String(column.at(at[i]!++) ?? '');
+      if (at[i] >= length || xs[at[i]] !== x) return '';
+      return String(column.at(at[i]++) ?? '');
     });
     yield [String(x), ...cells].join(',');
   }

@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 const pack = promisify(gzip);
 /** Bytes of a packet: less is not sent sooner. */
 const worthIt = 1400;
-export const mostBody = 256 * 1024;
+const mostBody = 256 * 1024;
 
 export async function answer(c: Context, value: unknown, status: 200 | 202 = 200): Promise<Response> {
   const text = JSON.stringify(value);

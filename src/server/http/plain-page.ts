@@ -19,7 +19,7 @@ code { font: 13.5px ui-monospace, monospace; color: var(--ink); }
 `;
 
 /** `paragraphs` are HTML: what comes from outside must be escaped before. */
-export function plainPage(title: string, paragraphs: readonly string[]): string {
+function plainPage(title: string, paragraphs: readonly string[]): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Keel: ${title}</title><style>${style}</style></head>

@@ -10,7 +10,7 @@ const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
 
 /** Both `src/server/http` and `dist/server/http` are three below the package. */
-export const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
+const builtPage = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

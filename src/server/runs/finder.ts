@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { isRunId, runPaths } from '../../runs/layout.ts';
-import { looksLikeRun } from '../../runs/manifest.ts';
+import { looksLikeRun } from '../../runs/looks-like-run.ts';
 import type { Doctor } from '../doctor/client.ts';
 import { ForeignRun } from './foreign-run.ts';
 import { KeelRun } from './keel-run.ts';

@@ -197,7 +197,7 @@ export class ForeignRun implements WatchedRun {
       if (points.length === 0) continue;
       tracks.set(id, trackOf(id, theirs, points, timeAt));
       rows = Math.max(rows, points.count);
-      const end = points.x[points.length - 1]!;
+      const end = points.x[points.length - 1];
       ends.set(id, end);
       lastX = Math.max(lastX, end);
     }
@@ -240,7 +240,7 @@ export class ForeignRun implements WatchedRun {
       return undefined;
     const elapsed = series.find(({ id }) => id === 'time/elapsed_s')?.series;
     if (elapsed === undefined || elapsed.length === 0) return undefined;
-    const last = elapsed.values[elapsed.length - 1]!;
+    const last = elapsed.values[elapsed.length - 1];
     // About when it started; found out once, so that times do not move while the log grows.
     this.#startMs ??= Math.round(newest(this.#candidate.files) - (Number.isFinite(last) ? 1000 * last : 0));
     return timesOf(elapsed, this.#startMs);
@@ -272,7 +272,7 @@ function timesOf({ length, x, values }: Series, startMs: number): TimeAt {
   const times = new Float64Array(length);
   let [before, offset, last] = [0, 0, startMs - 1];
   for (let i = 0; i < length; i++) {
-    const seconds = values[i]!;
+    const seconds = values[i];
     if (Number.isFinite(seconds)) {
       if (seconds < before) offset += before; // taken up again: its clock began anew
       before = seconds;
@@ -280,7 +280,7 @@ function timesOf({ length, x, values }: Series, startMs: number): TimeAt {
     last = Math.max(last + 1, startMs + 1000 * (offset + before));
     times[i] = last;
   }
-  return at => times[Math.max(0, firstAt(x, length, at, true) - 1)]!;
+  return at => times[Math.max(0, firstAt(x, length, at, true) - 1)];
 }
 
 function trackOf(id: string, theirs: string, points: Series, timeAt: TimeAt | undefined): Track {
@@ -292,14 +292,14 @@ function trackOf(id: string, theirs: string, points: Series, timeAt: TimeAt | un
     const each = 2 ** Math.ceil(Math.log2(count / length));
     const counts = new Uint32Array(length).fill(each);
     counts[length - 1] = Math.max(1, count - each * (length - 1));
-    for (let i = 0; i < length; i++) counts[i] = Math.max(counts[i]!, broken[i]!);
+    for (let i = 0; i < length; i++) counts[i] = Math.max(counts[i], broken[i]);
     const [low, high, sum] = [new Float64Array(length), new Float64Array(length), new Float64Array(length)];
     for (let i = 0; i < length; i++) {
       const finite = Number.isFinite(values[i]);
-      low[i] = finite ? min[i]! : Number.POSITIVE_INFINITY;
-      high[i] = finite ? max[i]! : Number.NEGATIVE_INFINITY;
-      if (!finite) counts[i] = broken[i]!;
-      sum[i] = finite ? values[i]! * (counts[i]! - broken[i]!) : 0;
+      low[i] = finite ? min[i] : Number.POSITIVE_INFINITY;
+      high[i] = finite ? max[i] : Number.NEGATIVE_INFINITY;
+      if (!finite) counts[i] = broken[i];
+      sum[i] = finite ? values[i] * (counts[i] - broken[i]) : 0;
     }
     column = Column.from({ length, values, counts, min: low, max: high, sum, broken });
   } else column = Column.from({ length, values });
@@ -319,7 +319,7 @@ function ascending(seconds: Float64Array): Float64Array | undefined {
   const out = new Float64Array(seconds.length);
   let last = Number.NaN;
   for (let i = 0; i < seconds.length; i++) {
-    const ms = seconds[i]! * 1000;
+    const ms = seconds[i] * 1000;
     if (!(ms <= last) && !Number.isNaN(ms)) last = ms;
     out[i] = last;
   }
@@ -341,8 +341,8 @@ function rowsAfter(
   for (const [id, { column, length, x }] of tracks) {
     const [xs, iterations, times] = [x('step')!, x('iteration')!, x('time')];
     const after = ends.get(id) ?? Number.NEGATIVE_INFINITY;
-    for (let i = length - 1, left = mostRows; i >= 0 && left > 0 && xs[i]! > after; i--, left--) {
-      const [at, iteration, ms] = [xs[i]!, iterations[i]!, times?.[i] ?? Number.NaN];
+    for (let i = length - 1, left = mostRows; i >= 0 && left > 0 && xs[i] > after; i--, left--) {
+      const [at, iteration, ms] = [xs[i], iterations[i], times?.[i] ?? Number.NaN];
       const key = `${at} ${iteration} ${ms}`;
       let entry = rows.get(key);
       if (entry === undefined) {

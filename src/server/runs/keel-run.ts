@@ -1,7 +1,7 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
 import { statSync } from 'node:fs';
+import { readNames } from '../../base/directories.ts';
 import { klBand } from '../../metrics/registry.ts';
-import { readNames } from '../../runs/atomic.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readManifest } from '../../runs/manifest.ts';

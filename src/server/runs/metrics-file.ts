@@ -114,7 +114,7 @@ export class MetricsFile {
       return (
         line['train/iteration'] === axes.iteration[row] &&
         line['train/step'] === axes.step[row] &&
-        (typeof time !== 'number' || !(Math.abs(time * 1000 - axes.time[row]!) > 0.01))
+        (typeof time !== 'number' || !(Math.abs(time * 1000 - axes.time[row]) > 0.01))
       );
     } catch {
       return false;

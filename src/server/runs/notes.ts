@@ -7,8 +7,9 @@ import { statSync } from 'node:fs';
 import { homedir, platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod/mini';
-import { makeDirectories, writeFileAtomic } from '../../runs/atomic.ts';
-import { parseJson, readBounded } from '../../runs/json.ts';
+import { makeDirectories } from '../../base/directories.ts';
+import { readBounded, writeFileAtomic } from '../../base/files.ts';
+import { parseJson } from '../../base/json.ts';
 import type { Notes } from '../api.ts';
 import { Problem } from '../problem.ts';
 
@@ -30,7 +31,7 @@ const notesSchema = z.object({
 const stateSchema = z.record(z.string(), z.unknown());
 
 /** Where a program of this user keeps what is not a setting. */
-export function stateDirectory(env: NodeJS.ProcessEnv = process.env): string {
+function stateDirectory(env: NodeJS.ProcessEnv = process.env): string {
   if (env.KEEL_STATE_DIR) return resolve(env.KEEL_STATE_DIR);
   if (platform() === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'keel');
   if (platform() === 'darwin') return join(homedir(), 'Library', 'Application Support', 'keel');
@@ -41,7 +42,7 @@ export function stateDirectory(env: NodeJS.ProcessEnv = process.env): string {
 export function parsePatch(value: unknown): Partial<Notes> {
   const result = z.safeParse(patchSchema, value);
   if (!result.success) {
-    const issue = result.error.issues[0]!;
+    const issue = result.error.issues[0];
     throw new Problem(
       422,
       'invalid-notes',

@@ -8,7 +8,7 @@ import { envelopeOf } from '../series/envelope.ts';
 /** At most 60 means along x. */
 export function sparkline(column: Column, x: Float64Array, length: number): (number | null)[] {
   if (length === 0) return [];
-  const window = { from: x[0]!, to: x[length - 1]!, buckets: 60 };
+  const window = { from: x[0], to: x[length - 1], buckets: 60 };
   return [...envelopeOf('', column, x, length, window).mean];
 }
 

@@ -89,7 +89,7 @@ export class Column {
     column.#points = length;
     if (counts !== undefined) {
       column.#points = 0;
-      for (let i = 0; i < length; i++) column.#points += counts[i]!;
+      for (let i = 0; i < length; i++) column.#points += counts[i];
     }
     column.settle();
     return column;
@@ -190,7 +190,7 @@ export class Column {
     }
     // … and down to the rows that are left.
     for (; level >= 0; level--, width /= fan) {
-      const whole = level === 0 ? b : Math.min(b, this.#levels[level - 1]!.length * width);
+      const whole = level === 0 ? b : Math.min(b, this.#levels[level - 1].length * width);
       const end = a + Math.max(0, Math.floor((whole - a) / width)) * width;
       this.#addBlocks(level, a / width, end / width, into);
       a = end;
@@ -280,14 +280,14 @@ export class Column {
     this.#forgetBlocks(row);
     const finite = value - value === 0;
     if (finite) {
-      min[row] = Math.min(min[row]!, value);
-      max[row] = Math.max(max[row]!, value);
-      sum[row] = sum[row]! + value;
-    } else broken[row]!++;
-    counts[row]!++;
+      min[row] = Math.min(min[row], value);
+      max[row] = Math.max(max[row], value);
+      sum[row] = sum[row] + value;
+    } else broken[row]++;
+    counts[row]++;
     this.#points++;
-    const good = counts[row]! - broken[row]!;
-    this.#values[row] = good === 0 ? value : sum[row]! / good;
+    const good = counts[row] - broken[row];
+    this.#values[row] = good === 0 ? value : sum[row] / good;
   }
 
   /** Blocks that reach beyond these rows are built again. */
@@ -323,13 +323,13 @@ export class Column {
       else this.#addMerged(from, to, into);
       return;
     }
-    const { min, max, sum, count, broken } = this.#levels[level - 1]!;
+    const { min, max, sum, count, broken } = this.#levels[level - 1];
     for (let i = from; i < to; i++) {
-      if (min[i]! < into.min) into.min = min[i]!;
-      if (max[i]! > into.max) into.max = max[i]!;
-      into.sum += sum[i]!;
-      into.count += count[i]!;
-      into.broken += broken[i]!;
+      if (min[i] < into.min) into.min = min[i];
+      if (max[i] > into.max) into.max = max[i];
+      into.sum += sum[i];
+      into.count += count[i];
+      into.broken += broken[i];
     }
   }
 
@@ -339,7 +339,7 @@ export class Column {
     let { min, max, sum, count, broken } = into;
     for (let i = from; i < to; i++) {
       if (counts !== undefined && counts[i] === 0) continue;
-      const value = values[i]!;
+      const value = values[i];
       count++;
       if (value - value !== 0) {
         broken++;
@@ -361,11 +361,11 @@ export class Column {
     const counts = this.#counts;
     for (let i = from; i < to; i++) {
       if (counts !== undefined && counts[i] === 0) continue;
-      if (min[i]! < into.min) into.min = min[i]!;
-      if (max[i]! > into.max) into.max = max[i]!;
-      into.sum += sum[i]!;
+      if (min[i] < into.min) into.min = min[i];
+      if (max[i] > into.max) into.max = max[i];
+      into.sum += sum[i];
       into.count += counts?.[i] ?? 1;
-      into.broken += broken[i]!;
+      into.broken += broken[i];
     }
   }
 }

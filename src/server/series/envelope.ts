@@ -13,7 +13,7 @@ export function firstAt(x: Float64Array, length: number, value: number, after = 
   let [low, high] = [from, length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (after ? x[middle]! <= value : x[middle]! < value) low = middle + 1;
+    if (after ? x[middle] <= value : x[middle] < value) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -73,7 +73,7 @@ export function envelopeOf(
     stretch.sum = 0;
     column.add(a, b, stretch);
     if (stretch.count === 0) return;
-    const at = x[column.lastBefore(b, a)]!;
+    const at = x[column.lastBefore(b, a)];
     // NaN: a time that is not known.
     if (!(at > lastX)) return;
     lastX = at;
@@ -98,7 +98,7 @@ export function envelopeOf(
   }
   let a = first;
   for (let bucket = 0; bucket < ends.length && a < last; bucket++) {
-    const b = Math.min(last, ends[bucket]!);
+    const b = Math.min(last, ends[bucket]);
     if (b > a) push(a, b);
     a = b;
   }
@@ -114,6 +114,6 @@ export function rounded(value: number): number | null {
   const digits = 6 - Math.floor(Math.log10(Math.abs(value)));
   if (digits > 22 || digits < -22) return Number(value.toPrecision(7));
   return digits >= 0
-    ? Math.round(value * powers[digits]!) / powers[digits]!
-    : Math.round(value / powers[-digits]!) * powers[-digits]!;
+    ? Math.round(value * powers[digits]) / powers[digits]
+    : Math.round(value / powers[-digits]) * powers[-digits];
 }

@@ -85,8 +85,8 @@ export class RowScanner {
   lastRow(): Record<string, number | null> {
     const row: Record<string, number | null> = {};
     for (let i = 0; i < this.#length; i++) {
-      const value = this.#values[i]!;
-      row[this.#row[i]!.name] = value - value === 0 ? value : null;
+      const value = this.#values[i];
+      row[this.#row[i].name] = value - value === 0 ? value : null;
     }
     return row;
   }
@@ -109,10 +109,10 @@ export class RowScanner {
     }
     let [step, iteration, time] = [-1, -1, Number.NaN];
     for (let i = 0; i < this.#length; i++) {
-      const { name } = this.#row[i]!;
-      if (name === 'train/step') step = this.#values[i]!;
-      else if (name === 'train/iteration') iteration = this.#values[i]!;
-      else if (name === 'time/unix_s') time = this.#values[i]! * 1000;
+      const { name } = this.#row[i];
+      if (name === 'train/step') step = this.#values[i];
+      else if (name === 'train/iteration') iteration = this.#values[i];
+      else if (name === 'time/unix_s') time = this.#values[i] * 1000;
     }
     const table = this.#table;
     if (!(Number.isSafeInteger(step) && step >= 0)) return 'train/step is missing or not a whole number';
@@ -123,9 +123,9 @@ export class RowScanner {
     }
     const row = table.begin(step, iteration, time, lineEnd);
     for (let i = 0; i < this.#length; i++) {
-      const key = this.#row[i]!;
+      const key = this.#row[i];
       key.column ??= table.column(key.name);
-      key.column.set(row, this.#values[i]!);
+      key.column.set(row, this.#values[i]);
     }
     onRow?.(row);
     return undefined;
@@ -208,8 +208,8 @@ export class RowScanner {
     if (negative) at++;
     let [mantissa, digits, exponent] = [0, 0, 0];
     const first = at;
-    let c = bytes[at]!;
-    for (; c >= zero && c <= 57; c = bytes[++at]!) {
+    let c = bytes[at];
+    for (; c >= zero && c <= 57; c = bytes[++at]) {
       if (digits < mostDigits) {
         mantissa = mantissa * 10 + (c - zero);
         if (mantissa !== 0) digits++;
@@ -231,7 +231,7 @@ export class RowScanner {
         exponent -= 4;
         at += 4;
       }
-      for (c = bytes[at]!; c >= zero && c <= 57; c = bytes[++at]!) {
+      for (c = bytes[at]; c >= zero && c <= 57; c = bytes[++at]) {
         if (digits < mostDigits) {
           mantissa = mantissa * 10 + (c - zero);
           if (mantissa !== 0) digits++;
@@ -242,14 +242,14 @@ export class RowScanner {
     }
     if (c === 101 || c === 69) {
       let sign = 1;
-      c = bytes[++at]!;
+      c = bytes[++at];
       if (c === minus || c === 43) {
         if (c === minus) sign = -1;
-        c = bytes[++at]!;
+        c = bytes[++at];
       }
       const begin = at;
       let power = 0;
-      for (; c >= zero && c <= 57; c = bytes[++at]!) power = Math.min(9999, power * 10 + (c - zero));
+      for (; c >= zero && c <= 57; c = bytes[++at]) power = Math.min(9999, power * 10 + (c - zero));
       if (at === begin) return false;
       exponent += sign * power;
     }
@@ -257,7 +257,7 @@ export class RowScanner {
     let value: number;
     if (exponent === 0) value = mantissa;
     else if (exponent >= -22 && exponent <= 22)
-      value = exponent < 0 ? mantissa / powers[-exponent]! : mantissa * powers[exponent]!;
+      value = exponent < 0 ? mantissa / powers[-exponent] : mantissa * powers[exponent];
     else value = Math.abs(Number(bytes.toString('latin1', from, at)));
     this.#number = negative ? -value : value;
     this.#at = at;

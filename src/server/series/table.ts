@@ -54,16 +54,16 @@ export class Table {
   }
 
   get lastStep(): number {
-    return this.#rows === 0 ? 0 : this.#step[this.#rows - 1]!;
+    return this.#rows === 0 ? 0 : this.#step[this.#rows - 1];
   }
 
   get lastIteration(): number {
-    return this.#rows === 0 ? 0 : this.#iteration[this.#rows - 1]!;
+    return this.#rows === 0 ? 0 : this.#iteration[this.#rows - 1];
   }
 
   /** Where the line of a row ends; 0 before the first. */
   endOf(row: number): number {
-    return row < 0 ? 0 : this.#end[row]!;
+    return row < 0 ? 0 : this.#end[row];
   }
 
   column(name: string): Column {
@@ -86,7 +86,7 @@ export class Table {
       this.#inLast = 1;
     }
     const row = this.#rows - 1;
-    const before = row === 0 ? Number.NaN : this.#time[row - 1]!;
+    const before = row === 0 ? Number.NaN : this.#time[row - 1];
     this.#step[row] = step;
     this.#iteration[row] = iteration;
     this.#time[row] = timeMs >= before || Number.isNaN(before) ? timeMs : before;
@@ -119,7 +119,7 @@ export class Table {
     for (const column of this.columns.values()) column.mergePairs(rows);
     const pairs = Math.ceil(rows / 2);
     for (const axis of [this.#step, this.#iteration, this.#time, this.#end]) {
-      for (let i = 0; i < pairs; i++) axis[i] = axis[Math.min(2 * i + 1, rows - 1)]!;
+      for (let i = 0; i < pairs; i++) axis[i] = axis[Math.min(2 * i + 1, rows - 1)];
     }
     this.#rows = pairs;
     this.#stride *= 2;

@@ -36,6 +36,7 @@ import {
   type TextFormat,
 } from './text.ts';
 
+/** Options of the task `chess`; docs/chess.md says what each does. */
 export type ChessOptions = Weights & {
   readonly environmentShare: number;
   readonly illegalShare: number;
@@ -110,6 +111,7 @@ type EnvironmentData = {
   readonly move: string;
 } & Outcome;
 
+/** The task `chess`. */
 export const chessDefinition = defineTask<ChessOptions>({
   name: 'chess',
   summary: 'Name good moves in a chess position, and say what a move leads to.',
@@ -208,8 +210,8 @@ function chessTask(given: ChessOptions, games: Games, labeller: Labeller): TextT
       const data = prompt.data as unknown as PolicyData | EnvironmentData;
       if (data.task === 'environment') return environmentCompletion(data, format);
       const wanted = data.labels.slice(0, format.candidates);
-      const shuffled = Array.from(rng.permutation(wanted.length), i => wanted[i]!);
-      return policyCompletion(shuffled, data.labels[0]!.move, format);
+      const shuffled = Array.from(rng.permutation(wanted.length), i => wanted[i]);
+      return policyCompletion(shuffled, data.labels[0].move, format);
     },
     sources: () => ({
       labelSource: labeller.source(),

@@ -28,9 +28,9 @@ export function drawPosition(games: Games, maxPlies: number, rng: Rng): DrawnPos
   const plies = Math.min(moves.length, maxPlies);
   const ply = plies === 0 ? 0 : last ? plies - 1 : rng.integer(plies);
   position.copyFrom(start);
-  for (let i = 0; i < ply; i++) position.advance(moves[i]!);
+  for (let i = 0; i < ply; i++) position.advance(moves[i]);
   const fen = formatFen(position);
-  const move = moves[ply] ?? legal[rng.integer(generateLegal(position, legal))]!;
+  const move = moves[ply] ?? legal[rng.integer(generateLegal(position, legal))];
   const before = Array.from(moves.subarray(Math.max(0, ply - HISTORY_MOVES + 1), ply), uciOf);
   return { fen, move: uciOf(move), history: [...before, uciOf(move)] };
 }
@@ -39,12 +39,12 @@ export function drawPosition(games: Games, maxPlies: number, rng: Rng): DrawnPos
 export function withIllegalMove(drawn: DrawnPosition, at: Position, rng: Rng): DrawnPosition {
   const own: number[] = [];
   for (let square = 0; square < 128; square++) {
-    const piece = at.squares[square]!;
+    const piece = at.squares[square];
     if ((square & 0x88) === 0 && piece !== 0 && (piece >> 3 === BLACK) === (at.side === BLACK))
       own.push(square);
   }
   for (;;) {
-    const from = own[rng.integer(own.length)]!;
+    const from = own[rng.integer(own.length)];
     const to = rng.integer(8) * 16 + rng.integer(8);
     const move = squareName(from) + squareName(to);
     // A pawn's move to the last rank is legal only with a promotion; without one it is not a move at all.

@@ -8,8 +8,11 @@ import { createTask, taskOptions } from '../definition.ts';
 import { fail } from '../errors.ts';
 import { gradeSafely } from '../grade-safely.ts';
 import {
+  type Complete,
+  type EvaluationRow,
   newGrade,
   type TaskContext,
+  type TaskEvaluation,
   type TaskPrompt,
   type TextTask,
   type TextTaskDefinition,
@@ -21,6 +24,7 @@ import { legalMoveNamed } from './moves.ts';
 import { METRICS } from './rewards.ts';
 import { policyPrompt, readPolicy } from './text.ts';
 
+/** How much is asked of a model, and from which seed. */
 export interface ChessEvaluationSettings {
   /** Prompts of both tasks together, mixed as `environmentShare` says. */
   readonly prompts?: number;
@@ -30,25 +34,6 @@ export interface ChessEvaluationSettings {
   /** Prompts that are completed at once. */
   readonly batchSize?: number;
 }
-
-/** A row of the report. */
-export interface EvaluationRow {
-  readonly name: string;
-  readonly doc: string;
-  /** A share in 0..1, except for mean rewards. */
-  readonly value: number;
-  /** Completions it is the mean of. */
-  readonly count: number;
-}
-
-export interface ChessEvaluation {
-  readonly rows: readonly EvaluationRow[];
-  /** Where labels and positions come from. */
-  readonly sources: Readonly<Record<string, unknown>>;
-}
-
-/** Completes prompts, one text each, in order. */
-export type Complete = (prompts: string[]) => Promise<readonly string[]>;
 
 const ROWS = ['reward', 'reward_policy', 'reward_environment', 'parsed', ...METRICS] as const;
 const docs: Readonly<Record<(typeof ROWS)[number], string>> = {
@@ -78,7 +63,7 @@ export async function evaluateChess(
   complete: Complete,
   settings: ChessEvaluationSettings = {},
   context?: TaskContext,
-): Promise<ChessEvaluation> {
+): Promise<TaskEvaluation> {
   const { prompts: count = 256, mates = 100, seed = 0, batchSize = 64 } = settings;
   checkCount('prompts', count, 1, 1_000_000);
   checkCount('mates', mates, 0, 100_000);
@@ -109,7 +94,7 @@ export async function evaluateChess(
 /** The chess options with room for the seeds of held-out games. */
 function unlimitedSeed(definition: TextTaskDefinition): NonNullable<TextTaskDefinition['options']> {
   const { gameSeed, ...others } = definition.options!;
-  return { ...others, gameSeed: { ...gameSeed!, max: HELD_OUT + gameSeed!.max! } };
+  return { ...others, gameSeed: { ...gameSeed, max: HELD_OUT + gameSeed.max! } };
 }
 
 function checkCount(name: string, value: number, least: number, most: number): void {
@@ -147,12 +132,12 @@ function gradedRows(
     sums.set(name, total);
   };
   for (const [i, prompt] of prompts.entries()) {
-    const problem = gradeSafely(task, prompt, completions[i]!, grade);
+    const problem = gradeSafely(task, prompt, completions[i], grade);
     if (problem !== undefined) fail('task-threw', problem);
     add('reward', grade.reward);
     add(`reward_${taskOf(prompt)}`, grade.reward);
     add('parsed', grade.parsed ? 1 : 0);
-    for (const [k, name] of METRICS.entries()) add(name, grade.metrics[k]!);
+    for (const [k, name] of METRICS.entries()) add(name, grade.metrics[k]);
   }
   return ROWS.flatMap(name => {
     const total = sums.get(name);
@@ -169,7 +154,7 @@ function varietyRows(prompts: readonly TaskPrompt[], completions: readonly strin
   const best: string[] = [];
   for (const [i, prompt] of prompts.entries()) {
     if (taskOf(prompt) !== 'policy') continue;
-    const read = readPolicy(completions[i]!);
+    const read = readPolicy(completions[i]);
     if (read.best !== undefined) best.push(read.best);
     if (read.moves.length === 0) continue;
     lists++;
@@ -207,7 +192,7 @@ async function mateRows(
   let solved = 0;
   let legal = 0;
   for (const [i, { fen, mates }] of positions.entries()) {
-    const { best } = readPolicy(completions[i]!);
+    const { best } = readPolicy(completions[i]);
     if (best === undefined) continue;
     if (mates.includes(best)) solved++;
     if (legalMoveNamed(parseFen(fen), best) !== 0) legal++;

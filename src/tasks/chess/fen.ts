@@ -79,15 +79,15 @@ function readBoard(board: string, into: Position): string | undefined {
     if (file !== 8) return `rank ${8 - i} has ${file} squares, not 8`;
   }
   const counts = new Int32Array(16);
-  for (const piece of into.squares) counts[piece]!++;
+  for (const piece of into.squares) counts[piece]++;
   for (const colour of [WHITE, BLACK]) {
     const name = colour === WHITE ? 'White' : 'Black';
-    const kings = counts[KING | (colour << 3)]!;
+    const kings = counts[KING | (colour << 3)];
     if (kings !== 1) return `${name} has ${kings} kings, not 1`;
-    if (counts[PAWN | (colour << 3)]! > 8)
+    if (counts[PAWN | (colour << 3)] > 8)
       return `${name} has ${counts[PAWN | (colour << 3)]} pawns, more than 8`;
     let all = 0;
-    for (let type = PAWN; type <= KING; type++) all += counts[type | (colour << 3)]!;
+    for (let type = PAWN; type <= KING; type++) all += counts[type | (colour << 3)];
     if (all > 16) return `${name} has ${all} pieces, more than 16`;
   }
   return undefined;
@@ -141,14 +141,14 @@ export function formatFen(position: Position, dots = false): string {
   for (let rank = 7; rank >= 0; rank--) {
     let empty = 0;
     for (let file = 0; file < 8; file++) {
-      const piece = squares[rank * 16 + file]!;
+      const piece = squares[rank * 16 + file];
       if (piece === 0 && !dots) {
         empty++;
         continue;
       }
       if (empty > 0) text += empty;
       empty = 0;
-      text += LETTERS[piece]!;
+      text += LETTERS[piece];
     }
     if (empty > 0) text += empty;
     if (rank > 0) text += '/';

@@ -37,7 +37,7 @@ export async function gamesOfFile(path: string): Promise<Games> {
     const what = extension === '.pgn' ? 'game with a move' : 'position';
     fail('file-invalid', `${file} has no ${what}: is it the right file?`);
   }
-  return { count: games.length, game: index => games[index]! };
+  return { count: games.length, game: index => games[index] };
 }
 
 /** A FEN or EPD a line; empty lines and those that begin with # are passed over. */
@@ -92,7 +92,7 @@ export function readPgn(text: string, file: string): Game[] {
       line++;
       continue;
     }
-    const first = word[0]!;
+    const first = word[0];
     if (first === '{') {
       if (!word.endsWith('}')) wrong('a comment does not end: a } is missing');
       line += word.split('\n').length - 1;

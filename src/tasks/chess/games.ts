@@ -59,7 +59,7 @@ export function playGame(rng: Rng, maxPlies: number): Int32Array {
     if (count === 0 || position.halfMoves >= 100) break;
     if (position.halfMoves === 0 && insufficientMaterial(position)) break;
     const anyMove = played.length < opening || rng.uniform() < RANDOM_SHARE;
-    const move = anyMove ? legal[rng.integer(count)]! : glance(position, count, rng);
+    const move = anyMove ? legal[rng.integer(count)] : glance(position, count, rng);
     position.advance(move);
     played.push(move);
   }
@@ -69,10 +69,10 @@ export function playGame(rng: Rng, maxPlies: number): Int32Array {
 /** Of the first `count` legal moves the one that looks best, with noise. */
 function glance(position: Position, count: number, rng: Rng): number {
   const sign = position.side === WHITE ? 1 : -1;
-  let best = legal[0]!;
+  let best = legal[0];
   let bestValue = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < count; i++) {
-    const move = legal[i]!;
+    const move = legal[i];
     position.make(move);
     const value = sign * position.score - exposure(position, toOf(move)) + NOISE * rng.normal();
     position.undo(move);

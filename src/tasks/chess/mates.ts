@@ -40,7 +40,7 @@ function matesIn(position: Position): string[] {
   const mates: string[] = [];
   const count = generateLegal(position, legal);
   for (let i = 0; i < count; i++) {
-    const move = legal[i]!;
+    const move = legal[i];
     position.make(move);
     if (position.inCheck() && !hasLegalMove(position)) mates.push(uciOf(move));
     position.undo(move);

@@ -35,26 +35,26 @@ export function generate(position: Position, out: Int32Array, start: number, cap
       from += 7;
       continue;
     }
-    const piece = squares[from]!;
+    const piece = squares[from];
     if (piece === 0 || piece >> 3 !== us) continue;
     const type = piece & 7;
     if (type === PAWN) {
       end = pawnMoves(position, from, out, end, capturesOnly);
     } else if (type === KNIGHT) {
       for (let i = 0; i < 8; i++) {
-        const to = from + steps.knight[i]!;
+        const to = from + steps.knight[i];
         if ((to & 0x88) !== 0) continue;
-        const target = squares[to]!;
+        const target = squares[to];
         if (target === 0 ? !capturesOnly : target >> 3 !== us) out[end++] = from | (to << 7);
       }
     } else {
       const first = type === BISHOP ? 4 : 0;
       const last = type === ROOK ? 4 : 8;
       for (let i = first; i < last; i++) {
-        const step = steps.slides[i]!;
+        const step = steps.slides[i];
         let to = from + step;
         while ((to & 0x88) === 0) {
-          const target = squares[to]!;
+          const target = squares[to];
           if (target !== 0) {
             if (target >> 3 !== us) out[end++] = from | (to << 7);
             break;
@@ -93,7 +93,7 @@ function pawnMoves(
   }
   for (let to = one - 1; to <= one + 1; to += 2) {
     if ((to & 0x88) !== 0) continue;
-    const target = squares[to]!;
+    const target = squares[to];
     if (target !== 0) {
       if (target >> 3 === us) continue;
       if (to < 16 || to >= 0x70) end = promotions(from, to, out, end, capturesOnly);
@@ -136,7 +136,7 @@ export function generateLegal(position: Position, out: Int32Array, start = 0): n
   const checked = position.inCheck();
   let end = start;
   for (let i = start; i < pseudo; i++) {
-    const move = out[i]!;
+    const move = out[i];
     if (position.surelyLegal(move, checked)) {
       out[end++] = move;
       continue;
@@ -153,10 +153,10 @@ export function hasLegalMove(position: Position): boolean {
   const end = generate(position, anyMove, 0);
   const checked = position.inCheck();
   for (let i = 0; i < end; i++) {
-    if (position.surelyLegal(anyMove[i]!, checked)) return true;
-    position.make(anyMove[i]!);
+    if (position.surelyLegal(anyMove[i], checked)) return true;
+    position.make(anyMove[i]);
     const legal = !position.leftInCheck();
-    position.undo(anyMove[i]!);
+    position.undo(anyMove[i]);
     if (legal) return true;
   }
   return false;
@@ -169,7 +169,7 @@ export function legalEnPassant(position: Position): number {
   if (position.enPassant < 0) return -1;
   const end = generate(position, anyMove, 0, true);
   for (let i = 0; i < end; i++) {
-    const move = anyMove[i]!;
+    const move = anyMove[i];
     if (move >> 17 !== EN_PASSANT) continue;
     position.make(move);
     const legal = !position.leftInCheck();
@@ -187,7 +187,7 @@ export const squareName = (square: number): string =>
 
 /** `e2e4`, `e7e8q`. */
 export const uciOf = (move: number): string =>
-  squareName(move & 0x7f) + squareName(toOf(move)) + PROMOTIONS[promotionOf(move)]!;
+  squareName(move & 0x7f) + squareName(toOf(move)) + PROMOTIONS[promotionOf(move)];
 
 /** A move in UCI's notation, legal or not. */
 export const UCI_MOVE = /^[a-h][1-8][a-h][1-8][nbrq]?$/;
@@ -200,7 +200,7 @@ export function legalMoveNamed(position: Position, uci: string): number {
   const named = from | (to << 7) | (Math.max(0, PROMOTIONS.indexOf(uci.slice(4))) << 14);
   const end = generate(position, anyMove, 0);
   for (let i = 0; i < end; i++) {
-    const move = anyMove[i]!;
+    const move = anyMove[i];
     if ((move & 0x1ffff) !== named) continue;
     position.make(move);
     const legal = !position.leftInCheck();
@@ -229,7 +229,7 @@ export function insufficientMaterial({ squares }: Position): boolean {
   let dark = 0;
   for (let square = 0; square < 128; square++) {
     if ((square & 0x88) !== 0) continue;
-    const type = squares[square]! & 7;
+    const type = squares[square] & 7;
     if (type === PAWN || type === ROOK || type === QUEEN) return false;
     if (type === KNIGHT) knights++;
     else if (type === BISHOP) {

@@ -12,14 +12,14 @@ function count(position: Position, depth: number, moves: Int32Array, start: numb
   const checked = position.inCheck();
   let games = 0;
   for (let i = start; i < end; i++) {
-    const sure = position.surelyLegal(moves[i]!, checked);
+    const sure = position.surelyLegal(moves[i], checked);
     if (sure && depth === 1) {
       games++;
       continue;
     }
-    position.make(moves[i]!);
+    position.make(moves[i]);
     if (sure || !position.leftInCheck()) games += depth === 1 ? 1 : count(position, depth - 1, moves, end);
-    position.undo(moves[i]!);
+    position.undo(moves[i]);
   }
   return games;
 }

@@ -14,7 +14,7 @@ function tabulate(): Int32Array {
   for (let type = 1; type <= 6; type++) {
     for (let rank = 0; rank < 8; rank++) {
       for (let file = 0; file < 8; file++) {
-        const score = pieceValues[type]! + placement(type, rank, file);
+        const score = pieceValues[type] + placement(type, rank, file);
         table[(type << 7) | (rank * 16 + file)] = score;
         table[((type + 8) << 7) | ((7 - rank) * 16 + file)] = -score;
       }

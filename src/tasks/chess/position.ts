@@ -104,7 +104,7 @@ export class Position {
   /** Puts a piece on an empty square. */
   put(square: number, piece: number): void {
     this.squares[square] = piece;
-    this.score += pieceScore[(piece << 7) | square]!;
+    this.score += pieceScore[(piece << 7) | square];
     if ((piece & 7) === KING) this.kings[piece >> 3] = square;
   }
 
@@ -123,18 +123,18 @@ export class Position {
     const promotion = (move >> 14) & 7;
     const kind = (move >> 17) & 3;
     const us = this.side;
-    const piece = squares[from]!;
-    const captured = squares[to]!;
+    const piece = squares[from];
+    const captured = squares[to];
     const at = 2 * this.#made++;
     this.#undo[at] = captured | (this.castling << 4) | ((this.enPassant + 1) << 8) | (this.halfMoves << 16);
     this.#undo[at + 1] = this.score;
 
     const placed = promotion === 0 ? piece : promotion | (us << 3);
-    let score = this.score - pieceScore[(piece << 7) | from]! + pieceScore[(placed << 7) | to]!;
-    if (captured !== 0) score -= pieceScore[(captured << 7) | to]!;
+    let score = this.score - pieceScore[(piece << 7) | from] + pieceScore[(placed << 7) | to];
+    if (captured !== 0) score -= pieceScore[(captured << 7) | to];
     squares[from] = 0;
     squares[to] = placed;
-    this.castling &= remaining[from]! & remaining[to]!;
+    this.castling &= remaining[from] & remaining[to];
     this.enPassant = -1;
     this.halfMoves = captured !== 0 || (piece & 7) === PAWN ? 0 : this.halfMoves + 1;
     if ((piece & 7) === KING) this.kings[us] = to;
@@ -142,13 +142,13 @@ export class Position {
       this.enPassant = (from + to) >> 1;
     } else if (kind === EN_PASSANT) {
       const taken = (from & 0x70) | (to & 7);
-      score -= pieceScore[(squares[taken]! << 7) | taken]!;
+      score -= pieceScore[(squares[taken] << 7) | taken];
       squares[taken] = 0;
     } else if (kind === CASTLE) {
       const rookFrom = to > from ? to + 1 : to - 2;
       const rookTo = to > from ? to - 1 : to + 1;
-      const rook = squares[rookFrom]!;
-      score += pieceScore[(rook << 7) | rookTo]! - pieceScore[(rook << 7) | rookFrom]!;
+      const rook = squares[rookFrom];
+      score += pieceScore[(rook << 7) | rookTo] - pieceScore[(rook << 7) | rookFrom];
       squares[rookFrom] = 0;
       squares[rookTo] = rook;
     }
@@ -165,8 +165,8 @@ export class Position {
     const kind = (move >> 17) & 3;
     const us = this.side ^ 1;
     const at = 2 * --this.#made;
-    const saved = this.#undo[at]!;
-    const piece = ((move >> 14) & 7) === 0 ? squares[to]! : PAWN | (us << 3);
+    const saved = this.#undo[at];
+    const piece = ((move >> 14) & 7) === 0 ? squares[to] : PAWN | (us << 3);
     squares[from] = piece;
     squares[to] = saved & 15;
     if ((piece & 7) === KING) this.kings[us] = from;
@@ -175,13 +175,13 @@ export class Position {
     } else if (kind === CASTLE) {
       const rookFrom = to > from ? to + 1 : to - 2;
       const rookTo = to > from ? to - 1 : to + 1;
-      squares[rookFrom] = squares[rookTo]!;
+      squares[rookFrom] = squares[rookTo];
       squares[rookTo] = 0;
     }
     this.castling = (saved >> 4) & 15;
     this.enPassant = ((saved >> 8) & 0xff) - 1;
     this.halfMoves = saved >> 16;
-    this.score = this.#undo[at + 1]!;
+    this.score = this.#undo[at + 1];
     this.fullMoves -= us;
     this.side = us;
   }
@@ -197,19 +197,19 @@ export class Position {
     if (((pawnFrom + 1) & 0x88) === 0 && squares[pawnFrom + 1] === pawn) return true;
     const knight = KNIGHT | colour;
     for (let i = 0; i < 8; i++) {
-      const from = square + KNIGHT_STEPS[i]!;
+      const from = square + KNIGHT_STEPS[i];
       if ((from & 0x88) === 0 && squares[from] === knight) return true;
     }
     const queen = QUEEN | colour;
     const king = KING | colour;
     for (let i = 0; i < 8; i++) {
-      const step = SLIDES[i]!;
+      const step = SLIDES[i];
       let from = square + step;
       if ((from & 0x88) !== 0) continue;
       if (squares[from] === king) return true;
       const slider = (i < 4 ? ROOK : BISHOP) | colour;
       while ((from & 0x88) === 0) {
-        const piece = squares[from]!;
+        const piece = squares[from];
         if (piece !== 0) {
           if (piece === slider || piece === queen) return true;
           break;
@@ -222,7 +222,7 @@ export class Position {
 
   /** Whether the side to move is in check. */
   inCheck(): boolean {
-    return this.attacks(this.side ^ 1, this.kings[this.side]!);
+    return this.attacks(this.side ^ 1, this.kings[this.side]);
   }
 
   /**
@@ -231,12 +231,12 @@ export class Position {
    */
   surelyLegal(move: number, checked: boolean): boolean {
     if (checked || ((move >> 17) & 3) === EN_PASSANT) return false;
-    return onLine[(move & 0x7f) - this.kings[this.side]! + 0x77] === 0;
+    return onLine[(move & 0x7f) - this.kings[this.side] + 0x77] === 0;
   }
 
   /** Whether the side that has just moved left its king in check, so that the move was not legal. */
   leftInCheck(): boolean {
-    return this.attacks(this.side, this.kings[this.side ^ 1]!);
+    return this.attacks(this.side, this.kings[this.side ^ 1]);
   }
 }
 

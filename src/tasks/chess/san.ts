@@ -16,7 +16,7 @@ export function moveOfSan(position: Position, san: string): number {
   if (castle) {
     const wantedFile = castle[1] === undefined ? 6 : 2;
     for (let i = 0; i < count; i++)
-      if (kindOf(legal[i]!) === CASTLE && (toOf(legal[i]!) & 7) === wantedFile) return legal[i]!;
+      if (kindOf(legal[i]) === CASTLE && (toOf(legal[i]) & 7) === wantedFile) return legal[i];
     return 0;
   }
   const match = SAN.exec(plain);
@@ -27,10 +27,10 @@ export function moveOfSan(position: Position, san: string): number {
   const promoted = promotion === undefined ? 0 : PIECES.indexOf(promotion);
   let found = 0;
   for (let i = 0; i < count; i++) {
-    const move = legal[i]!;
+    const move = legal[i];
     const from = fromOf(move);
     if (toOf(move) !== to || promotionOf(move) !== promoted) continue;
-    if ((position.squares[from]! & 7) !== type) continue;
+    if ((position.squares[from] & 7) !== type) continue;
     if (file !== undefined && (from & 7) !== file.charCodeAt(0) - 97) continue;
     if (rank !== undefined && from >> 4 !== rank.charCodeAt(0) - 49) continue;
     if (found !== 0) return 0;

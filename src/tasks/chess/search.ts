@@ -7,7 +7,7 @@ import { pieceValues } from './piece-scores.ts';
 import { PAWN, type Position, WHITE } from './position.ts';
 
 /** A mate now, in hundredths of a pawn; later mates are worth one less a half-move. */
-export const MATE = 100_000;
+const MATE = 100_000;
 /** Scores beyond this are mates. */
 const MATE_BOUND = MATE - 1000;
 const MAX_DEPTH = 6;
@@ -36,20 +36,20 @@ export function bestMoves(position: Position, depth: number, count: number): Sco
   const found: ScoredMove[] = [];
   const sign = position.side === WHITE ? 1 : -1;
   for (let i = 0; i < end; i++) {
-    position.make(moves[i]!);
+    position.make(moves[i]);
     order[i] = sign * position.score;
-    position.undo(moves[i]!);
+    position.undo(moves[i]);
   }
   for (let i = 0; i < end; i++) {
     const move = takeBest(i, end);
     position.make(move);
     if (!position.leftInCheck()) {
       // Only moves better than the worst that is kept need an exact value.
-      const alpha = found.length < count ? -MATE - 1 : found[count - 1]!.score;
+      const alpha = found.length < count ? -MATE - 1 : found[count - 1].score;
       const score = -negamax(position, depth - 1, -MATE - 1, -alpha, 1, end);
       if (score > alpha) {
         let at = found.length;
-        while (at > 0 && found[at - 1]!.score < score) at--;
+        while (at > 0 && found[at - 1].score < score) at--;
         found.splice(at, 0, { move, score });
         if (found.length > count) found.pop();
       }
@@ -104,7 +104,7 @@ function quiesce(position: Position, lowest: number, beta: number, ply: number, 
   for (let i = start; i < end; i++) {
     const move = takeBest(i, end);
     const promotes = ((move >> 14) & 7) !== 0;
-    const gain = pieceValues[position.squares[(move >> 7) & 0x7f]! & 7]!;
+    const gain = pieceValues[position.squares[(move >> 7) & 0x7f] & 7];
     if (!promotes && standing + Math.max(gain, 100) + DELTA_MARGIN <= alpha) continue;
     position.make(move);
     const legal = !position.leftInCheck();
@@ -121,22 +121,22 @@ function quiesce(position: Position, lowest: number, beta: number, ply: number, 
 /** What to try first: large captures by small pieces, promotions. */
 function rank({ squares }: Position, start: number, end: number): void {
   for (let i = start; i < end; i++) {
-    const move = moves[i]!;
-    const victim = squares[(move >> 7) & 0x7f]! & 7;
+    const move = moves[i];
+    const victim = squares[(move >> 7) & 0x7f] & 7;
     const promotion = (move >> 14) & 7;
-    order[i] = victim === 0 ? promotion * 8 : victim * 16 - (squares[move & 0x7f]! & 7) + 8 + promotion * 8;
+    order[i] = victim === 0 ? promotion * 8 : victim * 16 - (squares[move & 0x7f] & 7) + 8 + promotion * 8;
   }
 }
 
 /** Brings the best-ranked of the moves from `at` on to `at`; the rest keeps no order. */
 function takeBest(at: number, end: number): number {
   let best = at;
-  for (let i = at + 1; i < end; i++) if (order[i]! > order[best]!) best = i;
-  const move = moves[best]!;
+  for (let i = at + 1; i < end; i++) if (order[i] > order[best]) best = i;
+  const move = moves[best];
   if (best !== at) {
-    moves[best] = moves[at]!;
+    moves[best] = moves[at];
     moves[at] = move;
-    order[best] = order[at]!;
+    order[best] = order[at];
   }
   return move;
 }
@@ -153,9 +153,9 @@ export function pawnsOf(score: number): number {
 /** How cheaply a piece could be lost on a square after a move there: for playing games fast, see games.ts. */
 export function exposure(position: Position, square: number): number {
   const them = position.side;
-  const type = position.squares[square]! & 7;
+  const type = position.squares[square] & 7;
   if (!position.attacks(them, square)) return 0;
-  const value = pieceValues[type]!;
+  const value = pieceValues[type];
   if (!position.attacks(them ^ 1, square)) return value;
   return type === PAWN ? 0 : pawnAttacks(position, them, square) ? value - 100 : Math.max(0, value - 320) / 2;
 }

@@ -25,7 +25,7 @@ const MAX_COMPLETION = 2000;
 /** Moves that the environment task remembers. */
 export const HISTORY_MOVES = 10;
 
-const squares = Array.from({ length: 64 }, (_, i) => 'abcdefgh'[i & 7]! + (1 + (i >> 3)));
+const squares = Array.from({ length: 64 }, (_, i) => 'abcdefgh'[i & 7] + (1 + (i >> 3)));
 
 /** Characters of both tasks. */
 export const CHARACTERS = 'PAMEB:rnbqkpRNQK./0123456789 w-+acdefgh';

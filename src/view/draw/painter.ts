@@ -126,16 +126,16 @@ export function createPainter(
   return {
     paint(frame, part) {
       writePoseAt(motion, motion.scene.root, frame, part, pose);
-      target[0] = pose[0]!;
-      target[1] = pose[1]!;
-      target[2] = lookAtHeight(pose[2]!, ground, radius);
-      for (let k = 0; k < 3; k++) eye[k] = target[k]! + offset[k]!;
+      target[0] = pose[0];
+      target[1] = pose[1];
+      target[2] = lookAtHeight(pose[2], ground, radius);
+      for (let k = 0; k < 3; k++) eye[k] = target[k] + offset[k];
       eye[2] = Math.max(eye[2], ground + 0.02 * radius);
       surface.nearness.fill(0);
       shadow.heights.fill(Number.NEGATIVE_INFINITY);
       light.bounds.set([SHADOW_EDGE, SHADOW_EDGE, 0, 0]);
       for (let i = 0; i < parts.length; i++) {
-        const shape = parts[i]!;
+        const shape = parts[i];
         if (shape.body >= 0) writePoseAt(motion, shape.body, frame, part, pose);
         else pose.fill(0).fill(1, 3, 4);
         moveTo(shape, pose);
@@ -161,17 +161,17 @@ function castShadow(
   const middle = shadow.edge / 2;
   for (let t = 0; t < triangles.length; t += 3) {
     for (let k = 0; k < 3; k++) {
-      const at = 3 * triangles[t + k]!;
-      const x = world[at]! - target[0];
-      const y = world[at + 1]! - target[1];
-      const z = world[at + 2]! - target[2];
-      const corner = corners[k]!;
+      const at = 3 * triangles[t + k];
+      const x = world[at] - target[0];
+      const y = world[at + 1] - target[1];
+      const z = world[at + 2] - target[2];
+      const corner = corners[k];
       corner[0] = (x * lightX[0] + y * lightX[1] + z * lightX[2]) * scale + middle;
       corner[1] = (x * lightY[0] + y * lightY[1] + z * lightY[2]) * scale + middle;
       corner[2] = x * from[0] + y * from[1] + z * from[2];
       for (let axis = 0; axis < 2; axis++) {
-        if (corner[axis]! < bounds[axis]!) bounds[axis] = corner[axis]!;
-        if (corner[axis]! > bounds[2 + axis]!) bounds[2 + axis] = corner[axis]!;
+        if (corner[axis] < bounds[axis]) bounds[axis] = corner[axis];
+        if (corner[axis] > bounds[2 + axis]) bounds[2 + axis] = corner[axis];
       }
     }
     fillShadow(shadow, corners[0], corners[1], corners[2]);
@@ -189,19 +189,19 @@ function project(
   for (let t = 0; t < triangles.length; t += 3) {
     let inFront = true;
     for (let k = 0; k < 3; k++) {
-      const at = 3 * triangles[t + k]!;
-      const x = world[at]! - eye[0];
-      const y = world[at + 1]! - eye[1];
-      const z = world[at + 2]! - eye[2];
+      const at = 3 * triangles[t + k];
+      const x = world[at] - eye[0];
+      const y = world[at + 1] - eye[1];
+      const z = world[at + 2] - eye[2];
       const far = -(x * back[0] + y * back[1] + z * back[2]);
       if (far < nearest) inFront = false;
-      const corner = corners[k]!;
+      const corner = corners[k];
       corner[0] = surface.width / 2 + ((x * right[0] + y * right[1] + z * right[2]) / far) * focal;
       corner[1] = surface.height / 2 - ((x * up[0] + y * up[1] + z * up[2]) / far) * focal;
       corner[2] = 1 / far;
-      corner[3] = turned[at]!;
-      corner[4] = turned[at + 1]!;
-      corner[5] = turned[at + 2]!;
+      corner[3] = turned[at];
+      corner[4] = turned[at + 1];
+      corner[5] = turned[at + 2];
     }
     if (inFront) fillTriangle(surface, corners[0], corners[1], corners[2], index);
   }
@@ -215,25 +215,25 @@ function moveTo({ mesh, position, rotation, world, turned }: Part, pose: Float64
   writeMatrix(pose, 3, bodyTurn);
   const { vertices, normals } = mesh;
   for (let row = 0; row < 3; row++) {
-    const [a, b, c] = [bodyTurn[3 * row]!, bodyTurn[3 * row + 1]!, bodyTurn[3 * row + 2]!];
+    const [a, b, c] = [bodyTurn[3 * row], bodyTurn[3 * row + 1], bodyTurn[3 * row + 2]];
     for (let column = 0; column < 3; column++)
       wholeTurn[3 * row + column] =
-        a * rotation[column]! + b * rotation[3 + column]! + c * rotation[6 + column]!;
-    const place = pose[row]! + a * position[0] + b * position[1] + c * position[2];
-    const [p, q, r] = [wholeTurn[3 * row]!, wholeTurn[3 * row + 1]!, wholeTurn[3 * row + 2]!];
+        a * rotation[column] + b * rotation[3 + column] + c * rotation[6 + column];
+    const place = pose[row] + a * position[0] + b * position[1] + c * position[2];
+    const [p, q, r] = [wholeTurn[3 * row], wholeTurn[3 * row + 1], wholeTurn[3 * row + 2]];
     for (let i = 0; i < vertices.length; i += 3) {
-      world[i + row] = place + p * vertices[i]! + q * vertices[i + 1]! + r * vertices[i + 2]!;
-      turned[i + row] = p * normals[i]! + q * normals[i + 1]! + r * normals[i + 2]!;
+      world[i + row] = place + p * vertices[i] + q * vertices[i + 1] + r * vertices[i + 2];
+      turned[i + row] = p * normals[i] + q * normals[i + 1] + r * normals[i + 2];
     }
   }
 }
 
 /** The rotation matrix, row by row, of a quaternion (w, x, y, z) that begins at `at`. */
 function writeMatrix(turn: ArrayLike<number>, at: number, out: Float64Array): Float64Array {
-  const w = turn[at]!;
-  const x = turn[at + 1]!;
-  const y = turn[at + 2]!;
-  const z = turn[at + 3]!;
+  const w = turn[at];
+  const x = turn[at + 1];
+  const y = turn[at + 2];
+  const z = turn[at + 3];
   out[0] = 1 - 2 * (y * y + z * z);
   out[1] = 2 * (x * y - w * z);
   out[2] = 2 * (x * z + w * y);

@@ -59,7 +59,7 @@ const bytesOfLight = Uint8Array.from({ length: TONES + 1 }, (_, i) => {
   return Math.round(255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055));
 });
 
-const toByte = (light: number): number => bytesOfLight[light >= 1 ? TONES : (light * TONES + 0.5) | 0]!;
+const toByte = (light: number): number => bytesOfLight[light >= 1 ? TONES : (light * TONES + 0.5) | 0];
 
 /** Fills `out`, (height, width, 3), whose size is that of the surface divided by {@link FINE}. */
 export function shadePicture(
@@ -89,10 +89,10 @@ export function shadePicture(
   const [zenithR, zenithG, zenithB] = look.zenith;
   const [[lightR, lightG, lightB], [darkR, darkG, darkB]] = look.cells;
   const bias = 0.012 * radius;
-  const left = Math.max(2, light.bounds[0]! - 2);
-  const top = Math.max(2, light.bounds[1]! - 2);
-  const rightmost = Math.min(edge - 4, light.bounds[2]! + 2);
-  const bottom = Math.min(edge - 4, light.bounds[3]! + 2);
+  const left = Math.max(2, light.bounds[0] - 2);
+  const top = Math.max(2, light.bounds[1] - 2);
+  const rightmost = Math.min(edge - 4, light.bounds[2] + 2);
+  const bottom = Math.min(edge - 4, light.bounds[3] + 2);
   const farthest = MIST_TO * radius;
   let red = 0;
   let green = 0;
@@ -116,10 +116,10 @@ export function shadePicture(
     for (let j = -1; j < 3; j++) {
       const at = (cv + j) * edge + cu;
       let line = 0;
-      if (heights[at - 1]! <= own) line += 1 - fu;
-      if (heights[at]! <= own) line += 1;
-      if (heights[at + 1]! <= own) line += 1;
-      if (heights[at + 2]! <= own) line += fu;
+      if (heights[at - 1] <= own) line += 1 - fu;
+      if (heights[at] <= own) line += 1;
+      if (heights[at + 1] <= own) line += 1;
+      if (heights[at + 2] <= own) line += fu;
       sum += (j === -1 ? 1 - fv : j === 2 ? fv : 1) * line;
     }
     return sum / 9;
@@ -150,10 +150,10 @@ export function shadePicture(
 
   /** Adds a sample of the robot. */
   const robot = (at: number, dx: number, dy: number, dz: number, weight: number): void => {
-    const far = 1 / nearness[at]!;
-    let nx = normals[3 * at]!;
-    let ny = normals[3 * at + 1]!;
-    let nz = normals[3 * at + 2]!;
+    const far = 1 / nearness[at];
+    let nx = normals[3 * at];
+    let ny = normals[3 * at + 1];
+    let nz = normals[3 * at + 2];
     const scale = 1 / Math.sqrt(nx * nx + ny * ny + nz * nz);
     nx *= scale;
     ny *= scale;
@@ -170,10 +170,10 @@ export function shadePicture(
     const gloss = Math.max(0, (nx * hx + ny * hy + nz * hz) / Math.sqrt(hx * hx + hy * hy + hz * hz));
     const gloss8 = gloss * gloss * gloss * gloss * gloss * gloss * gloss * gloss;
     const shine = 0.16 * reached * gloss8 * gloss8 * gloss8;
-    const shape = 3 * shapes[at]!;
-    red += (colours[shape]! * power + shine) * weight;
-    green += (colours[shape + 1]! * power + shine) * weight;
-    blue += (colours[shape + 2]! * power + shine) * weight;
+    const shape = 3 * shapes[at];
+    red += (colours[shape] * power + shine) * weight;
+    green += (colours[shape + 1] * power + shine) * weight;
+    blue += (colours[shape + 2] * power + shine) * weight;
   };
 
   for (let y = 0; y < height; y++) {
@@ -196,7 +196,7 @@ export function shadePicture(
           const dy = a * ry + b * uy - by;
           const dz = a * rz + b * uz - bz;
           const at = first + j * fineWidth + i;
-          const near = nearness[at]!;
+          const near = nearness[at];
           // What sinks into the floor is under it.
           const hidden = dz < 0 && near * (ground - ez) > dz * (1 - 1e-4);
           if (near > 0 && !hidden) robot(at, dx, dy, dz, 1 / (samples * samples));

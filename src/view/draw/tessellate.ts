@@ -116,11 +116,11 @@ function box(a: number, b: number, c: number): Mesh {
       const corner = (su: number, sv: number): number => {
         const at = [0, 0, 0];
         const normal = [0, 0, 0];
-        at[axis] = side * half[axis]!;
-        at[u!] = su * half[u!]!;
-        at[v!] = sv * half[v!]!;
+        at[axis] = side * half[axis];
+        at[u] = su * half[u];
+        at[v] = sv * half[v];
         normal[axis] = side;
-        return mesh.vertex(at[0]!, at[1]!, at[2]!, normal[0]!, normal[1]!, normal[2]!);
+        return mesh.vertex(at[0], at[1], at[2], normal[0], normal[1], normal[2]);
       };
       mesh.quad(corner(-1, -1), corner(1, -1), corner(1, 1), corner(-1, 1));
     }

@@ -17,12 +17,12 @@ export type Corner = Float64Array; // (6)
 /** Fills a triangle that faces the eye, nearest first. */
 export function fillTriangle(surface: Surface, a: Corner, b: Corner, c: Corner, shape: number): void {
   const { width, height, nearness, normals, shapes } = surface;
-  const ax = a[0]!;
-  const ay = a[1]!;
-  const bx = b[0]!;
-  const by = b[1]!;
-  const cx = c[0]!;
-  const cy = c[1]!;
+  const ax = a[0];
+  const ay = a[1];
+  const bx = b[0];
+  const by = b[1];
+  const cx = c[0];
+  const cy = c[1];
   const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
   // y goes down on the screen, so what turns counter-clockwise in the world has an area below 0 here.
   if (area >= 0) return;
@@ -43,13 +43,13 @@ export function fillTriangle(surface: Surface, a: Corner, b: Corner, c: Corner, 
     for (let x = left; x <= right; x++, at++, shareA += stepA, shareB += stepB) {
       const shareC = 1 - shareA - shareB;
       if (shareA < 0 || shareB < 0 || shareC < 0) continue;
-      const near = shareA * a[2]! + shareB * b[2]! + shareC * c[2]!;
-      if (near <= nearness[at]!) continue;
+      const near = shareA * a[2] + shareB * b[2] + shareC * c[2];
+      if (near <= nearness[at]) continue;
       nearness[at] = near;
       shapes[at] = shape;
-      normals[3 * at] = shareA * a[3]! + shareB * b[3]! + shareC * c[3]!;
-      normals[3 * at + 1] = shareA * a[4]! + shareB * b[4]! + shareC * c[4]!;
-      normals[3 * at + 2] = shareA * a[5]! + shareB * b[5]! + shareC * c[5]!;
+      normals[3 * at] = shareA * a[3] + shareB * b[3] + shareC * c[3];
+      normals[3 * at + 1] = shareA * a[4] + shareB * b[4] + shareC * c[4];
+      normals[3 * at + 2] = shareA * a[5] + shareB * b[5] + shareC * c[5];
     }
   }
 }
@@ -63,12 +63,12 @@ export interface ShadowMap {
 
 /** Fills a triangle of the shadow, whichever way it faces; corners are x, y in cells and the height. */
 export function fillShadow({ edge, heights }: ShadowMap, a: Corner, b: Corner, c: Corner): void {
-  const ax = a[0]!;
-  const ay = a[1]!;
-  const bx = b[0]!;
-  const by = b[1]!;
-  const cx = c[0]!;
-  const cy = c[1]!;
+  const ax = a[0];
+  const ay = a[1];
+  const bx = b[0];
+  const by = b[1];
+  const cx = c[0];
+  const cy = c[1];
   const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
   if (area === 0) return;
   const left = Math.max(0, Math.ceil(Math.min(ax, bx, cx) - 0.5));
@@ -84,9 +84,9 @@ export function fillShadow({ edge, heights }: ShadowMap, a: Corner, b: Corner, c
       const shareB = ((cx - px) * (ay - py) - (cy - py) * (ax - px)) * scale;
       const shareC = 1 - shareA - shareB;
       if (shareA < 0 || shareB < 0 || shareC < 0) continue;
-      const height = shareA * a[2]! + shareB * b[2]! + shareC * c[2]!;
+      const height = shareA * a[2] + shareB * b[2] + shareC * c[2];
       const at = y * edge + x;
-      if (height > heights[at]!) heights[at] = height;
+      if (height > heights[at]) heights[at] = height;
     }
   }
 }

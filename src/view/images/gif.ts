@@ -34,15 +34,15 @@ export function createGif(
   return {
     add(pixels) {
       for (let i = 0; i < picture.length; i++) {
-        const shift = DITHER * BAYER[((Math.floor(i / width) & 3) << 2) | ((i % width) & 3)]!;
+        const shift = DITHER * BAYER[((Math.floor(i / width) & 3) << 2) | ((i % width) & 3)];
         const index =
           palette.nearest[
             cubeOf(
-              clamp(pixels[3 * i]! + shift),
-              clamp(pixels[3 * i + 1]! + shift),
-              clamp(pixels[3 * i + 2]! + shift),
+              clamp(pixels[3 * i] + shift),
+              clamp(pixels[3 * i + 1] + shift),
+              clamp(pixels[3 * i + 2] + shift),
             )
-          ]!;
+          ];
         picture[i] = !first && index === shown[i] ? AS_BEFORE : index;
         shown[i] = index;
       }
@@ -121,11 +121,11 @@ function compressed(picture: Uint8Array): Uint8Array {
   };
   put(CLEAR);
   begin();
-  let prefix = picture[0]!;
+  let prefix = picture[0];
   for (let i = 1; i < picture.length; i++) {
-    const byte = picture[i]!;
+    const byte = picture[i];
     const at = prefix * 256 + byte;
-    const found = followers[at]!;
+    const found = followers[at];
     if (found >> 12 === dictionary) {
       prefix = found & (MOST_CODES - 1);
       continue;

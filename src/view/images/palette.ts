@@ -22,9 +22,9 @@ export function createHistogram() {
   return {
     add(pixels: Uint8Array): void {
       for (let i = 0; i < pixels.length; i += 3) {
-        const cube = cubeOf(pixels[i]!, pixels[i + 1]!, pixels[i + 2]!);
-        counts[cube]!++;
-        for (let k = 0; k < 3; k++) sums[3 * cube + k]! += pixels[i + k]!;
+        const cube = cubeOf(pixels[i], pixels[i + 1], pixels[i + 2]);
+        counts[cube]++;
+        for (let k = 0; k < 3; k++) sums[3 * cube + k] += pixels[i + k];
       }
     },
     /** At most `most` colours that stand for all. */
@@ -40,15 +40,15 @@ interface Box {
 }
 
 function paletteOf(counts: Uint32Array, sums: Float64Array, most: number): Palette {
-  const used = Array.from(counts.keys()).filter(cube => counts[cube]! > 0);
-  const mean = (cube: number, k: number): number => sums[3 * cube + k]! / counts[cube]!;
+  const used = Array.from(counts.keys()).filter(cube => counts[cube] > 0);
+  const mean = (cube: number, k: number): number => sums[3 * cube + k] / counts[cube];
   const boxOf = (cubes: number[]): Box => {
     let [channel, gain] = [0, -1];
     for (let k = 0; k < 3; k++) {
       let [weight, first, second] = [0, 0, 0];
       for (const cube of cubes) {
         // By the square root: the sky must not take all colours from a small robot.
-        const w = Math.sqrt(counts[cube]!);
+        const w = Math.sqrt(counts[cube]);
         weight += w;
         first += w * mean(cube, k);
         second += w * mean(cube, k) ** 2;
@@ -67,17 +67,17 @@ function paletteOf(counts: Uint32Array, sums: Float64Array, most: number): Palet
     if (widest.gain <= 0) break;
     const { channel } = widest;
     const sorted = [...widest.cubes].sort((a, b) => mean(a, channel) - mean(b, channel));
-    const total = sorted.reduce((sum, cube) => sum + Math.sqrt(counts[cube]!), 0);
+    const total = sorted.reduce((sum, cube) => sum + Math.sqrt(counts[cube]), 0);
     let [at, half] = [0, 0];
-    while (at < sorted.length - 1 && half < total / 2) half += Math.sqrt(counts[sorted[at++]!]!);
+    while (at < sorted.length - 1 && half < total / 2) half += Math.sqrt(counts[sorted[at++]]);
     at = Math.min(sorted.length - 1, Math.max(1, at));
     boxes = [...boxes.filter(box => box !== widest), boxOf(sorted.slice(0, at)), boxOf(sorted.slice(at))];
   }
   const colours = new Uint8Array(3 * Math.max(1, boxes.length));
   boxes.forEach(({ cubes }, i) => {
-    const count = cubes.reduce((sum, cube) => sum + counts[cube]!, 0);
+    const count = cubes.reduce((sum, cube) => sum + counts[cube], 0);
     for (let k = 0; k < 3; k++)
-      colours[3 * i + k] = Math.round(cubes.reduce((sum, cube) => sum + sums[3 * cube + k]!, 0) / count);
+      colours[3 * i + k] = Math.round(cubes.reduce((sum, cube) => sum + sums[3 * cube + k], 0) / count);
   });
   return { colours, nearest: nearestOf(colours) };
 }
@@ -94,8 +94,7 @@ function nearestOf(colours: Uint8Array): Uint8Array {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < colours.length; i += 3) {
       // The eye is keenest on green.
-      const away =
-        2 * (r - colours[i]!) ** 2 + 4 * (g - colours[i + 1]!) ** 2 + 3 * (b - colours[i + 2]!) ** 2;
+      const away = 2 * (r - colours[i]) ** 2 + 4 * (g - colours[i + 1]) ** 2 + 3 * (b - colours[i + 2]) ** 2;
       if (away < least) [least, nearest[cube]] = [away, i / 3];
     }
   }

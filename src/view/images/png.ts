@@ -11,7 +11,7 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {
 
 function crc32(bytes: Uint8Array): number {
   let value = 0xffffffff;
-  for (const byte of bytes) value = crcTable[(value ^ byte) & 255]! ^ (value >>> 8);
+  for (const byte of bytes) value = crcTable[(value ^ byte) & 255] ^ (value >>> 8);
   return (value ^ 0xffffffff) >>> 0;
 }
 
@@ -39,7 +39,7 @@ export function encodePng(pixels: Uint8Array, width: number, height: number): Ui
     // Each byte as its difference from the one above: smooth pictures become mostly zeros.
     rows[at] = 2;
     for (let i = 0; i < stride; i++)
-      rows[at + 1 + i] = pixels[y * stride + i]! - (y > 0 ? pixels[(y - 1) * stride + i]! : 0);
+      rows[at + 1 + i] = pixels[y * stride + i] - (y > 0 ? pixels[(y - 1) * stride + i] : 0);
   }
   const parts = [
     Uint8Array.from(SIGNATURE),

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { cloneSchema } from '../../../src/algos/grpo/clone-config.ts';
-import { grpoSchema } from '../../../src/algos/grpo/config.ts';
-import { describeConfig } from '../../../src/algos/train-schema.ts';
+import { cloneTextSettings } from '../../../src/algos/clone/text/settings.ts';
+import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
+import { describeSettings } from '../../../src/algos/settings/resolve.ts';
 import { requireMetric } from '../../../src/metrics/index.ts';
 
 const docs = readFileSync(join(fileURLToPath(new URL('../../..', import.meta.url)), 'docs/grpo.md'), 'utf8');
@@ -13,9 +13,9 @@ const docs = readFileSync(join(fileURLToPath(new URL('../../..', import.meta.url
 test('every key stands there with its default and its words', () => {
   const line = ({ key, fallback, doc }: { key: string; fallback: unknown; doc: string }): string =>
     `| \`${key}\` | ${JSON.stringify(fallback)} | ${doc} |`;
-  const grpo = describeConfig(grpoSchema);
+  const grpo = describeSettings(grpoSettings);
   for (const entry of grpo) expect(docs).toContain(line(entry));
-  for (const entry of describeConfig(cloneSchema)) {
+  for (const entry of describeSettings(cloneTextSettings)) {
     const other = grpo.find(({ key }) => key === entry.key);
     if (JSON.stringify(other?.fallback) !== JSON.stringify(entry.fallback))
       expect(docs).toContain(line(entry));

@@ -1,7 +1,8 @@
 /** The loss and its gradient against float64 loops written for this test alone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LossOptions } from '../../../src/algos/grpo/loss.ts';
-import { TextPrograms } from '../../../src/algos/grpo/programs.ts';
+import { gradientGraph as cloneGraph } from '../../../src/algos/clone/text/graphs.ts';
+import { gradientGraph, type LossOptions } from '../../../src/algos/grpo/graphs.ts';
+import { TextPrograms } from '../../../src/algos/text/programs.ts';
 import { compile, Graph } from '../../../src/engine/index.ts';
 import { shapeFor } from '../../../src/lm/index.ts';
 import { adam, adamCorrections, adamW, type Parameters, parameters } from '../../../src/nn/index.ts';
@@ -19,6 +20,7 @@ const temperature = 0.8;
 // Three sequences by two rows: two microbatches, the second of them filled up.
 const shape = { ...shapeFor(sequences, 2, 24, { step: 4 }) };
 const programs = new TextPrograms(model, {});
+const cloning = { name: 'clone', graph: cloneGraph };
 const [clipLow, clipHigh, klRefCoef, entropyCoef] = [0.1, 0.3, 0.05, 0.02];
 const advantages = [1.5, -2, 0.7];
 const V = model.options.vocabulary;
@@ -79,7 +81,10 @@ const run = (options: LossOptions, into: Float32Array) =>
     [0, 1, 2],
     shape,
     temperature,
-    options,
+    {
+      name: JSON.stringify(options),
+      graph: (network, part) => gradientGraph(network, part, options),
+    },
     {
       columns: {
         weights,
@@ -175,7 +180,7 @@ test('short and long sequences go through programs of their own lengths, and giv
       });
       const into = new Float32Array(wide.layout.size);
       const feeds = { columns, referenceWidth: 1, scalars: {} };
-      const { loss } = await own.gradient(wide.weights, some, [0, 1, 2, 3], size, 1, 'clone', feeds, into);
+      const { loss } = await own.gradient(wide.weights, some, [0, 1, 2, 3], size, 1, cloning, feeds, into);
       const same = await own.measure(wide.weights, { all: scored.all! }, some, size, 1);
       await own.dispose();
       return { size, scored, loss, into, same };
@@ -233,7 +238,7 @@ test('completions of one prompt share its reading, and give what they give alone
         own.keys(),
         size,
         temperature,
-        'clone',
+        cloning,
         feeds,
         into,
       );

@@ -1,15 +1,16 @@
 /** Whole runs: to the same bits after a stop and after a kill, models that others can load, and what goes wrong. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { evaluateText } from '../../../src/algos/evaluate-text.ts';
-import { CompletionLog, type GroupRecord } from '../../../src/algos/grpo/completion-records.ts';
-import { cloneText, openTextRun, resumeText, trainText } from '../../../src/algos/train-text.ts';
+import type { GroupRecord } from '../../../src/algos/grpo/completions.ts';
+import { clone, resume, train } from '../../../src/algos/runs.ts';
+import { evaluateText } from '../../../src/algos/text/evaluate.ts';
 import { loadModel } from '../../../src/lm/index.ts';
 import { checkpointDir, openRun, readEvents, readTrajectory } from '../../../src/runs/index.ts';
-import { echoFile, tiny } from './support.ts';
+import { createTask, resolveTask } from '../../../src/tasks/index.ts';
+import { echoFile, sameEnd, tiny } from './support.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-grpo-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -28,24 +29,14 @@ const settings = {
   csv: false,
 } as const;
 
-const bytes = (dir: string, step: number, file: string) => readFileSync(join(checkpointDir(dir, step), file));
-
-function sameEnd(a: string, b: string, step: number): void {
-  expect(readTrajectory(a).rows).toEqual(readTrajectory(b).rows);
-  for (const file of ['model.safetensors', 'optimizer.safetensors', 'reference.safetensors', 'state.json']) {
-    if (!existsSync(join(checkpointDir(a, step), file))) continue;
-    expect(bytes(a, step, file).equals(bytes(b, step, file)), file).toBe(true);
-  }
-}
-
 test('a run that was stopped, and one that was killed, go on to the same bits; completions too', async () => {
-  const whole = await trainText({ task, config: settings, root });
+  const whole = await train({ task, config: settings, root });
   expect(whole.status).toBe('finished');
   expect(openRun(whole.dir).manifest).toMatchObject({ algorithm: 'grpo', environment: { id: 'echo' } });
 
   const controller = new AbortController();
   let rows = 0;
-  const stopped = await trainText({
+  const stopped = await train({
     task,
     config: settings,
     root,
@@ -60,7 +51,7 @@ test('a run that was stopped, and one that was killed, go on to the same bits; c
   cpSync(stopped.dir, killed, { recursive: true });
   rmSync(checkpointDir(killed, 96), { recursive: true });
   for (const dir of [stopped.dir, killed]) {
-    expect((await resumeText(dir)).status).toBe('finished');
+    expect((await resume(dir)).status).toBe('finished');
     sameEnd(whole.dir, dir, 160);
     const [a, b] = [whole.dir, dir].map(d => readFileSync(join(d, 'completions.jsonl'), 'utf8'));
     expect(a).toBe(b);
@@ -78,7 +69,7 @@ test('a run that was stopped, and one that was killed, go on to the same bits; c
 });
 
 test('a checkpoint is a model that loads; training starts from it, and refuses what does not fit', async () => {
-  const cloned = await cloneText({
+  const cloned = await clone({
     task,
     config: {
       layers: 1,
@@ -99,26 +90,24 @@ test('a checkpoint is a model that loads; training starts from it, and refuses w
   const from = checkpointDir(cloned.dir, cloned.step);
   const model = await loadModel(from);
   expect(model.options).toMatchObject({ layers: 1, width: 16, context: 16 });
-  const { task: echo } = await openTextRun(cloned.dir);
+  const echo = await createTask(await resolveTask(task), {});
   const result = await evaluateText(model, echo, { prompts: 40, promptSeed: 9, batchSize: 16 });
   expect(result.metrics.exact).toBe(1);
   expect(result).toMatchObject({ completions: 40, ungraded: 0, parseRate: 1, truncated: 0, meanTokens: 2 });
   expect(result.distinct).toBe(4 / 40);
 
-  const trained = await trainText({
+  const trained = await train({
     task,
     from,
-    parent: { id: cloned.id, step: cloned.step },
     config: { ...tiny, steps: 32, layers: undefined, width: undefined, heads: undefined } as object,
     preset: {},
     root,
-  }).catch(error => error as Error);
+  }).catch((error: unknown) => error as Error);
   expect((trained as Error).message).toMatch(/^layers has no effect with a model to start from/);
   const { layers: _, width: __, heads: ___, ...rest } = settings;
-  const good = await trainText({
+  const good = await train({
     task,
-    from,
-    parent: { id: cloned.id, step: cloned.step },
+    from: cloned.dir,
     config: { ...rest, steps: 32 },
     root,
   });
@@ -127,71 +116,26 @@ test('a checkpoint is a model that loads; training starts from it, and refuses w
   expect(good.lastRow!['env/exact']).toBeGreaterThan(0.5);
   // It needs nothing of what it came from.
   expect(readdirSync(checkpointDir(good.dir, 0))).toContain('model.safetensors');
-  await expect(trainText({ task: 'arithmetic', from, config: rest, root })).rejects.toThrow(
+  await expect(train({ task: 'arithmetic', from, config: rest, root })).rejects.toThrow(
     /has no token for "0/,
   );
-  await expect(trainText({ task, from: root, config: rest, root })).rejects.toThrow(/is no model/);
-});
-
-test('cloning goes on to the same bits', async () => {
-  const config = {
-    ...{ layers: 1, width: 16, heads: 2, threads: 1 },
-    steps: 96,
-    batchSize: 8,
-    batchesPerIteration: 3,
-    checkpointEvery: 1,
-    tensorboard: false,
-    csv: false,
-  };
-  const whole = await cloneText({ task, config, root });
-  const controller = new AbortController();
-  const stopped = await cloneText({
-    task,
-    config,
-    root,
-    signal: controller.signal,
-    onRow: () => controller.abort(),
-  });
-  expect(stopped.step).toBe(24);
-  await resumeText(stopped.dir);
-  sameEnd(whole.dir, stopped.dir, 96);
+  await expect(train({ task, from: root, config: rest, root })).rejects.toThrow(
+    /is neither a model directory/,
+  );
 });
 
 test('resuming refuses other sizes, other algorithms and damaged models, and takes more steps', async () => {
-  const run = await trainText({ task, config: { ...settings, steps: 32 }, root });
-  await expect(resumeText(run.dir, { config: { width: 32 } })).rejects.toThrow(
+  const run = await train({ task, config: { ...settings, steps: 32 }, root });
+  await expect(resume(run.dir, { config: { width: 32 } })).rejects.toThrow(
     /width is 16 in this run and cannot become 32/,
   );
-  await expect(resumeText(run.dir, { config: { steps: 8 } })).rejects.toThrow(
+  await expect(resume(run.dir, { config: { steps: 8 } })).rejects.toThrow(
     /has done 32 steps, steps 8 is less/,
   );
-  await expect(resumeText(run.dir, { config: { grupSize: 8 } as object })).rejects.toThrow(
-    /did you mean groupSize/,
-  );
-  const more = await resumeText(run.dir, { config: { steps: 64 } });
+  await expect(resume(run.dir, { config: { grupSize: 8 } })).rejects.toThrow(/did you mean groupSize/);
+  const more = await resume(run.dir, { config: { steps: 64 } });
   expect(more.step).toBe(64);
   expect(readEvents(run.dir).items.map(({ type }) => type)).toContain('resumed');
-});
-
-test('completions.jsonl is bounded, and drops what a kill cut off', () => {
-  const dir = mkdtempSync(join(root, 'log-'));
-  const log = new CompletionLog(dir, 0);
-  const record = (iteration: number): GroupRecord => ({
-    iteration,
-    step: iteration,
-    prompt: 'p',
-    completions: [],
-  });
-  for (let i = 1; i <= 1100; i++) log.add([record(i)]);
-  const path = join(dir, 'completions.jsonl');
-  const lines = () => readFileSync(path, 'utf8').trim().split('\n');
-  expect(lines().length).toBeLessThan(1000);
-  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1100);
-  writeFileSync(path, `${lines().join('\n')}\n{"iteration": 11`);
-  const again = new CompletionLog(dir, 1098);
-  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1098);
-  again.add([record(1099)]);
-  expect(JSON.parse(lines().at(-1)!).iteration).toBe(1099);
 });
 
 test('the manifest says where labels truly came from, also after an engine gave up', async () => {
@@ -201,7 +145,7 @@ test('the manifest says where labels truly came from, also after an engine gave 
     '#!/bin/sh\nwhile read -r line; do case "$line" in uci) echo "id name Frail"; echo uciok ;; isready) echo readyok ;; go*) exit 1 ;; quit) exit 0 ;; esac; done\n',
     { mode: 0o755 },
   );
-  const { dir } = await trainText({
+  const { dir } = await train({
     task: 'chess',
     taskOptions: { engine, environmentShare: 0, searchDepth: 1 },
     preset: {},
@@ -224,8 +168,8 @@ test('the manifest says where labels truly came from, also after an engine gave 
     engine,
     '#!/bin/sh\nwhile read -r line; do case "$line" in uci) echo "id name Frail"; echo uciok ;; isready) echo readyok ;; go*) echo "bestmove 0000" ;; quit) exit 0 ;; esac; done\n',
   );
-  await resumeText(dir, { config: { steps: 8 } });
+  await resume(dir, { config: { steps: 8 } });
   expect(openRun(dir).manifest.config.sourcesBefore).toMatchObject([gaveUp]);
-  await resumeText(dir, { config: { steps: 12 } });
+  await resume(dir, { config: { steps: 12 } });
   expect(openRun(dir).manifest.config.sourcesBefore).toMatchObject([gaveUp, gaveUp]);
 });

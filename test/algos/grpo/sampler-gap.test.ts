@@ -1,7 +1,7 @@
 /** A scorer that computes something else than the sampler did, in each of the ways that have happened elsewhere. */
 import { expect, test } from 'vitest';
-import { TextPrograms } from '../../../src/algos/grpo/programs.ts';
 import { compareSampler, likelyCause, refuseMismatch } from '../../../src/algos/grpo/sampler-gap.ts';
+import { TextPrograms } from '../../../src/algos/text/programs.ts';
 import { Decoder, generate, shapeFor } from '../../../src/lm/index.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { smallModel } from '../../lm/support.ts';

@@ -1,9 +1,12 @@
 /** A task that a tiny model learns in seconds: after a letter write that letter, and end. */
-
-import type { GrpoSettings } from '../../../src/algos/grpo/config.ts';
-import { resolveGrpoConfig } from '../../../src/algos/grpo/settings.ts';
-import { createGrpoTrainer } from '../../../src/algos/grpo.ts';
-import { newModel } from '../../../src/algos/train-text.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { createGrpoTrainer } from '../../../src/algos/grpo/iteration.ts';
+import { type GrpoSettings, grpoSettings } from '../../../src/algos/grpo/settings.ts';
+import { resolveSettings } from '../../../src/algos/settings/resolve.ts';
+import { newModel } from '../../../src/algos/text/model.ts';
+import { checkpointDir, readTrajectory } from '../../../src/runs/index.ts';
 import {
   clearGrade,
   type Grade,
@@ -56,7 +59,7 @@ export function echoTask(
 }
 
 export function trainerFor(settings: GrpoSettings = {}, task = echoTask()) {
-  const config = resolveGrpoConfig({ ...tiny, steps: 32 * 50, ...settings });
+  const config = resolveSettings(grpoSettings, { preset: { ...tiny, steps: 32 * 50, ...settings } });
   return createGrpoTrainer({ model: newModel(task, config), task, config });
 }
 
@@ -81,3 +84,14 @@ export default defineTask({
   }),
 });
 `;
+
+const bytes = (dir: string, step: number, file: string) => readFileSync(join(checkpointDir(dir, step), file));
+
+/** Two runs have the same rows and, at a step, the same checkpoint. */
+export function sameEnd(a: string, b: string, step: number): void {
+  expect(readTrajectory(a).rows).toEqual(readTrajectory(b).rows);
+  for (const file of ['model.safetensors', 'optimizer.safetensors', 'reference.safetensors', 'state.json']) {
+    if (!existsSync(join(checkpointDir(a, step), file))) continue;
+    expect(bytes(a, step, file).equals(bytes(b, step, file)), file).toBe(true);
+  }
+}

@@ -1,24 +1,17 @@
-/** The real command line in a process of its own, compiled as it is published. */
+/**
+ * The real command line, compiled as it is published: `keel` runs it here, `startKeel` in a process of its own, for what
+ * only a process has: signals, a death, its output as it comes, and what its exit code is to others.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
-import { afterAll, inject } from 'vitest';
+import { afterAll } from 'vitest';
+import { compiled, packageDir, root } from '../../support/compiled.ts';
 
-export const root = fileURLToPath(new URL('../../../', import.meta.url));
+export { packageDir, root };
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 
@@ -28,52 +21,7 @@ afterAll(() => {
   for (const child of alive) child.kill('SIGKILL');
 });
 
-/**
- * `dist/cli/main.js` of a package in a temporary directory, made by the first test file that asks for it. Types are dropped,
- * not checked, which takes seconds; each of the many processes then starts in a third of the time that tsx would take.
- */
-export function mainFile(): string {
-  const built = join(inject('sharedScratch'), 'package');
-  if (!existsSync(built)) {
-    const own = mkdtempSync(join(dirname(built), 'package-'));
-    buildPackage(own);
-    try {
-      renameSync(own, built);
-    } catch (error) {
-      // Another file's tests made it meanwhile.
-      if (!existsSync(built)) throw error;
-    }
-  }
-  return join(built, 'dist/cli/main.js');
-}
-
-function buildPackage(built: string): void {
-  const { options } = ts.parseJsonConfigFileContent(
-    ts.readConfigFile(join(root, 'tsconfig.build.json'), ts.sys.readFile).config,
-    ts.sys,
-    root,
-  );
-  for (const name of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.ts')) continue;
-    const { outputText } = ts.transpileModule(readFileSync(join(root, 'src', name), 'utf8'), {
-      compilerOptions: {
-        ...options,
-        // NodeNext would ask the package.json beside the file.
-        module: ts.ModuleKind.ESNext,
-        moduleResolution: ts.ModuleResolutionKind.Bundler,
-        sourceMap: false,
-        declaration: false,
-      },
-      fileName: name,
-    });
-    const file = join(built, 'dist', name.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, outputText);
-  }
-  cpSync(join(root, 'configs'), join(built, 'configs'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(built, 'package.json'));
-  symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'));
-}
+export const mainFile: string = join(packageDir, 'dist/cli/main.js');
 
 export interface Outcome {
   readonly code: number | null;
@@ -87,16 +35,19 @@ export interface KeelOptions {
   readonly env?: Record<string, string>;
 }
 
-/** Starts it; `done` settles when it has ended. */
-export function startKeel(args: readonly string[], { cwd = root, env = {} }: KeelOptions = {}) {
-  const clean = Object.fromEntries(
+/** Without what the test runner or its user set. */
+const cleanEnv = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
     Object.entries(process.env).filter(
       ([key]) => !/^(NO_COLOR|FORCE_COLOR|KEEL_|VITEST|NODE_OPTIONS)/.test(key),
     ),
   );
-  const child: ChildProcess = spawn(process.execPath, [mainFile(), ...args], {
+
+/** Starts a process; `done` settles when it has ended. */
+export function startKeel(args: readonly string[], { cwd = root, env = {} }: KeelOptions = {}) {
+  const child: ChildProcess = spawn(process.execPath, [mainFile, ...args], {
     cwd,
-    env: { ...clean, ...env },
+    env: { ...cleanEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   alive.add(child);
@@ -113,8 +64,59 @@ export function startKeel(args: readonly string[], { cwd = root, env = {} }: Kee
   return { child, done, output };
 }
 
+/** A stream that is no terminal and keeps what is written. */
+class Kept extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString('utf8');
+    done();
+  }
+}
+
+/** Runs `act` as if the process were another: its directory, its environment, its output and its exit code. */
+async function asProcess(act: () => Promise<void>, { cwd = root, env = {} }: KeelOptions): Promise<Outcome> {
+  const [stdout, stderr] = [new Kept(), new Kept()];
+  const before = {
+    env: process.env,
+    exitCode: process.exitCode,
+    stdout: Object.getOwnPropertyDescriptor(process, 'stdout')!,
+    stderr: Object.getOwnPropertyDescriptor(process, 'stderr')!,
+    cwd: process.cwd(),
+  };
+  process.chdir(cwd);
+  process.env = { ...cleanEnv(), ...env };
+  process.exitCode = undefined;
+  Object.defineProperty(process, 'stdout', { ...before.stdout, get: () => stdout });
+  Object.defineProperty(process, 'stderr', { ...before.stderr, get: () => stderr });
+  try {
+    await act();
+    return {
+      code: Number(process.exitCode ?? 0),
+      signal: null,
+      stdout: stdout.text,
+      stderr: stderr.text,
+    };
+  } finally {
+    Object.defineProperty(process, 'stdout', before.stdout);
+    Object.defineProperty(process, 'stderr', before.stderr);
+    process.exitCode = before.exitCode;
+    process.env = before.env;
+    process.chdir(before.cwd);
+  }
+}
+
+/** One at a time: there is but one process. */
+let turn: Promise<unknown> = Promise.resolve();
+
+/** Runs a command line to its end, in this process: a process each would spend most of its time on loading the same code. */
 export function keel(args: readonly string[], options: KeelOptions = {}): Promise<Outcome> {
-  return startKeel(args, options).done;
+  const mine = turn.then(async () => {
+    const { main } = await compiled<typeof import('../../../src/cli/main.ts')>('cli/main');
+    return asProcess(() => main([process.execPath, mainFile, ...args]), options);
+  });
+  turn = mine.catch(() => {});
+  return mine;
 }
 
 /** A directory that is gone after the file's tests. */

@@ -1,9 +1,9 @@
 /** Settings of a run, what its actions are, and how a change is typed. */
 import { describe, expect, it } from 'vitest';
-import type { KnownConfig } from '../../../src/doctor/canonical.ts';
 import { choicesAt } from '../../../src/doctor/dialects/actions.ts';
 import { dialects, toCanonical } from '../../../src/doctor/dialects/index.ts';
 import { typed } from '../../../src/doctor/dialects/wording.ts';
+import type { KnownConfig } from '../../../src/doctor/known-settings.ts';
 import { named, table } from './support/raw.ts';
 
 type Setting = string | number | boolean | null;
@@ -125,6 +125,11 @@ describe('settings', () => {
       learningRateSchedule: 'warm-up, then falling',
     });
   });
+
+  it('keeps a negative entropy bonus, and no negative rate', () => {
+    expect(runOf('cleanrl', ['losses/entropy'], { ent_coef: '-0.01' }).config.entropyCoef).toBe(-0.01);
+    expect(runOf('cleanrl', ['losses/entropy'], { learning_rate: '-1' }).config.learningRate).toBeUndefined();
+  });
 });
 
 describe('actions', () => {
@@ -231,7 +236,7 @@ describe('wording', () => {
     ['unknown', [], change, 'set the learning rate to 1e-4, set the target KL to 0.015'],
   ];
   it.each(cases)('of %s %j', (trainer, names, changes, text) => {
-    expect(runOf(trainer, names).wording.setting(changes)).toBe(text);
+    expect(runOf(trainer, names).wording.setting(changes)?.text).toBe(text);
   });
 
   it('leaves out what a trainer does not have', () => {
@@ -239,26 +244,27 @@ describe('wording', () => {
     for (const trainer of ['trl-grpo', 'verl', 'tianshou', 'pufferlib', 'openai-baselines']) {
       const { wording } = runOf(trainer);
       expect(wording.nameOf('targetKl'), trainer).toBeUndefined();
-      expect(wording.setting({ targetKl: 0.015 }), trainer).toBe('');
+      expect(wording.setting({ targetKl: 0.015 }), trainer).toBeUndefined();
     }
     for (const trainer of ['stable-baselines3', 'cleanrl', 'rllib']) {
       expect(runOf(trainer).wording.nameOf('refCoef'), trainer).toBeUndefined();
     }
     expect(
-      runOf('sb3-contrib', ['train/kl_divergence_loss']).wording.setting({ learningRate: 1e-4 }),
+      runOf('sb3-contrib', ['train/kl_divergence_loss']).wording.setting({ learningRate: 1e-4 })?.text,
     ).toMatch(/critic's alone/);
   });
 
   it('says otherwise what exists in another form', () => {
-    expect(runOf('cleanrl').wording.setting({ learningRate: 1e-4, minibatchSize: 256 })).toBe(
+    expect(runOf('cleanrl').wording.setting({ learningRate: 1e-4, minibatchSize: 256 })?.text).toBe(
       '--learning-rate 1e-4; choose --num-minibatches so that num_envs x num_steps / num_minibatches is 256',
     );
     expect(
-      runOf('openrlhf', [], { init_kl_coef: 0.01 }).wording.setting({ learningRate: 5e-7, refCoef: 0.02 }),
+      runOf('openrlhf', [], { init_kl_coef: 0.01 }).wording.setting({ learningRate: 5e-7, refCoef: 0.02 })
+        ?.text,
     ).toBe('--actor_learning_rate 5e-7 --init_kl_coef 0.02');
-    expect(runOf('keel', [], { 'environment/id': 'cart; rm -rf /' }).wording.setting({ epochs: 4 })).toBe(
-      'keel train … --set epochs=4',
-    );
+    expect(
+      runOf('keel', [], { 'environment/id': 'cart; rm -rf /' }).wording.setting({ epochs: 4 })?.text,
+    ).toBe('keel train … --set epochs=4');
   });
 
   it('has a learning rate for every trainer that has one', () => {

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { findRuns, ReadError, readRun, signature } from '../../../src/doctor/readers/index.ts';
+import { processorMs } from '../../support/processor-time.ts';
 import { readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import {
   hparamsValue,
@@ -82,7 +83,7 @@ describe('findRuns', () => {
     });
     expect(await found(root)).toEqual(['run:tensorboard', 'run/other:tensorboard']);
     const { candidates } = await findRuns(root);
-    const run = await readRun(candidates[0]!);
+    const run = await readRun(candidates[0]);
     expect(values(run, 'loss/all/train')).toEqual([0.25]);
     expect(values(run, 'loss/all/test')).toEqual([0.5]);
     expect(values(run, 'loss/value')).toEqual([2, 3]);
@@ -182,12 +183,12 @@ describe('findRuns', () => {
       temporaryDirectory(),
       Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`runs/${i}/events.${i}`, events])),
     );
-    const started = performance.now();
+    const started = processorMs();
     let calls = 0;
     const { candidates } = await findRuns(root, { onProgress: () => calls++ });
     expect(candidates).toHaveLength(1000);
     for (const candidate of candidates) expect((await readRun(candidate)).series.size).toBe(1);
-    expect(performance.now() - started).toBeLessThan(20_000);
+    expect(processorMs() - started).toBeLessThan(20_000);
     expect(calls).toBeGreaterThan(0);
   });
 });
@@ -198,15 +199,15 @@ describe('readRun', () => {
     const root = writeTree(temporaryDirectory(), { 'big.csv': `step,a,b\n${rows}\n` });
     const { candidates } = await findRuns(root);
     const seen: [number, number][] = [];
-    const run = await readRun(candidates[0]!, { onProgress: (done, total) => seen.push([done, total]) });
+    const run = await readRun(candidates[0], { onProgress: (done, total) => seen.push([done, total]) });
     expect(run.series.get('a')!.count).toBe(400_000);
     expect(seen.length).toBeGreaterThan(1);
     seen.forEach(([done, total], i) => {
       expect(done).toBeLessThanOrEqual(total);
-      if (i > 0) expect(done).toBeGreaterThanOrEqual(seen[i - 1]![0]);
+      if (i > 0) expect(done).toBeGreaterThanOrEqual(seen[i - 1][0]);
     });
     const stop = new AbortController();
-    const reading = readRun(candidates[0]!, {
+    const reading = readRun(candidates[0], {
       signal: stop.signal,
       onProgress: () => stop.abort(new Error('stopped')),
     });
@@ -216,7 +217,7 @@ describe('readRun', () => {
   it('a file that went away is an error with a sentence', async () => {
     const root = writeTree(temporaryDirectory(), { 'x.csv': csv });
     const { candidates } = await findRuns(root);
-    const gone = { ...candidates[0]!, source: { kind: 'csv' as const, file: join(root, 'gone.csv') } };
+    const gone = { ...candidates[0], source: { kind: 'csv' as const, file: join(root, 'gone.csv') } };
     await expect(readRun(gone)).rejects.toThrow(/no such file/);
   });
 });
@@ -225,13 +226,13 @@ describe('signature', () => {
   it('changes when a log grows or another file comes, and only then', async () => {
     const root = writeTree(temporaryDirectory(), { 'run/events.1': events });
     const { candidates } = await findRuns(root);
-    const before = signature(candidates[0]!);
-    expect(signature(candidates[0]!)).toBe(before);
+    const before = signature(candidates[0]);
+    expect(signature(candidates[0])).toBe(before);
     appendFileSync(join(root, 'run/events.1'), events);
-    const grown = signature(candidates[0]!);
+    const grown = signature(candidates[0]);
     expect(grown).not.toBe(before);
     await setTimeout(20);
     writeTree(root, { 'run/events.2': events });
-    expect(signature(candidates[0]!)).not.toBe(grown);
+    expect(signature(candidates[0])).not.toBe(grown);
   });
 });

@@ -52,6 +52,6 @@ describe('a line of verl', () => {
     const lines = steps.flatMap(step => wrap(record(step), 80));
     const run = await readContent(lines.join('\n').slice(0, -3));
     expect(points(run, names.at(-1)!)).toHaveLength(steps.length - 1);
-    expect(values(run, names[0]!)).toEqual(expected(0));
+    expect(values(run, names[0])).toEqual(expected(0));
   });
 });

@@ -28,7 +28,7 @@ describe('rows that come late', () => {
     const root = writeTree(temporaryDirectory(), { 'run/train.log': text, 'notes/essay': text });
     const { candidates } = await findRuns(root);
     expect(candidates.map(one => one.format)).toEqual(['verl-console']);
-    expect(candidates[0]!.files).toEqual([join(root, 'run/train.log')]);
+    expect(candidates[0].files).toEqual([join(root, 'run/train.log')]);
   });
 
   it('text without any is still no log', async () => {

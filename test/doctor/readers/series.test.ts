@@ -78,10 +78,10 @@ describe('SeriesBuilder', () => {
           expect(Math.min(...mins)).toBe(Math.min(...finite));
           expect(Math.max(...maxs)).toBe(Math.max(...finite));
           for (let i = 0; i < series.length; i++) {
-            if (i > 0) expect(series.x[i]!).toBeGreaterThan(series.x[i - 1]!);
-            if (!Number.isFinite(series.values[i]!)) continue;
-            expect(series.values[i]!).toBeGreaterThanOrEqual(series.min[i]!);
-            expect(series.values[i]!).toBeLessThanOrEqual(series.max[i]!);
+            if (i > 0) expect(series.x[i]).toBeGreaterThan(series.x[i - 1]);
+            if (!Number.isFinite(series.values[i])) continue;
+            expect(series.values[i]).toBeGreaterThanOrEqual(series.min[i]);
+            expect(series.values[i]).toBeLessThanOrEqual(series.max[i]);
           }
           if (given.length > 0) expect(series.x[series.length - 1]).toBe(given.length - 1);
         },

@@ -112,7 +112,7 @@ describe("W&B's log", () => {
       Array.from({ length: 100 }, (_, step) => historyRecord(step, [['v', `${step}.125`]])),
     );
     const at = file.indexOf('50.125');
-    file[at] = file[at]! ^ 1;
+    file[at] = file[at] ^ 1;
     const run = await readContent(file);
     expect(run.series.get('v')!.length).toBe(99);
     expect(run.notes.join()).toMatch(/1 damaged/);

@@ -168,7 +168,7 @@ describe('CSV', () => {
           );
           ['x/a', 'y', 'z'].forEach((name, column) => {
             const expected = all.flatMap((row, i): [number, number][] =>
-              row[column] === null ? [] : [[i + 1, row[column] === 0 ? 0 : row[column]!]],
+              row[column] === null ? [] : [[i + 1, row[column] === 0 ? 0 : row[column]]],
             );
             expect(points(run, name).map(([x, value]) => [x, value === 0 ? 0 : value])).toEqual(expected);
           });
@@ -321,7 +321,7 @@ describe("Stable-Baselines3's runs", () => {
   it.each(readdirSync(sb3))('%s reads', async name => {
     const text = readFileSync(join(sb3, name, 'progress.csv'), 'utf8');
     const run = await readOnly(join(sb3, name, 'progress.csv'));
-    const header = text.split('\n')[0]!.split(',');
+    const header = text.split('\n')[0].split(',');
     expect([...run.series.keys()].sort()).toEqual([...header].sort());
     const rows = text.trimEnd().split('\n').length - 1;
     expect(run.series.get('time/total_timesteps')!.length).toBe(rows);
@@ -343,7 +343,7 @@ describe("Stable-Baselines3's runs", () => {
       const [a, b] = [points(csv, name), points(json, name)];
       expect(b.map(([x]) => x)).toEqual(a.map(([x]) => x));
       a.forEach(([, value], i) => {
-        expect(Math.abs(b[i]![1] - value)).toBeLessThanOrEqual(1e-6 * Math.abs(value));
+        expect(Math.abs(b[i][1] - value)).toBeLessThanOrEqual(1e-6 * Math.abs(value));
       });
     }
   });

@@ -94,14 +94,14 @@ describe('event files', () => {
             const summary = bytesField(5, value);
             // The summary before its step and time, and an unknown field between them.
             return tfRecord(
-              Buffer.concat([summary, varintField(2, steps[i]!), bytesField(99, 'x'), doubleField(1, i)]),
+              Buffer.concat([summary, varintField(2, steps[i]), bytesField(99, 'x'), doubleField(1, i)]),
             );
           });
           const run = await readContent(file(...records));
           const expected = new Map<string, [number, number][]>();
           rows.forEach((row, i) => {
             const tag = Buffer.from(row.tag).toString('utf8');
-            expected.set(tag, [...(expected.get(tag) ?? []), [steps[i]!, row.value]]);
+            expected.set(tag, [...(expected.get(tag) ?? []), [steps[i], row.value]]);
           });
           expect([...run.series.keys()].sort()).toEqual([...expected.keys()].sort());
           for (const [tag, list] of expected) expect(points(run, tag)).toEqual(list);
@@ -239,7 +239,7 @@ describe('event files', () => {
       const [events32, csv] = [values(fromEvents, name), values(fromCsv, name)];
       expect(events32).toHaveLength(csv.length);
       csv.forEach((value, i) => {
-        expect(Math.abs(events32[i]! - value)).toBeLessThanOrEqual(1e-6 * Math.abs(value));
+        expect(Math.abs(events32[i] - value)).toBeLessThanOrEqual(1e-6 * Math.abs(value));
       });
     }
     expect([...fromEvents.series.get('train/loss')!.x]).toEqual(
@@ -273,7 +273,7 @@ describe('damaged and unfinished event files', () => {
   it('lose only the record whose data is wrong, and say so', async () => {
     const damaged = Buffer.from(whole);
     const at = damaged.indexOf(Buffer.from('t')) + 40 * 30;
-    damaged[at] = damaged[at]! ^ 0x10;
+    damaged[at] = damaged[at] ^ 0x10;
     const run = await readContent(damaged);
     const total = run.series.get('t')!.length + run.series.get('u')!.length;
     expect(total).toBeGreaterThanOrEqual(398);
@@ -399,7 +399,7 @@ describe('restarts in event files', () => {
     const run = await readContent(scalarFile(rows));
     const { x, length } = run.series.get('t')!;
     expect(length).toBe(200);
-    for (let i = 1; i < length; i++) expect(x[i]!).toBeGreaterThanOrEqual(x[i - 1]!);
+    for (let i = 1; i < length; i++) expect(x[i]).toBeGreaterThanOrEqual(x[i - 1]);
   });
 });
 

@@ -1,14 +1,14 @@
 /** Curves: what is drawn where, and that no spike is lost. */
 import { describe, expect, test } from 'vitest';
+import { painter } from '../../../src/base/terminal.ts';
 import { chart, sparkline } from '../../../src/doctor/report/chart.ts';
-import { painter } from '../../../src/doctor/report/paint.ts';
 import { bucketed, merged, PLOT_POINTS, plotsOf } from '../../../src/doctor/report/plot.ts';
 import { logTicks, shareOf, ticks } from '../../../src/doctor/report/scale.ts';
 import { diagnosisOf, findingOf, runOf, seriesOf } from './made.ts';
 
 const style = { columns: 60, rows: 4, paint: painter(false) };
 const plotOf = (values: readonly number[], id = 'loss/value', finding = {}) =>
-  plotsOf(diagnosisOf({ findings: [findingOf({ marks: [], ...finding })] }), runOf({ [id]: values }))[0]!;
+  plotsOf(diagnosisOf({ findings: [findingOf({ marks: [], ...finding })] }), runOf({ [id]: values }))[0];
 
 describe('scale', () => {
   test('more than three decades of positive values are drawn as logarithms, returns never', () => {
@@ -102,7 +102,7 @@ describe('in a terminal', () => {
     const values = Array.from({ length: 20_000 }, (_, i) => (i === 10_000 ? 50 : 1));
     for (const unicode of [true, false]) {
       const [, top] = chart(plotOf(values), { ...style, unicode });
-      expect(top!.slice(5).trim()).toHaveLength(1);
+      expect(top.slice(5).trim()).toHaveLength(1);
     }
     expect(sparkline(plotOf(values), 40)).toMatch(/^▁{19,20}█▁{19,20}$/);
   });
@@ -111,7 +111,7 @@ describe('in a terminal', () => {
     const values = Array.from({ length: 58 }, (_, i) => (i >= 29 ? Number.NaN : 1 + i));
     const lines = chart(plotOf(values), { ...style, columns: 62, unicode: true });
     expect(lines[5]).toMatch(/^ {3}└─{27,29}×{28,30}$/);
-    expect(lines[1]!.trimEnd().length).toBeLessThan(36);
+    expect(lines[1].trimEnd().length).toBeLessThan(36);
     expect(sparkline(plotOf(values), 58)).toMatch(/^[▁-█]{29}×{29}$/);
   });
 

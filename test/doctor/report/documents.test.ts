@@ -3,14 +3,15 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
+import { fixOf } from '../../../src/doctor/fixes.ts';
 import { renderHtml } from '../../../src/doctor/report/html.ts';
 import { renderJson } from '../../../src/doctor/report/json.ts';
 import { renderMarkdown } from '../../../src/doctor/report/markdown.ts';
-import { exitCodeOf, type Outcome, runReport } from '../../../src/doctor/report/run-report.ts';
+import { exitCodeOf, type Outcome, runReport, unreadable } from '../../../src/doctor/report/run-report.ts';
 import { diagnosisOf, findingOf, healthyReport, runOf, sickReport } from './made.ts';
 import { reportSchema } from './schema.ts';
 
-const unread = { path: 'z.bin', error: 'z.bin: a binary file that is no log' };
+const unread = unreadable('z.bin', 'a binary file that is no log');
 const all: readonly Outcome[] = [
   healthyReport(),
   unread,
@@ -32,7 +33,11 @@ const hostile = (text: string): Outcome =>
           code: text,
           title: text,
           evidence: [text],
-          fix: [text, `${text}\n${text}`],
+          fixes: [
+            fixOf(text),
+            fixOf({ code: text, aside: text }),
+            fixOf({ code: `${text}\n${text}` }, [{ setting: 'learningRate', name: text, value: text }]),
+          ],
           watch: text,
           marks: [{ metric: 'kl/step', theirs: text, from: 0, to: 4096 }],
         }),
@@ -73,7 +78,7 @@ describe('JSON', () => {
       rootCause: 'learning-rate-too-high',
       confidence: 0.9,
     });
-    expect(runs[2]!.findings[0]).toEqual(findingOf());
+    expect(runs[2].findings[0]).toEqual(findingOf());
   });
 
   test('keeps every name as it is, and no terminal obeys it', () => {
@@ -111,18 +116,18 @@ function parse(html: string): {
       if (close === '/') expect(open.pop()).toBe(name);
       else {
         elements.push({
-          name: name!,
-          attributes: new Map([...attributes!.matchAll(/([A-Za-z-]+)="([^"]*)"/g)].map(m => [m[1]!, m[2]!])),
+          name: name,
+          attributes: new Map([...attributes.matchAll(/([A-Za-z-]+)="([^"]*)"/g)].map(m => [m[1], m[2]])),
         });
         if (
           selfClosed !== '/' &&
           !(
-            empty.has(name!) &&
+            empty.has(name) &&
             !new RegExp(`^</${name}>`).test(rest.slice(whole.length)) &&
             !(name === 'path' && /^<title>/.test(rest.slice(whole.length)))
           )
         )
-          open.push(name!);
+          open.push(name);
       }
       rest = rest.slice(whole.length);
       continue;
@@ -149,7 +154,7 @@ describe('HTML', () => {
         if (name === 'href') expect(value).toMatch(/^#run-\d+$/);
       }
     }
-    const style = /<style>([\s\S]*?)<\/style>/.exec(page)![1]!;
+    const style = /<style>([\s\S]*?)<\/style>/.exec(page)![1];
     const hash = createHash('sha256').update(style).digest('base64');
     expect(page).toContain(`default-src &#39;none&#39;; style-src &#39;sha256-${hash}&#39;`);
     expect(page).not.toMatch(/url\(|@import|https?:/);
@@ -242,7 +247,7 @@ describe('Markdown', () => {
   test('every row of a table has as many cells as its head', () => {
     fc.assert(
       fc.property(wild, wild, (path, error) => {
-        const lines = renderMarkdown([hostile(path), { path, error }]).split('\n');
+        const lines = renderMarkdown([hostile(path), { path, error, why: error }]).split('\n');
         const cells = (line: string): number => line.replaceAll(/\\./g, '').split('|').length;
         const first = lines.findIndex(line => line.startsWith('| verdict'));
         for (const line of lines.slice(first, first + 4)) expect(cells(line), line).toBe(7);

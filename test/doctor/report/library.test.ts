@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { columnsOf } from '../../../src/base/terminal.ts';
 import {
   causeTexts,
   diagnosePath,
@@ -19,9 +20,9 @@ import {
   rules,
   unknownCode,
 } from '../../../src/doctor/index.ts';
-import { columnsOf } from '../../../src/doctor/report/columns.ts';
-import { dialectPage } from '../../../src/doctor/report/dialect-page.ts';
-import { rulePages } from '../../../src/doctor/report/rule-page.ts';
+import { unreadable } from '../../../src/doctor/report/run-report.ts';
+import { dialectPage } from '../../../tools/doctor-docs/dialect-page.ts';
+import { rulePages } from '../../../tools/doctor-docs/rule-page.ts';
 import { findingOf, healthyReport, sickReport } from './made.ts';
 
 const rows = Array.from({ length: 60 }, (_, i) => i);
@@ -123,7 +124,7 @@ describe('what changes', () => {
   });
 
   test('what cannot be read is said once', () => {
-    const gone = { path: 'x', error: 'x: its log is gone' };
+    const gone = unreadable('x', 'its log is gone');
     expect(texts(sickReport(), gone)).toEqual(['not to be read now: x: its log is gone']);
     expect(newsOf(gone, { ...gone, error: 'x: two rows' })).toEqual([]);
     expect(texts(gone, healthyReport())[0]).toMatch(/^healthy at/);

@@ -1,6 +1,7 @@
 /** Runs and diagnoses made by hand, for the renderers. */
 import type { CanonicalRun, CanonicalSeries } from '../../../src/doctor/canonical.ts';
 import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
+import { fixOf } from '../../../src/doctor/fixes.ts';
 import { type RunReport, runReport } from '../../../src/doctor/report/run-report.ts';
 import type { Series } from '../../../src/doctor/series.ts';
 
@@ -35,7 +36,7 @@ export function runOf(
       ]),
     ),
     config: {},
-    wording: { setting: () => '', nameOf: () => undefined },
+    wording: { setting: () => undefined, nameOf: () => undefined },
     actions: 'discrete',
     restarts: [],
     notes: [],
@@ -45,7 +46,15 @@ export function runOf(
   };
 }
 
-export function findingOf(more: Partial<Finding> = {}): Finding {
+const usualFixes = [
+  fixOf({ code: 'PPO(..., learning_rate=1e-4)' }, [
+    { setting: 'learningRate', name: 'learning_rate', value: 1e-4 },
+  ]),
+  fixOf('Start from the checkpoint before step 61,440.'),
+];
+
+/** Its sentences are those of its fixes. */
+export function findingOf({ fixes = usualFixes, ...more }: Partial<Omit<Finding, 'fix'>> = {}): Finding {
   return {
     code: 'kl-spikes',
     severity: 'critical',
@@ -58,10 +67,11 @@ export function findingOf(more: Partial<Finding> = {}): Finding {
     ],
     cause: 'learning-rate-too-high',
     confidence: 0.9,
-    fix: ['PPO(..., learning_rate=1e-4)', 'Start from the checkpoint before step 61,440.'],
     watch: 'train/approx_kl should stay below 0.02.',
     marks: [{ metric: 'kl/step', theirs: 'train/approx_kl', from: 61_440, to: 122_880 }],
     ...more,
+    fix: fixes.map(({ text }) => text),
+    fixes,
   };
 }
 
@@ -82,7 +92,7 @@ export function diagnosisOf(more: Partial<Diagnosis> = {}): Diagnosis {
         title: 'The return fell from 480 to 22',
         evidence: ['rollout/ep_rew_mean was 480 at step 59,392 and is 22 at the end.'],
         confidence: 0.6,
-        fix: [],
+        fixes: [],
         marks: [{ metric: 'episode/return', theirs: 'rollout/ep_rew_mean', from: 65_536, to: 122_880 }],
       }),
       findingOf({
@@ -90,7 +100,7 @@ export function diagnosisOf(more: Partial<Diagnosis> = {}): Diagnosis {
         severity: 'warning',
         title: 'The value loss is 120 at the end',
         evidence: [],
-        fix: [],
+        fixes: [],
         marks: [],
       }),
     ],
@@ -102,7 +112,7 @@ export function diagnosisOf(more: Partial<Diagnosis> = {}): Diagnosis {
 const wave = (i: number): number => Math.sin(i * 1.7) + Math.sin(i * 0.37);
 
 /** Sixty rows: well until row 30, then KL spikes and the return falls. */
-export function sickRun(): CanonicalRun {
+function sickRun(): CanonicalRun {
   const rows = Array.from({ length: 60 }, (_, i) => i);
   return runOf(
     {

@@ -1,7 +1,7 @@
 /** Several paths, and directories with more than logs in them. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { examinePaths, exitCodeOf, isRead, type Outcome } from '../../../src/doctor/index.ts';
+import { examinePaths, exitCodeOf, isRead, isUnreadable, type Outcome } from '../../../src/doctor/index.ts';
 import { temporaryDirectory, writeTree } from '../support/files.ts';
 
 const log = `step,approx_kl,ep_rew_mean\n${Array.from({ length: 20 }, (_, i) => `${i * 1000},0.00${5 + (i % 3)},${20 + 10 * i}`).join('\n')}\n`;
@@ -27,6 +27,17 @@ describe('paths', () => {
     expect(exitCodeOf(outcomes)).toBe(3);
     expect(exitCodeOf(outcomes, 'sick')).toBe(3);
     expect(exitCodeOf(outcomes.filter(isRead))).toBe(0);
+  });
+
+  it('that cannot be read say why, with the path before it or beside it', async () => {
+    const root = writeTree(temporaryDirectory(), { 'b.csv': weather });
+    const { outcomes } = await examined([join(root, 'b.csv'), join(root, 'nowhere')]);
+    const failed = outcomes.filter(isUnreadable);
+    expect(failed).toHaveLength(2);
+    for (const { path, error, why } of failed) {
+      expect(error).toBe(`${path}: ${why}`);
+      expect(why).not.toContain(root);
+    }
   });
 
   it('of which one is a table of something else are no success either', async () => {

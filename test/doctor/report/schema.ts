@@ -5,6 +5,31 @@ import { rootCauses } from '../../../src/doctor/findings.ts';
 const cause = z.enum(rootCauses).nullable();
 const share = z.number().min(0).max(1);
 
+const fix = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('setting'),
+    changes: z
+      .array(
+        z.strictObject({
+          setting: z.string().regex(/^[a-zA-Z]+$/),
+          name: z.string().min(1),
+          value: z.union([z.number(), z.string(), z.boolean()]),
+        }),
+      )
+      .min(1),
+    code: z.string().optional(),
+    aside: z.string().optional(),
+    text: z.string().min(1),
+  }),
+  z.strictObject({
+    kind: z.literal('code'),
+    code: z.string().min(1),
+    aside: z.string().optional(),
+    text: z.string().min(1),
+  }),
+  z.strictObject({ kind: z.literal('prose'), text: z.string().min(1) }),
+]);
+
 export const reportSchema = z.strictObject({
   runs: z.array(
     z.strictObject({
@@ -26,6 +51,7 @@ export const reportSchema = z.strictObject({
           cause,
           confidence: share,
           fix: z.array(z.string()),
+          fixes: z.array(fix),
           watch: z.string().optional(),
           marks: z.array(
             z.strictObject({ metric: z.string(), theirs: z.string(), from: z.number(), to: z.number() }),

@@ -1,10 +1,11 @@
 /** The report in a terminal: what it says, that it fits, and that no log can drive the terminal. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { columnsOf, fit, fitMiddle, hang, paragraph } from '../../../src/base/terminal.ts';
 import type { Finding } from '../../../src/doctor/findings.ts';
-import { columnsOf, fit, fitMiddle, hang, wrap } from '../../../src/doctor/report/columns.ts';
+import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import { renderTerminalRuns } from '../../../src/doctor/report/many.ts';
-import { type Outcome, runReport } from '../../../src/doctor/report/run-report.ts';
+import { type Outcome, runReport, unreadable } from '../../../src/doctor/report/run-report.ts';
 import { renderTerminal } from '../../../src/doctor/report/terminal.ts';
 import { diagnosisOf, findingOf, healthyReport, runOf, sickReport } from './made.ts';
 
@@ -34,27 +35,35 @@ const wildNumber = fc.oneof(
   fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 1e308, -1e308, 0, 5e-324),
 );
 
-const wildFinding: fc.Arbitrary<Finding> = fc.record({
-  code: wildText,
-  severity: fc.constantFrom('info', 'warning', 'critical'),
-  title: wildText,
-  from: wildNumber,
-  to: wildNumber,
-  evidence: fc.array(wildText, { maxLength: 3 }),
-  cause: fc.constantFrom(null, 'learning-rate-too-high', 'non-finite'),
-  confidence: fc.double({ min: 0, max: 1, noNaN: true }),
-  fix: fc.array(wildText, { maxLength: 2 }),
-  watch: wildText,
-  marks: fc.array(
-    fc.record({
-      metric: fc.constantFrom('kl/step', 'other'),
-      theirs: wildText,
-      from: wildNumber,
-      to: wildNumber,
-    }),
-    { maxLength: 2 },
-  ),
-});
+const wildFix: fc.Arbitrary<Fix> = fc.oneof(
+  wildText.map(text => fixOf(text)),
+  fc.tuple(wildText, wildText).map(([code, aside]) => fixOf({ code: `${code}\n${code}`, aside })),
+  wildText.map(code => fixOf({ code }, [{ setting: 'learningRate', name: code, value: 1 }])),
+);
+
+const wildFinding = fc
+  .record({
+    code: wildText,
+    severity: fc.constantFrom('info', 'warning', 'critical'),
+    title: wildText,
+    from: wildNumber,
+    to: wildNumber,
+    evidence: fc.array(wildText, { maxLength: 3 }),
+    cause: fc.constantFrom(null, 'learning-rate-too-high', 'non-finite'),
+    confidence: fc.double({ min: 0, max: 1, noNaN: true }),
+    fixes: fc.array(wildFix, { maxLength: 2 }),
+    watch: wildText,
+    marks: fc.array(
+      fc.record({
+        metric: fc.constantFrom('kl/step', 'other'),
+        theirs: wildText,
+        from: wildNumber,
+        to: wildNumber,
+      }),
+      { maxLength: 2 },
+    ),
+  } as const satisfies { readonly [K in keyof Omit<Finding, 'fix'>]-?: unknown })
+  .map(findingOf);
 
 const wildReport = fc
   .record({
@@ -119,7 +128,11 @@ describe('one run', () => {
 
   test('a change with a reason is code to copy and a sentence beside it', () => {
     const text = renderTerminal(
-      sickReport({ findings: [findingOf({ fix: ['PPO(..., learning_rate=1e-4) (a tenth of it)'] })] }),
+      sickReport({
+        findings: [
+          findingOf({ fixes: [fixOf({ code: 'PPO(..., learning_rate=1e-4)', aside: 'a tenth of it' })] }),
+        ],
+      }),
     );
     expect(text).toContain('\n    PPO(..., learning_rate=1e-4)\n    a tenth of it\n');
   });
@@ -155,7 +168,7 @@ describe('width', () => {
   test('nor is a table of many runs, readable or not', () => {
     const outcome: fc.Arbitrary<Outcome> = fc.oneof(
       wildReport,
-      fc.record({ path: wildText, error: wildText }),
+      fc.record({ path: wildText, error: wildText, why: wildText }),
     );
     fc.assert(
       fc.property(fc.array(outcome, { maxLength: 6 }), fc.boolean(), (outcomes, all) => {
@@ -181,7 +194,7 @@ describe('width', () => {
         fc.string({ unit: 'grapheme', maxLength: 300 }),
         fc.integer({ min: 8, max: 90 }),
         (text, columns) => {
-          const lines = wrap(text, columns);
+          const lines = paragraph(text, columns);
           expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
           for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(columns);
         },
@@ -222,7 +235,7 @@ describe('safety', () => {
 });
 
 describe('many runs', () => {
-  const unread = { path: 'z.bin', error: 'z.bin: a binary file that is no log' };
+  const unread = unreadable('z.bin', 'a binary file that is no log');
 
   test('a line each, worst first, and the story of the sick ones alone', () => {
     const text = renderTerminalRuns([healthyReport(), unread, sickReport(), healthyReport('c')]);

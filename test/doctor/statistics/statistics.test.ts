@@ -16,6 +16,7 @@ import {
   trend,
 } from '../../../src/doctor/statistics/index.ts';
 import { Rng } from '../../../src/random/index.ts';
+import { processorMs } from '../../support/processor-time.ts';
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 });
 const anything = fc.double();
@@ -47,7 +48,7 @@ describe('order statistics', () => {
       fc.property(fc.array(finite, { minLength: 1, maxLength: 60 }), values => {
         const sorted = [...values].sort((a, b) => a - b);
         const n = sorted.length;
-        const expected = n % 2 === 1 ? sorted[(n - 1) / 2]! : (sorted[n / 2 - 1]! + sorted[n / 2]!) / 2;
+        const expected = n % 2 === 1 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
         expect(median(values)).toBeCloseTo(expected, 4);
         expect(quantile(values, 0)).toBe(sorted[0]);
         expect(quantile(values, 1)).toBe(sorted[n - 1]);
@@ -182,12 +183,12 @@ describe('all of them', () => {
 
   it('take 32,000 points in a blink', () => {
     const values = noise(32_000);
-    const began = performance.now();
+    const began = processorMs();
     trend(values);
     theilSen(values, values);
     changePoint(values);
     abruptStep(values, 300);
     spikes(values, { level: 3 });
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(processorMs() - began).toBeLessThan(5000);
   });
 });

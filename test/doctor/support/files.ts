@@ -30,7 +30,7 @@ export async function readOnly(path: string, limits?: Limits): Promise<RawRun> {
   if (candidates.length !== 1) {
     throw new Error(`expected one run, found ${candidates.map(one => one.path).join(', ')}`);
   }
-  return readRun(candidates[0]!, limits === undefined ? {} : { limits });
+  return readRun(candidates[0], limits === undefined ? {} : { limits });
 }
 
 /** Reads content as a file whose name tells nothing. */
@@ -43,7 +43,7 @@ export function readContent(content: string | Uint8Array, limits?: Limits): Prom
 export function points(run: RawRun, name: string): [number, number][] {
   const series = run.series.get(name);
   if (series === undefined) throw new Error(`no ${name}; there are ${[...run.series.keys()].join(', ')}`);
-  return Array.from(series.x, (x, i) => [x, series.values[i]!]);
+  return Array.from(series.x, (x, i) => [x, series.values[i]]);
 }
 
 /** The values of a series. */

@@ -68,7 +68,7 @@ const mutations: readonly Mutation[] = [
     const out = Buffer.from(bytes);
     for (let i = 0; i <= rng.integer(12) && out.length > 0; i++) {
       const at = rng.integer(out.length);
-      out[at] = out[at]! ^ (1 << rng.integer(8));
+      out[at] = out[at] ^ (1 << rng.integer(8));
     }
     return out;
   },
@@ -140,7 +140,7 @@ const mutations: readonly Mutation[] = [
     const packed = gzipSync(bytes, { level: 1 });
     if (rng.integer(3) === 0) return packed;
     const at = rng.integer(packed.length);
-    packed[at] = packed[at]! ^ (1 << rng.integer(8));
+    packed[at] = packed[at] ^ (1 << rng.integer(8));
     return rng.integer(2) === 0 ? packed : packed.subarray(0, rng.integer(packed.length + 1));
   },
   /** Damage inside, with checksums that are right. */

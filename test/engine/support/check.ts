@@ -1,11 +1,5 @@
 /** Running a graph both ways, comparing numbers, and differentiating numerically. */
-import {
-  type CompileOptions,
-  compile,
-  type Dense,
-  type DType,
-  type Graph,
-} from '../../../src/engine/index.ts';
+import { type CompileOptions, compile, type DType, type Graph } from '../../../src/engine/index.ts';
 
 /** Fixed, so that a failure comes back; `KEEL_TEST_SEED=7 npx vitest run test/engine` tries other cases. */
 export const seed = Number(process.env.KEEL_TEST_SEED ?? 1);
@@ -61,10 +55,6 @@ export async function runCompiled(
   } finally {
     program.dispose();
   }
-}
-
-export function data(of: Record<string, Dense>): Record<string, number[]> {
-  return Object.fromEntries(Object.entries(of).map(([name, dense]) => [name, [...dense.data]]));
 }
 
 /** Throws unless numbers agree to `tolerance`, relative to the larger of `scale` and the expected value. */

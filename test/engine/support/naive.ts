@@ -33,7 +33,7 @@ export function count(shape: readonly number[]): number {
 }
 
 /** All indices of a shape, the last axis fastest. */
-export function indices(shape: readonly number[]): Index[] {
+function indices(shape: readonly number[]): Index[] {
   return shape.reduce<Index[]>(
     (prefixes, n) => prefixes.flatMap(prefix => Array.from({ length: n }, (_, i) => [...prefix, i])),
     [[]],
@@ -41,7 +41,7 @@ export function indices(shape: readonly number[]): Index[] {
 }
 
 /** The value at an index; axes of size 1 stand for all, and missing outer axes, too. */
-export function at(x: Value, index: Index): number {
+function at(x: Value, index: Index): number {
   const own = index.slice(index.length - x.shape.length);
   let place = 0;
   own.forEach((i, axis) => {
@@ -51,7 +51,7 @@ export function at(x: Value, index: Index): number {
 }
 
 /** A value from a formula for each index. */
-export function tabulate(shape: readonly number[], dtype: DType, f: (index: Index) => number): Value {
+function tabulate(shape: readonly number[], dtype: DType, f: (index: Index) => number): Value {
   return { shape: [...shape], dtype, data: indices(shape).map(f) };
 }
 

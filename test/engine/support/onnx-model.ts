@@ -14,7 +14,8 @@ const elementBytes: Record<number, number> = { 1: 4, 6: 4, 7: 8, 9: 1 };
 export interface Described {
   readonly name: string;
   readonly dtype: string | undefined;
-  readonly shape: readonly number[];
+  /** A size that is open is a name. */
+  readonly shape: readonly (number | string)[];
 }
 
 export function describeValue({ name, type }: Onnx.IValueInfoProto): Described {
@@ -22,7 +23,7 @@ export function describeValue({ name, type }: Onnx.IValueInfoProto): Described {
   return {
     name: name!,
     dtype: elementTypes[tensor.elemType!],
-    shape: tensor.shape!.dim!.map(dim => Number(dim.dimValue)),
+    shape: tensor.shape!.dim!.map(dim => dim.dimParam || Number(dim.dimValue)),
   };
 }
 
@@ -43,7 +44,7 @@ export function checkModel(bytes: Uint8Array): Onnx.ModelProto {
   expect(pkg.onnx.ModelProto.verify(model)).toBeNull();
   expect(Number(model.irVersion)).toBe(8);
   expect(model.producerName).toBe('keel');
-  expect(model.opsetImport!.map(({ domain, version }) => [domain, Number(version)])).toEqual([['', 20]]);
+  expect(model.opsetImport.map(({ domain, version }) => [domain, Number(version)])).toEqual([['', 20]]);
   checkGraph(model.graph!, new Set(), { values: new Set(), nodes: new Set() });
   return model;
 }

@@ -25,12 +25,12 @@ describe('credit', () => {
       charged += meter.own + meter.others;
       othersMost = Math.max(othersMost, meter.others);
     }
-    const paid = sim.progress.finishS.reduce((sum, end, id) => sum + cost(end - workload.arrivalS[id]!), 0);
+    const paid = sim.progress.finishS.reduce((sum, end, id) => sum + cost(end - workload.arrivalS[id]), 0);
     expect(Math.abs(charged / paid - 1)).toBeLessThan(1e-9);
     expect(othersMost).toBeGreaterThan(0);
     // The last finish that was foreseen is the one that came, but for rounding.
     const { finishS } = sim.progress;
-    expect(finishS.every((end, id) => Math.abs(meter.predictedS[id]! - end) < 1e-12 * end)).toBe(true);
+    expect(finishS.every((end, id) => Math.abs(meter.predictedS[id] - end) < 1e-12 * end)).toBe(true);
   });
 });
 
@@ -40,7 +40,7 @@ describe('Cluster-v0', () => {
     const obs = new Float32Array(env.observationSpace.flatSize);
     env.reset({ seed: 3 }, obs);
     const column = (name: (typeof replicaFeatures)[number], r: number): number =>
-      obs[r * replicaFeatures.length + replicaFeatures.indexOf(name)]!;
+      obs[r * replicaFeatures.length + replicaFeatures.indexOf(name)];
     expect(column('finishRegret', 0)).toBe(0);
     expect(column('finishRegret', 3)).toBeGreaterThan(column('finishRegret', 1));
     expect([0, 1, 2, 3].map(r => column('added', r))).toEqual([0, 0, 0, 0]);
@@ -65,8 +65,8 @@ describe('Cluster-v0', () => {
     const marginal = rewardsOf({});
     expect(marginal.length).toBe(60);
     const own = rewardsOf({ credit: 'own' });
-    expect(own.every((reward, i) => reward >= marginal[i]! - 1e-9)).toBe(true);
-    expect(own.some((reward, i) => reward > marginal[i]! + 0.1)).toBe(true);
+    expect(own.every((reward, i) => reward >= marginal[i] - 1e-9)).toBe(true);
+    expect(own.some((reward, i) => reward > marginal[i] + 0.1)).toBe(true);
     expect(new Set(rewardsOf({ sloS: 20, credit: 'own' })).size).toBeLessThanOrEqual(2);
   });
 

@@ -12,7 +12,7 @@ import { plainHardware, specsOf, workloadOfGaps } from './support.ts';
 const spec = fc.record({
   hardware: fc.oneof(
     fc.integer({ min: 700, max: 3000 }).map(plainHardware),
-    fc.constantFrom('h100', 'a100', 'a40').map(name => specsOf(name)[0]!.hardware),
+    fc.constantFrom('h100', 'a100', 'a40').map(name => specsOf(name)[0].hardware),
   ),
   scheduler: fc.constantFrom('vllm' as const, 'sarathi' as const),
   maxBatch: fc.integer({ min: 1, max: 40 }),
@@ -39,13 +39,13 @@ function checkMemory(cluster: Cluster, workload: Workload): void {
   for (const replica of cluster.replicas) {
     let [blocks, tokens] = [0, 0];
     for (let i = 0; i < replica.runningCount; i++) {
-      const id = replica.running[i]!;
-      const context = workload.promptTokens[id]! + replica.generatedOf(id) - 1;
+      const id = replica.running[i];
+      const context = workload.promptTokens[id] + replica.generatedOf(id) - 1;
       tokens += context;
       blocks += Math.ceil(context / 16);
     }
     for (let i = 0; i < replica.prefillingCount; i++)
-      blocks += Math.ceil(cluster.progress.prefillNeed[replica.prefilling[i]!]! / 16);
+      blocks += Math.ceil(cluster.progress.prefillNeed[replica.prefilling[i]] / 16);
     expect(replica.kvTokens).toBe(tokens);
     // While an iteration is under way, the blocks that its tokens begin are taken already.
     expect(replica.usedBlocks).toBeGreaterThanOrEqual(blocks);
@@ -72,7 +72,7 @@ function runAndCheck(
     nowS = cluster.nowS;
     checkMemory(cluster, workload);
     const up = cluster.replicas.flatMap((replica, r) => (replica.isUp ? [r] : []));
-    cluster.route(up[rng.integer(up.length)]!);
+    cluster.route(up[rng.integer(up.length)]);
   }
   return cluster;
 }
@@ -87,9 +87,9 @@ describe('conservation', () => {
         expect(replicas.reduce((sum, { finished }) => sum + finished, 0)).toBe(workload.count);
         for (let id = 0; id < workload.count; id++) {
           expect(progress.generated[id]).toBe(workload.decodeTokens[id]);
-          expect(progress.startS[id]).toBeGreaterThanOrEqual(workload.arrivalS[id]!);
-          expect(progress.firstTokenS[id]).toBeGreaterThan(progress.startS[id]!);
-          expect(progress.finishS[id]).toBeGreaterThanOrEqual(progress.firstTokenS[id]!);
+          expect(progress.startS[id]).toBeGreaterThanOrEqual(workload.arrivalS[id]);
+          expect(progress.firstTokenS[id]).toBeGreaterThan(progress.startS[id]);
+          expect(progress.finishS[id]).toBeGreaterThanOrEqual(progress.firstTokenS[id]);
         }
         for (const replica of replicas) {
           expect([replica.outstanding, replica.kvTokens, replica.usedBlocks]).toEqual([0, 0, 0]);
@@ -112,19 +112,19 @@ describe('conservation', () => {
           cluster.route(chosen);
           const [stepped, skipped] = [new Progress(workload.count), new Progress(workload.count)];
           const [slow, fast] = [stepped, skipped].map(
-            progress => new Replica(specs[chosen]!, workload, progress),
+            progress => new Replica(specs[chosen], workload, progress),
           );
-          slow!.copyFrom(cluster.replicas[chosen]!);
-          fast!.copyFrom(cluster.replicas[chosen]!);
-          while (slow!.busyUntilS < Number.POSITIVE_INFINITY) slow!.advance();
-          fast!.drain();
+          slow.copyFrom(cluster.replicas[chosen]);
+          fast.copyFrom(cluster.replicas[chosen]);
+          while (slow.busyUntilS < Number.POSITIVE_INFINITY) slow.advance();
+          fast.drain();
           expect(skipped.preemptions).toEqual(stepped.preemptions);
           for (let other = 0; other <= id; other++) {
-            const [expected, got] = [stepped.finishS[other]!, skipped.finishS[other]!];
+            const [expected, got] = [stepped.finishS[other], skipped.finishS[other]];
             if (!Number.isNaN(expected)) expect(Math.abs(got - expected)).toBeLessThan(1e-9 * expected);
             else expect(got).toBeNaN();
           }
-          expect([fast!.outstanding, fast!.kvTokens, fast!.usedBlocks]).toEqual([0, 0, 0]);
+          expect([fast.outstanding, fast.kvTokens, fast.usedBlocks]).toEqual([0, 0, 0]);
         }
       }),
       { numRuns: 60 },
@@ -141,12 +141,12 @@ describe('conservation', () => {
         let saved = straight.save();
         for (let id = straight.nextDecision(); id !== -1; id = straight.nextDecision()) {
           if (id === stopAt) saved = structuredClone(straight.save());
-          straight.route(choose[id]!);
+          straight.route(choose[id]);
         }
         const resumed = new Cluster(specs, workload);
         resumed.load(saved);
         for (let id = resumed.nextDecision(); id !== -1; id = resumed.nextDecision())
-          resumed.route(choose[id]!);
+          resumed.route(choose[id]);
         expect(resumed.progress).toEqual(straight.progress);
         expect(resumed.save()).toEqual(straight.save());
       }),

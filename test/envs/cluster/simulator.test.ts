@@ -18,8 +18,8 @@ describe('one request alone', () => {
     '%s: prefill, then a token an iteration, attention over its context',
     scheduler => {
       const [spec] = specsOf('a100', { scheduler });
-      const { hardware } = spec!;
-      const cluster = finish([spec!], workloadOf([[2, 300, 4]]), () => 0);
+      const { hardware } = spec;
+      const cluster = finish([spec], workloadOf([[2, 300, 4]]), () => 0);
       const attention = hardware.kvBytesPerToken / hardware.bandwidth;
       const prefillS = iterationMs(hardware, 300) / 1000 + 300 * attention;
       expect(cluster.progress.firstTokenS[0]).toBeCloseTo(2 + prefillS, 12);
@@ -30,11 +30,11 @@ describe('one request alone', () => {
 
   it('sarathi: a long prompt takes several chunks, which read what came before', () => {
     const [spec] = specsOf('a100', { scheduler: 'sarathi' });
-    const cluster = finish([spec!], workloadOf([[0, 1100, 1]]), () => 0);
-    const ms = (n: number): number => iterationMs(spec!.hardware, n);
-    const attentionMs = (1000 * spec!.hardware.kvBytesPerToken) / spec!.hardware.bandwidth;
+    const cluster = finish([spec], workloadOf([[0, 1100, 1]]), () => 0);
+    const ms = (n: number): number => iterationMs(spec.hardware, n);
+    const attentionMs = (1000 * spec.hardware.kvBytesPerToken) / spec.hardware.bandwidth;
     const wanted = ms(512) + ms(512) + ms(76) + attentionMs * (512 + 1024 + 1100);
-    expect(1000 * cluster.progress.finishS[0]!).toBeCloseTo(wanted, 9);
+    expect(1000 * cluster.progress.finishS[0]).toBeCloseTo(wanted, 9);
   });
 });
 
@@ -46,12 +46,12 @@ describe('batches', () => {
     ] as const;
     const pauses = (['vllm', 'sarathi'] as const).map(scheduler => {
       const cluster = finish(specsOf('a100', { scheduler }), workloadOf(rows), () => 0);
-      return cluster.progress.finishS[0]! - cluster.progress.firstTokenS[0]!;
+      return cluster.progress.finishS[0] - cluster.progress.firstTokenS[0];
     });
     const alone = finish(specsOf('a100'), workloadOf(rows.slice(0, 1)), () => 0);
-    const aloneS = alone.progress.finishS[0]! - alone.progress.firstTokenS[0]!;
-    expect(pauses[0]! - aloneS).toBeGreaterThan(iterationMs(hardwareNamed('a100'), 2000) / 1000);
-    expect(pauses[1]! - aloneS).toBeLessThan(pauses[0]! - aloneS);
+    const aloneS = alone.progress.finishS[0] - alone.progress.firstTokenS[0];
+    expect(pauses[0] - aloneS).toBeGreaterThan(iterationMs(hardwareNamed('a100'), 2000) / 1000);
+    expect(pauses[1] - aloneS).toBeLessThan(pauses[0] - aloneS);
   });
 
   it('out of blocks: the newest is evicted, and computes its context again', () => {
@@ -101,7 +101,7 @@ describe('queueing theory', () => {
       const workload = workloadOfGaps(rows);
       const { progress } = finish([spec], workload, () => 0);
       const mean =
-        progress.finishS.reduce((sum, end, i) => sum + end - workload.arrivalS[i]!, 0) / rows.length;
+        progress.finishS.reduce((sum, end, i) => sum + end - workload.arrivalS[i], 0) / rows.length;
       expect(Math.abs((mean * (1 - load)) / serviceS - 1)).toBeLessThan(0.06);
     }
   });
@@ -119,8 +119,8 @@ describe('failures', () => {
       specsOf('2*a100'),
       workload,
       (c, id) => {
-        if (c.assigned[id] !== -1) seen.push(c.progress.generated[id]!);
-        return c.replicas[0]!.isUp ? 0 : 1;
+        if (c.assigned[id] !== -1) seen.push(c.progress.generated[id]);
+        return c.replicas[0].isUp ? 0 : 1;
       },
       down,
     );
@@ -149,7 +149,7 @@ describe('failures', () => {
       'least-added',
     ]) {
       const outages = drawOutages(3, { meanUpS: 2, meanDownS: 2 }, 1000, new Rng(3));
-      const router = makeRouter(name, rng.split(1)[0]!);
+      const router = makeRouter(name, rng.split(1)[0]);
       const report = simulate({ replicas: specsOf('h100,a100,a40'), workload, router, outages });
       expect(report.reroutes, name).toBeGreaterThan(0);
       expect(report.replicas.reduce((sum, { requests }) => sum + requests, 0)).toBe(300);
@@ -175,7 +175,7 @@ describe('bad input', () => {
       [0, 10, 10],
       [1, 60_000, 10],
     ]);
-    expect(() => new Cluster([spec!], long)).toThrow(
+    expect(() => new Cluster([spec], long)).toThrow(
       /request 1 needs the keys and values of 60009 tokens, which fit no replica \(a40 holds \d+\)/,
     );
     expect(() => new Cluster(specsOf('a100,a40'), long)).toThrow(/which do not fit replica 1/);
@@ -197,7 +197,7 @@ describe('bad input', () => {
   });
 
   it('a decision that cannot be', () => {
-    const cluster = new Cluster([spec!], workloadOf([[0, 5, 5]]));
+    const cluster = new Cluster([spec], workloadOf([[0, 5, 5]]));
     expect(() => cluster.route(0)).toThrow(/no request waits/);
     cluster.nextDecision();
     expect(() => cluster.route(1)).toThrow(/replica 1 is not there: use 0..0/);

@@ -16,7 +16,7 @@ import { Rng } from '../../../src/random/index.ts';
 const mean = (values: ArrayLike<number>): number =>
   Array.from(values).reduce((a, b) => a + b, 0) / values.length;
 const quantile = (values: ArrayLike<number>, share: number): number =>
-  Array.from(values).sort((a, b) => a - b)[Math.floor(share * values.length)]!;
+  Array.from(values).sort((a, b) => a - b)[Math.floor(share * values.length)];
 
 describe('arrivals', () => {
   it.each([
@@ -115,7 +115,7 @@ describe('the two traces, by their statistics', () => {
       { count: 20_000, ratePerS: 5, lengthError: 0.5 },
       new Rng(1),
     );
-    const logs = Float64Array.from(w.estimatedTokens, (tokens, i) => Math.log(tokens / w.decodeTokens[i]!));
+    const logs = Float64Array.from(w.estimatedTokens, (tokens, i) => Math.log(tokens / w.decodeTokens[i]));
     expect(mean(logs)).toBeCloseTo(0, 1);
     expect(Math.sqrt(mean(logs.map(x => x * x)))).toBeCloseTo(0.5, 1);
   });

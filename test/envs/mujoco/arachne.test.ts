@@ -72,11 +72,11 @@ describe('the generator', () => {
         const limits = mirrored ? [-high, -low] : [low, high];
         const range = (model.jnt_range as Float64Array).slice(2 * i + 2, 2 * i + 4);
         for (const k of [0, 1]) {
-          expect(range[k]).toBeCloseTo(limits[k]!, 12);
-          expect(physics.ctrlRange[2 * i + k]).toBeCloseTo(limits[k]!, 12);
+          expect(range[k]).toBeCloseTo(limits[k], 12);
+          expect(physics.ctrlRange[2 * i + k]).toBeCloseTo(limits[k], 12);
         }
-        expect(joint.homeRad).toBeGreaterThan(limits[0]!);
-        expect(joint.homeRad).toBeLessThan(limits[1]!);
+        expect(joint.homeRad).toBeGreaterThan(limits[0]);
+        expect(joint.homeRad).toBeLessThan(limits[1]);
       });
       expect(new Set(model.actuator_forcerange as Float64Array)).toEqual(new Set([-10, 10]));
       // At full effort the damping balances it at 6 rad/s.
@@ -106,8 +106,8 @@ describe('the generator', () => {
         if (!leg.startsWith('left')) continue;
         const [rightX, rightY] = feet.get(leg.replace('left', 'right'))!;
         expect(y).toBeGreaterThan(0.2);
-        expect(rightX).toBeCloseTo(x!, 12);
-        expect(rightY).toBeCloseTo(-y!, 12);
+        expect(rightX).toBeCloseTo(x, 12);
+        expect(rightY).toBeCloseTo(-y, 12);
       }
       expect(robot.standingHeightM).toBeGreaterThan(0.15);
       physics.close();
@@ -119,7 +119,7 @@ describe('the generator', () => {
     const out = new Float64Array(3 * (physics.model.ngeom as number));
     const { xpos, xquat } = physics.arrays;
     for (let i = 0; i < physics.model.ngeom; i++) {
-      const body = (physics.model.geom_bodyid as Int32Array)[i]!;
+      const body = (physics.model.geom_bodyid as Int32Array)[i];
       const pos = (physics.model.geom_pos as Float64Array).slice(3 * i, 3 * i + 3);
       const [w, x, y, z] = xquat.slice(4 * body, 4 * body + 4) as unknown as [number, number, number, number];
       // The rotation matrix of the quaternion.
@@ -129,7 +129,7 @@ describe('the generator', () => {
         [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
       ];
       for (let k = 0; k < 3; k++)
-        out[3 * i + k] = xpos[3 * body + k]! + r[k]!.reduce((sum, value, j) => sum + value * pos[j]!, 0);
+        out[3 * i + k] = xpos[3 * body + k] + r[k].reduce((sum, value, j) => sum + value * pos[j], 0);
     }
     return out;
   }
@@ -160,7 +160,7 @@ describe('the reward', () => {
   const terms = (change: Partial<Posture>): Record<string, number> => {
     const out = new Float64Array(REWARD_TERMS.length);
     writeReward({ ...calm, ...change }, weights, out);
-    return Object.fromEntries(REWARD_TERMS.map((name, i) => [name, out[i]! + 0]));
+    return Object.fromEntries(REWARD_TERMS.map((name, i) => [name, out[i] + 0]));
   };
 
   it('of a robot that does all as asked is what pays, and nothing costs', () => {
@@ -189,7 +189,7 @@ describe('the reward', () => {
   ])('%s gets worse by itself, in its own term', (name, change, value) => {
     const [good, bad] = [terms({}), terms(change)];
     expect(bad[name]).toBeCloseTo(value, 12);
-    expect(bad[name]!).toBeLessThan(good[name]!);
+    expect(bad[name]).toBeLessThan(good[name]);
     expect({ ...bad, [name]: 0 }).toEqual({ ...good, [name]: 0 });
   });
 });
@@ -203,9 +203,9 @@ describe('Arachne', () => {
     env.reset({ seed: 1 }, obs);
     const { joints, standingHeightM } = generateRobot(arachnePlan);
     joints.forEach(({ homeRad }, i) => {
-      expect(Math.abs(obs[i]! - homeRad)).toBeLessThanOrEqual(0.0501);
-      expect(obs[at.cos + i]).toBeCloseTo(Math.cos(obs[i]!), 6);
-      expect(obs[at.sin + i]).toBeCloseTo(Math.sin(obs[i]!), 6);
+      expect(Math.abs(obs[i] - homeRad)).toBeLessThanOrEqual(0.0501);
+      expect(obs[at.cos + i]).toBeCloseTo(Math.cos(obs[i]), 6);
+      expect(obs[at.sin + i]).toBeCloseTo(Math.sin(obs[i]), 6);
     });
     expect(obs[at.position + 2]).toBeCloseTo(standingHeightM, 6);
     expect([...obs.slice(at.quaternion, at.quaternion + 4)]).toEqual([1, 0, 0, 0]);
@@ -233,8 +233,8 @@ describe('Arachne', () => {
     });
     // One short look: the state that was loaded is that of the last observation, so take the mean of a step.
     env.step(HOME, obs);
-    expect(obs[at.spin + 1]!).toBeLessThan(-1);
-    expect(Math.abs(obs[at.spin + 2]!)).toBeLessThan(0.5);
+    expect(obs[at.spin + 1]).toBeLessThan(-1);
+    expect(Math.abs(obs[at.spin + 2])).toBeLessThan(0.5);
     env.close?.();
   });
 
@@ -266,13 +266,13 @@ describe('Arachne', () => {
         action[3 * leg + 1] = out * Math.max(0, -Math.cos(phase));
       }
       const result = env.step(action, obs);
-      velocity = result.rewardTerms[0]!;
-      speed += result.measures![0]! / 120;
-      expect(result.measures![0]).toBeCloseTo(obs[at.linear]!, 5);
+      velocity = result.rewardTerms[0];
+      speed += result.measures![0] / 120;
+      expect(result.measures![0]).toBeCloseTo(obs[at.linear], 5);
     }
     expect(env.measures).toEqual(['speed']);
     // What is measured is the way that was made, but for what lies between two actions.
-    expect(Math.abs(speed - obs[at.position]! / 5)).toBeLessThan(0.05);
+    expect(Math.abs(speed - obs[at.position] / 5)).toBeLessThan(0.05);
     expect(obs[at.position]).toBeGreaterThan(2);
     expect(velocity).toBeGreaterThan(0.9 * 10);
     env.close?.();
@@ -319,7 +319,7 @@ describe('Arachne', () => {
     const a = plain.step(action, obs).rewardTerms.slice();
     const b = weighed.step(action, other).rewardTerms.slice();
     expect(obs).toEqual(other);
-    expect(b[0]).toBeCloseTo(5 * a[0]!, 12);
+    expect(b[0]).toBeCloseTo(5 * a[0], 12);
     expect(a[3]).toBeLessThan(0);
     expect(b[3]).toBeCloseTo(0, 12);
     expect(b[7]).toBe(1);
@@ -381,7 +381,7 @@ describe('the curriculum', () => {
       let far = 0;
       for (let i = 0; i < 30; i++) {
         env.step(HOME, obs);
-        far = Math.max(far, Math.hypot(obs[at.linear]!, obs[at.linear + 1]!));
+        far = Math.max(far, Math.hypot(obs[at.linear], obs[at.linear + 1]));
       }
       return far;
     };

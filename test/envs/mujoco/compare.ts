@@ -52,7 +52,7 @@ for (const id of suiteIds) {
       env.actionSpace.sample(rng, action);
       const gains = GAINS[id];
       if (gains) {
-        action[0] = 0.02 * action[0]! + gains.reduce((sum, gain, i) => sum + gain * seen[i]!, 0);
+        action[0] = 0.02 * action[0] + gains.reduce((sum, gain, i) => sum + gain * seen[i], 0);
         env.actionSpace.clip(action);
       }
       const theirs = gymnasium.step([...action]);
@@ -61,7 +61,7 @@ for (const id of suiteIds) {
         throw new Error(`${id}: ${obs.length} numbers, not ${theirs.obs.length}`);
       seen = theirs.obs;
       seen.forEach((value, i) => {
-        difference.obs = Math.max(difference.obs, Math.abs(Math.fround(value) - obs[i]!));
+        difference.obs = Math.max(difference.obs, Math.abs(Math.fround(value) - obs[i]));
       });
       difference.reward = Math.max(difference.reward, Math.abs(theirs.reward - ours.reward));
       if (!falls && ours.terminated !== theirs.terminated) throw new Error(`${id}: one ends at step ${step}`);

@@ -1,9 +1,10 @@
 /** What every environment promises, of those on MuJoCo, which are slow: apart, so that the two files run side by side. */
-import { findEnv, listEnvs, makeEnv, makeVectorEnv, prepareEnv } from '../../../src/envs/index.ts';
+import { builtIn } from '../../../src/envs/built-in.ts';
+import { makeEnv, makeVectorEnv, prepareEnv } from '../../../src/envs/index.ts';
 import { envSeeds } from '../../../src/envs/vector/vector.ts';
 import { testEnv, testVectorEnv } from '../support/contract.ts';
 
-for (const { id } of listEnvs().filter(env => findEnv(env.id).definition.slow)) {
+for (const { id } of builtIn.filter(({ slow }) => slow)) {
   await prepareEnv(id);
   testEnv(id, options => makeEnv(id, options));
   testVectorEnv(

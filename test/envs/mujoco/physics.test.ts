@@ -32,11 +32,11 @@ const task: PhysicsTask<{ kicks: number }> = {
   },
   score({ arrays }, action, memory, result) {
     memory.kicks++;
-    result.rewardTerms[0] = arrays.qpos[0]!;
-    result.rewardTerms[1] = -0.01 * Math.abs(action[0]!);
+    result.rewardTerms[0] = arrays.qpos[0];
+    result.rewardTerms[1] = -0.01 * Math.abs(action[0]);
   },
   observe({ arrays }, memory, obs) {
-    obs[0] = arrays.qpos[0]!;
+    obs[0] = arrays.qpos[0];
     obs[1] = memory.kicks;
   },
 };
@@ -91,7 +91,7 @@ describe('an environment of it', () => {
     const obs = new Float32Array(2);
     env.reset({ seed: 3 }, obs);
     const result = env.step(Float32Array.of(50), obs);
-    expect(result.reward).toBe(result.rewardTerms[0]! + result.rewardTerms[1]!);
+    expect(result.reward).toBe(result.rewardTerms[0] + result.rewardTerms[1]);
     expect(result.rewardTerms[1]).toBe(-0.5);
     env.close?.();
   });

@@ -41,7 +41,7 @@ describe('a scene from a model', () => {
       ['ellipsoid', 1],
       ['sphere', 2],
     ]);
-    const capsule = scene.shapes[2]!;
+    const capsule = scene.shapes[2];
     expect(capsule.size.slice(0, 2)).toEqual([0.05, 0.25]);
     expect(capsule.position[2]).toBeCloseTo(-0.25, 12);
     // The material's colour, as the geom has none of its own.

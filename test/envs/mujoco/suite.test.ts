@@ -42,14 +42,14 @@ function stepFrom(
     Float32Array.from({ length: env.actionSpace.flatSize }, (_, i) => action(i)),
     obs,
   );
-  const terms = Object.fromEntries(env.rewardTerms.map((name, i) => [name, result.rewardTerms[i]!]));
+  const terms = Object.fromEntries(env.rewardTerms.map((name, i) => [name, result.rewardTerms[i]]));
   env.close?.();
   return { result, terms, obs, env };
 }
 
 describe("the same body as Gymnasium's", () => {
   it.each(suiteIds)('%s: 100 steps from the same state', id => {
-    const { qpos, qvel, actions, rows } = pinned[id]!;
+    const { qpos, qvel, actions, rows } = pinned[id];
     const falls = 'terminateWhenUnhealthy' in findEnv(id).options;
     const env = makeEnv(id, { maxEpisodeSteps: null, ...(falls ? { terminateWhenUnhealthy: false } : {}) });
     put(env, qpos, qvel);
@@ -63,7 +63,7 @@ describe("the same body as Gymnasium's", () => {
       if (!falls) expect(terminated).toBe(row.terminated);
       expect(obs.length).toBe(row.obs.length);
       row.obs.forEach((value, k) => {
-        expect(Math.abs(obs[k]! - value), `number ${k} at step ${i + 1}`).toBeLessThanOrEqual(
+        expect(Math.abs(obs[k] - value), `number ${k} at step ${i + 1}`).toBeLessThanOrEqual(
           1e-6 * Math.max(1, Math.abs(value)),
         );
       });
@@ -137,7 +137,7 @@ describe('starts', () => {
       const obs = obsFor(env);
       const values = Array.from({ length: 1_000 }, () => {
         env.reset({}, obs);
-        return obs[number]!;
+        return obs[number];
       });
       env.close?.();
       const mean = values.reduce((a, b) => a + b) / values.length;
@@ -161,7 +161,7 @@ describe('starts', () => {
     const obs = obsFor(env);
     const radii = Array.from({ length: 1_000 }, () => {
       env.reset({}, obs);
-      return Math.hypot(obs[4]!, obs[5]!);
+      return Math.hypot(obs[4], obs[5]);
     });
     env.close?.();
     expect(Math.max(...radii)).toBeLessThan(0.2 + 1e-7);
@@ -197,7 +197,7 @@ describe('reward terms', () => {
     const free = stepFrom(id, forward(1), () => 0.5, { ctrlCostWeight: 0, forwardRewardWeight: 3 });
     const paid = stepFrom(id, forward(1), () => 0.5);
     expect(free.terms.control).toBeCloseTo(0, 15);
-    expect(free.terms.forward).toBeCloseTo(3 * paid.terms.forward!, 12);
+    expect(free.terms.forward).toBeCloseTo(3 * paid.terms.forward, 12);
   });
 
   it('a speed is what a flying body covers in a step', () => {
@@ -248,7 +248,7 @@ describe('reward terms', () => {
     expect(up.terms.distance).toBeCloseTo(-0.64, 3);
     expect(up.terms.velocity).toBeCloseTo(0, 6);
     const aside = stepFrom('InvertedDoublePendulum-v5', qpos => (qpos[0] = 0.9));
-    expect(aside.terms.distance! - up.terms.distance!).toBeCloseTo(-0.01 * 0.81, 4);
+    expect(aside.terms.distance - up.terms.distance).toBeCloseTo(-0.01 * 0.81, 4);
     const turning = stepFrom('InvertedDoublePendulum-v5', (_qpos, qvel) => (qvel[2] = 4));
     expect(turning.terms.velocity).toBeLessThan(-0.02);
   });

@@ -35,22 +35,22 @@ export function readRecorded(file: string | URL): { specs: RecordedSpec[]; cases
   const { specs, cases } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string>[]>;
   const bytes = (text: string): ArrayBuffer => Uint8Array.from(Buffer.from(text, 'base64')).buffer;
   return {
-    specs: specs!.map(
+    specs: specs.map(
       s =>
         ({
           ...s,
-          low: new Float32Array(bytes(s.low!)),
-          high: new Float32Array(bytes(s.high!)),
+          low: new Float32Array(bytes(s.low)),
+          high: new Float32Array(bytes(s.high)),
         }) as unknown as RecordedSpec,
     ),
-    cases: cases!.map(
+    cases: cases.map(
       c =>
         ({
           ...c,
-          starts: new Float64Array(bytes(c.starts!)),
-          actions: new Float32Array(bytes(c.actions!)),
-          observations: new Float32Array(bytes(c.observations!)),
-          rewards: new Float64Array(bytes(c.rewards!)),
+          starts: new Float64Array(bytes(c.starts)),
+          actions: new Float32Array(bytes(c.actions)),
+          observations: new Float32Array(bytes(c.observations)),
+          rewards: new Float64Array(bytes(c.rewards)),
         }) as unknown as RecordedCase,
     ),
   };
@@ -85,9 +85,9 @@ export function replay(
     for (let k = 1; k <= length; k++, step++) {
       const result = env.step(recorded.actions.subarray(step, step + 1), obs);
       for (let i = 0; i < obsSize; i++) {
-        observation = Math.max(observation, Math.abs(obs[i]! - recorded.observations[step * obsSize + i]!));
+        observation = Math.max(observation, Math.abs(obs[i] - recorded.observations[step * obsSize + i]));
       }
-      reward = Math.max(reward, Math.abs(result.reward - recorded.rewards[step]!));
+      reward = Math.max(reward, Math.abs(result.reward - recorded.rewards[step]));
       const ends = k === length && recorded.terminated[walk] === '1';
       if (result.terminated !== ends) {
         throw new Error(`walk ${walk}, step ${k}: terminated is ${result.terminated}, in Gymnasium ${ends}`);

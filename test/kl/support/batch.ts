@@ -1,4 +1,12 @@
-import { compile, evaluate, Graph, grad, reduceSum, type Tensor } from '../../../src/engine/index.ts';
+import {
+  compile,
+  evaluate,
+  Graph,
+  grad,
+  type Program,
+  reduceSum,
+  type Tensor,
+} from '../../../src/engine/index.ts';
 import type { Distribution } from '../../../src/kl/index.ts';
 import type { Rng } from '../../../src/random/index.ts';
 
@@ -29,11 +37,11 @@ export function batchGraph(dist: Distribution, rows: number): Graph {
   g.output('sample', dist.graph.sample(p, noise));
   g.output('mode', dist.graph.mode(p));
   // Rows are independent: the derivative of the sum holds each row's own.
-  g.output('dLogProb', grad(reduceSum(logProb), [p])[0]!);
-  g.output('dEntropy', grad(reduceSum(entropy), [p])[0]!);
+  g.output('dLogProb', grad(reduceSum(logProb), [p])[0]);
+  g.output('dEntropy', grad(reduceSum(entropy), [p])[0]);
   const [dKlP, dKlQ] = grad(reduceSum(kl), [p, q]);
-  g.output('dKlP', dKlP!);
-  g.output('dKlQ', dKlQ!);
+  g.output('dKlP', dKlP);
+  g.output('dKlQ', dKlQ);
   return g;
 }
 
@@ -45,26 +53,39 @@ export function reference(dist: Distribution, { rows, p, q, noise, action }: Bat
   ) as unknown as BatchResult;
 }
 
+/** Programs by distribution and rows: compiling one takes far longer than running it. */
+const programs = new WeakMap<Distribution, Map<number, Promise<Program>>>();
+
+function programFor(dist: Distribution, rows: number): Promise<Program> {
+  const own = programs.get(dist) ?? new Map<number, Promise<Program>>();
+  programs.set(dist, own);
+  // NaN is fed on purpose here and there.
+  const program =
+    own.get(rows) ?? compile(batchGraph(dist, rows), { device: 'cpu', threads: 1, checkFeeds: false });
+  own.set(rows, program);
+  return program;
+}
+
 /** Compiled, in float32. The batch's numbers must be float32 already, for a comparison to mean something. */
 export async function compiled(
   dist: Distribution,
   { rows, p, q, noise, action }: Batch,
 ): Promise<BatchResult> {
-  // NaN is fed on purpose here and there.
-  const program = await compile(batchGraph(dist, rows), { device: 'cpu', threads: 1, checkFeeds: false });
+  const program = await programFor(dist, rows);
   const out = program.run({
     p: Float32Array.from(p),
     q: Float32Array.from(q),
     noise: Float32Array.from(noise),
     action: Float32Array.from(action),
   });
-  program.dispose();
   return out as unknown as BatchResult;
 }
 
 /** Row `i` of a flat batch. */
 export function row(values: ArrayLike<number>, i: number, size: number): Float64Array {
-  return Float64Array.from({ length: size }, (_, k) => values[i * size + k]!);
+  const out = new Float64Array(size);
+  for (let k = 0; k < size; k++) out[k] = values[i * size + k];
+  return out;
 }
 
 /**

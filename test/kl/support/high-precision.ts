@@ -8,7 +8,7 @@ const BITS = 320n;
 const ONE: Big = 1n << BITS;
 
 /** A float64 exactly. */
-export function big(x: number): Big {
+function big(x: number): Big {
   if (x === 0) return 0n;
   const exponent = Math.max(Math.floor(Math.log2(Math.abs(x))) - 54, -1074);
   const mantissa = BigInt(x / 2 ** exponent); // an integer: throws otherwise
@@ -16,19 +16,19 @@ export function big(x: number): Big {
   return shift >= 0n ? mantissa << shift : mantissa >> -shift;
 }
 
-export function toNumber(x: Big): number {
+function toNumber(x: Big): number {
   return Number(x) / 2 ** Number(BITS);
 }
 
-export function times(a: Big, b: Big): Big {
+function times(a: Big, b: Big): Big {
   return (a * b) >> BITS;
 }
 
-export function over(a: Big, b: Big): Big {
+function over(a: Big, b: Big): Big {
   return (a << BITS) / b;
 }
 
-export function expBig(x: Big): Big {
+function expBig(x: Big): Big {
   // e^x = (e^(x / 2^k))^(2^k), with a Taylor series for the small power.
   const halvings = 16n;
   const small = x >> halvings;
@@ -42,7 +42,7 @@ export function expBig(x: Big): Big {
   return sum;
 }
 
-export function logBig(x: Big): Big {
+function logBig(x: Big): Big {
   let y = big(Math.log(toNumber(x)));
   // Newton on e^y = x doubles the digits each time.
   for (let i = 0; i < 4; i++) y += times(x, expBig(-y)) - ONE;
@@ -55,7 +55,7 @@ export function klOfLogits(p: readonly number[], q: readonly number[]): number {
     const logSum = logBig(values.map(expBig).reduce((a, b) => a + b));
     return values.map(v => v - logSum);
   }) as [Big[], Big[]];
-  return toNumber(logP.reduce((sum, lp, i) => sum + times(expBig(lp), lp - logQ[i]!), 0n));
+  return toNumber(logP.reduce((sum, lp, i) => sum + times(expBig(lp), lp - logQ[i]), 0n));
 }
 
 export function klOfNormals(meanP: number, logStdP: number, meanQ: number, logStdQ: number): number {

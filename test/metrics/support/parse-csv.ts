@@ -7,7 +7,7 @@ export function parseCsv(text: string): string[][] {
     field = '';
   };
   for (let i = 0; i < text.length; i++) {
-    const c = text[i]!;
+    const c = text[i];
     if (quoted) {
       if (c !== '"') field += c;
       else if (text[i + 1] === '"') field += text[++i];

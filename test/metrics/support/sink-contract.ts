@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { RunError } from '../../../src/metrics/errors.ts';
+import { RunError } from '../../../src/base/errors.ts';
 import type { Row } from '../../../src/metrics/row.ts';
 import type { Sink } from '../../../src/metrics/sinks/sink.ts';
 
@@ -77,8 +77,8 @@ export function testSink(kind: SinkKind): void {
       const [once, twice] = [fresh(), fresh()];
       const rows = [row(1), row(2, { 'loss/value': 1 }), row(3), row(4, { 'eval/return': 2 })];
       write(once, ...rows);
-      write(twice, rows[0]!, rows[1]!);
-      write(twice, rows[2]!, rows[3]!);
+      write(twice, rows[0], rows[1]);
+      write(twice, rows[2], rows[3]);
       expect(kind.rows(twice)).toEqual(rows.map(kind.kept));
       expect(readdirSync(twice)).toEqual(readdirSync(once));
       for (const name of readdirSync(once)) {

@@ -4,17 +4,17 @@ import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { patienceMs } from '../../support/until.ts';
 
 export type { Browser, Page };
 
 /** Where Chromium is; without one the tests cannot say anything, and fail. */
-export function chromiumPath(): string {
-  const found = [process.env.CHROMIUM, '/usr/bin/chromium'].find(
-    path => path !== undefined && existsSync(path),
-  );
+function chromiumPath(): string {
+  const places = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
+  const found = [process.env.CHROMIUM, ...places].find(path => path !== undefined && existsSync(path));
   if (found === undefined) {
     throw new Error(
-      'the tests of the page need Chromium at /usr/bin/chromium or at the path in CHROMIUM: run tools/install-chromium.sh',
+      `the tests of the page need Chromium at ${places.join(' or ')}, or at the path in CHROMIUM: run tools/install-chromium.sh`,
     );
   }
   return found;
@@ -58,7 +58,7 @@ export async function openPage(
   });
   const page = await context.newPage();
   // Generous: on a busy machine a page is slow, and only a broken one never comes.
-  page.setDefaultTimeout(25_000);
+  page.setDefaultTimeout(patienceMs);
   const faults: string[] = [];
   page.on('pageerror', error => faults.push(error.stack ?? error.message));
   page.on('console', message => {

@@ -23,7 +23,7 @@ const sources = [
   'src/view',
   'src/doctor/findings.ts',
   'src/server/api.ts',
-  'src/text',
+  'src/base',
 ];
 
 async function filesOf(path: string): Promise<string[]> {

@@ -10,7 +10,7 @@ function completion(salt: number, broken: boolean): Completion {
   const tokens = ['M: '];
   for (const { move } of moves.slice(0, 5)) tokens.push(move.slice(0, 2), move.slice(2), ' ');
   if (!broken) tokens.push('E: ', ...'0.4 0.3 0.3 0.2 0.0', ' B: ', 'f1', 'b5');
-  const best = broken ? 0 : [1, 0.7, 0.2, -0.3][salt % 4]!;
+  const best = broken ? 0 : [1, 0.7, 0.2, -0.3][salt % 4];
   const parts = {
     structure: broken ? 0.07 : 0.2,
     parse: 0.1,

@@ -2,7 +2,9 @@
  * Runs for the tests of the page, made from formulas: any point of any series can be had without the others, so that a
  * series of a million points costs nothing.
  */
-import type { Diagnosis } from '../../../src/doctor/findings.ts';
+import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
+import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
+import type { KnownSetting } from '../../../src/doctor/known-settings.ts';
 import { findMetric, klBand } from '../../../src/metrics/registry.ts';
 import type {
   CheckpointSummary,
@@ -78,7 +80,7 @@ function common(kl: Formula, level: (p: number) => number): Record<string, Formu
   };
 }
 
-export const startTime = Date.UTC(2026, 0, 5, 8, 0, 0);
+const startTime = Date.UTC(2026, 0, 5, 8, 0, 0);
 
 export interface FakeRun {
   id: string;
@@ -155,7 +157,7 @@ export function seriesValue(run: FakeRun, metric: string, i: number): number | n
   return i === Math.floor(run.rows * 0.618) ? 12 : Math.sin(i / (run.rows / (6 + k))) + 0.8 * noise(i, k);
 }
 
-export function metricsOf(run: FakeRun): string[] {
+function metricsOf(run: FakeRun): string[] {
   return run.rows === 0 ? [] : [...Object.keys(formulas[run.health]), ...run.extra];
 }
 
@@ -167,6 +169,14 @@ const xOf = (x: XAxis, i: number) =>
   x === 'step' ? (i + 1) * stepsPerRow : x === 'iteration' ? i + 1 : startTime + i * rowMs;
 const rowAt = (x: XAxis, at: number) =>
   x === 'step' ? at / stepsPerRow - 1 : x === 'iteration' ? at - 1 : (at - startTime) / rowMs;
+
+const resume = (setting: KnownSetting, value: number, how = ''): Fix =>
+  fixOf({ code: `keel resume ${how}--set ${setting}=${value}` }, [{ setting, name: setting, value }]);
+
+const fixed = (...fixes: readonly Fix[]): Pick<Finding, 'fix' | 'fixes'> => ({
+  fix: fixes.map(({ text }) => text),
+  fixes,
+});
 
 /** Buckets of a series. Of large ones a few points each are looked at, and the spike, which no envelope may lose. */
 export function envelopeOf(
@@ -312,9 +322,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
       ],
       cause,
       confidence: sick ? 0.92 : 0.6,
-      fix: sick
-        ? ['keel resume --set learningRate=0.0001', 'keel resume --set targetKl=0.01']
-        : ['keel resume --set epochs=6'],
+      ...fixed(...(sick ? [resume('learningRate', 1e-4), resume('targetKl', 0.01)] : [resume('epochs', 6)])),
       watch: 'kl/step should stay below 0.02 within 20 iterations.',
       marks: [mark('kl/step', from, steps)],
     },
@@ -332,7 +340,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             ],
             cause,
             confidence: 0.8,
-            fix: ['keel resume --from best --set learningRate=0.0001'],
+            ...fixed(resume('learningRate', 1e-4, '--from best ')),
             marks: [
               mark('episode/return', at(0.42), steps),
               mark('value/explained_variance', at(0.42), steps),

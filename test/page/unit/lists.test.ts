@@ -30,7 +30,7 @@ describe('the overview', () => {
       expect(some).toEqual([...some].sort((a, b) => (down ? b - a : a - b)));
       expect(kl.slice(some.length).every(v => v === null)).toBe(true);
     }
-    expect(selectRuns(runs, { ...view, sort: 'verdict', down: true })[0]!.verdict).toBe('sick');
+    expect(selectRuns(runs, { ...view, sort: 'verdict', down: true })[0].verdict).toBe('sick');
   });
   test('running runs keep their places while they are written', () => {
     const order = (shift: number) =>
@@ -85,7 +85,7 @@ describe('pins', () => {
           for (const { x } of pins) expect(Math.abs(x / 2 - left)).toBeLessThan(15);
         }
         for (let i = 1; i < clusters.length; i++)
-          expect(clusters[i]!.left - clusters[i - 1]!.left).toBeGreaterThanOrEqual(15);
+          expect(clusters[i].left - clusters[i - 1].left).toBeGreaterThanOrEqual(15);
       }),
     );
   });
@@ -103,7 +103,7 @@ describe('pins', () => {
     expect(clusterAt(clusters, 295, 7)!.left).toBe(300);
     expect(clusterAt(clusters, 200, 7)).toBeNull();
     expect(
-      describeCluster({ ...clusters[0]!, pins: [pin(1), pin(2), pin(3, 9, 'loud')] }, kind =>
+      describeCluster({ ...clusters[0], pins: [pin(1), pin(2), pin(3, 9, 'loud')] }, kind =>
         kind.toUpperCase(),
       ),
     ).toEqual(['LOUD: loud at 3', '2 × K, such as: k at 1']);
@@ -118,7 +118,7 @@ describe('what lasts', () => {
         const pin = lasting(from, from + length);
         const clusters = clusterPins([pin], x => x, 500, 15);
         expect(clusters.flatMap(c => c.pins)).toEqual(from + length >= 0 && from <= 500 ? [pin] : []);
-        if (clusters.length > 0) expect(clusters[0]!.left).toBe(Math.max(0, from));
+        if (clusters.length > 0) expect(clusters[0].left).toBe(Math.max(0, from));
       }),
     );
   });
@@ -194,7 +194,7 @@ describe('compare', () => {
       ['a', false],
       ['b', true],
     ]);
-    expect(diffConfigs([{ toString: 1 } as never, {}])[0]!.values).toEqual([1, undefined]);
+    expect(diffConfigs([{ toString: 1 } as never, {}])[0].values).toEqual([1, undefined]);
   });
 });
 
@@ -222,7 +222,7 @@ describe('which plots', () => {
         'episode/return',
         'value/explained_variance',
         'kl/step_k3',
-      ].map(id => metric(id, id.split('/')[0]!)),
+      ].map(id => metric(id, id.split('/')[0])),
     );
     expect(layout.headline.map(m => m.id)).toEqual([
       'kl/step',
@@ -268,7 +268,7 @@ describe('the stream', () => {
       fc.property(fc.array(fc.integer({ min: 1, max: stream.length - 1 }), { maxLength: 12 }), cuts => {
         const parse = createEventParser();
         const at = [0, ...cuts.sort((a, b) => a - b), stream.length];
-        const found = at.slice(1).flatMap((end, i) => parse(stream.slice(at[i]!, end)));
+        const found = at.slice(1).flatMap((end, i) => parse(stream.slice(at[i], end)));
         expect(found).toEqual(events);
       }),
     );

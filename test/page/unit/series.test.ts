@@ -123,7 +123,7 @@ describe('envelopes', () => {
             b.map((_, i) => 1000 + i),
           );
           const joined = joinLines(coarse, fine, 50, 120);
-          for (let i = 1; i < joined.x.length; i++) expect(joined.x[i]!).toBeGreaterThan(joined.x[i - 1]!);
+          for (let i = 1; i < joined.x.length; i++) expect(joined.x[i]).toBeGreaterThan(joined.x[i - 1]);
           expect(joined.mean.filter(v => v! >= 1000)).toEqual(fine.mean);
           for (const x of coarse.x) if (x < 50 || x > 120) expect(joined.x).toContain(x);
         },

@@ -117,7 +117,7 @@ describe('series store', () => {
     await settle();
     store.setAxis('time');
     await settle();
-    expect(asks[1]!.x).toBe('time');
+    expect(asks[1].x).toBe('time');
     store.append([row(7000, 1)], 1, false);
     expect(store.line('m')!.x.at(-1)).toBe(7_000_000);
   });

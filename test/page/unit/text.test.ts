@@ -19,7 +19,7 @@ import {
 import { gapAfter } from '../../../web/lib/gap.ts';
 import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
-import { plain, spansOf, summaryWithout } from '../../../web/lib/prose.ts';
+import { plain, spansOf } from '../../../web/lib/prose.ts';
 import { sparklinePath } from '../../../web/lib/sparkline.ts';
 import { decades, niceTicks } from '../../../web/lib/ticks.ts';
 
@@ -82,9 +82,7 @@ describe('numbers', () => {
         (from, width) => {
           fc.pre(width > Math.abs(from) * 1e-4);
           const ticks = niceTicks(from, from + width, 6);
-          const labels = ticks.map(tick =>
-            formatTick(tick, ticks.length > 1 ? ticks[1]! - ticks[0]! : width),
-          );
+          const labels = ticks.map(tick => formatTick(tick, ticks.length > 1 ? ticks[1] - ticks[0] : width));
           expect(new Set(labels).size).toBe(labels.length);
         },
       ),
@@ -218,12 +216,5 @@ describe('sentences of the doctor', () => {
         expect(plain(text).length).toBeLessThanOrEqual(text.length);
       }),
     );
-  });
-  test('the cause is not said twice', () => {
-    expect(summaryWithout('learning rate too high', 'learning rate too high: KL spikes')).toBe('KL spikes');
-    expect(summaryWithout('no reward signal', 'learning rate too high: KL spikes')).toBe(
-      'learning rate too high: KL spikes',
-    );
-    expect(summaryWithout(null, 'a: b')).toBe('a: b');
   });
 });

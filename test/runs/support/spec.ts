@@ -11,7 +11,7 @@ export const spec: RunSpec = {
   versions: { keel: '0.1.0', onnxruntime: '1.30.0' },
 };
 
-export const stepsPerIteration = 256;
+const stepsPerIteration = 256;
 
 /** A row that depends on nothing but its iteration, with metrics that come and go. */
 export function rowOf(iteration: number): Row {

@@ -8,13 +8,13 @@ import { checkpointOf, rowOf, spec } from './spec.ts';
 const [dir, iterations, pauseMs] = process.argv.slice(2);
 let clock = 1.7e12;
 const options = { now: () => (clock += 1000) };
-const isNew = !existsSync(join(dir!, 'manifest.json'));
+const isNew = !existsSync(join(dir, 'manifest.json'));
 const { writer, checkpoint } = isNew
   ? {
-      writer: RunWriter.create(spec, { root: dirname(dir!), id: basename(dir!) }, options),
+      writer: RunWriter.create(spec, { root: dirname(dir), id: basename(dir) }, options),
       checkpoint: undefined,
     }
-  : RunWriter.resume(dir!, options);
+  : RunWriter.resume(dir, options);
 for (let i = (checkpoint?.index.iteration ?? 0) + 1; i <= Number(iterations); i++) {
   if (i % 4 === 0) {
     writer.event({

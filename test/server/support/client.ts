@@ -2,8 +2,11 @@
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll } from 'vitest';
 import type { StreamMessage } from '../../../src/server/api.ts';
-import { type RunningServer, type ServeOptions, serve } from '../../../src/server/serve.ts';
+import type { RunningServer, ServeOptions } from '../../../src/server/serve.ts';
+import { compiled } from '../../support/compiled.ts';
 import { scratch } from './make-run.ts';
+
+export { until } from '../../support/until.ts';
 
 export interface Answer {
   readonly status: number;
@@ -44,6 +47,8 @@ export function ask(port: number, { method = 'GET', headers = {}, body, path }: 
   });
 }
 
+export const { serve } = await compiled<typeof import('../../../src/server/serve.ts')>('server/serve');
+
 /** A server on a free port, closed after the file's tests. */
 export async function start(options: Partial<ServeOptions> & { roots: readonly string[] }) {
   const server: RunningServer = await serve({
@@ -69,7 +74,6 @@ export async function start(options: Partial<ServeOptions> & { roots: readonly s
 export interface Told {
   readonly id: string;
   readonly message: StreamMessage;
-  readonly at: number;
 }
 
 /** Listens to the stream; `told` grows. */
@@ -94,21 +98,9 @@ export async function listen(port: number, headers: Record<string, string> = {})
       const id = /^id: (.*)$/m.exec(frame)?.[1];
       const data = /^data: (.*)$/m.exec(frame)?.[1];
       if (id !== undefined && data !== undefined)
-        told.push({ id, message: JSON.parse(data) as StreamMessage, at: Date.now() });
+        told.push({ id, message: JSON.parse(data) as StreamMessage });
     }
   });
   afterAll(destroy);
   return { told, response, close: destroy };
-}
-
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  ms = 15_000,
-): Promise<void> {
-  const end = Date.now() + ms;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`waited ${ms} ms in vain: ${what}`);
-    await new Promise(resolve => setTimeout(resolve, 20));
-  }
 }

@@ -6,23 +6,23 @@ import { searchLabels } from '../../../src/tasks/chess/labels.ts';
 import { mateInOnePositions } from '../../../src/tasks/chess/mates.ts';
 import { generateLegal, MAX_MOVES, uciOf } from '../../../src/tasks/chess/moves.ts';
 import { bestMoves } from '../../../src/tasks/chess/search.ts';
-import { type ChessEvaluation, type Complete, evaluateChess } from '../../../src/tasks/index.ts';
+import { type Complete, evaluateChess, type TaskEvaluation } from '../../../src/tasks/index.ts';
 
 const options = { searchDepth: 1, environmentShare: 0.3 };
 const settings = { prompts: 60, mates: 20, batchSize: 7 };
-const values = ({ rows }: ChessEvaluation): Record<string, number> =>
+const values = ({ rows }: TaskEvaluation): Record<string, number> =>
   Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 
-const fenOf = (prompt: string): string => spellCounts(prompt.slice(3).split('+')[0]!.trim());
+const fenOf = (prompt: string): string => spellCounts(prompt.slice(3).split('+')[0].trim());
 
 /** Plays by the same search as the labels, and any move as environment. */
 const perfect: Complete = async prompts =>
   prompts.map(prompt => {
     if (prompt.startsWith('A: ')) {
       const [fen, move] = prompt.slice(3).split('+');
-      const chess = new Chess(spellCounts(fen!));
+      const chess = new Chess(spellCounts(fen));
       try {
-        chess.move(move!);
+        chess.move(move);
       } catch {
         return `${fen}+-1+0+1`;
       }
@@ -31,7 +31,7 @@ const perfect: Complete = async prompts =>
     }
     const labels = searchLabels(fenOf(prompt), 1);
     const list = (what: 'move' | 'pawns'): string => labels.map(label => label[what]).join(' ');
-    return `M: ${list('move')} E: ${list('pawns')} B: ${labels[0]!.move}`;
+    return `M: ${list('move')} E: ${list('pawns')} B: ${labels[0].move}`;
   });
 
 describe('evaluation', () => {
@@ -74,7 +74,7 @@ describe('evaluation', () => {
     const anyMove: Complete = async prompts =>
       prompts.map(prompt => {
         const count = generateLegal(parseFen(fenOf(prompt)), legal);
-        return `M: E: B: ${uciOf(legal[rng.integer(count)]!)}`;
+        return `M: E: B: ${uciOf(legal[rng.integer(count)])}`;
       });
     const random = values(await evaluateChess({ ...options, environmentShare: 0 }, anyMove, settings));
     expect(random).toMatchObject({ legal: 1, mate_legal: 1, overlap: 0 });
@@ -117,8 +117,8 @@ describe('the own search', () => {
   ])('in %s plays %s', (fen, move, pawns) => {
     for (const depth of [1, 2, 3]) {
       const labels = searchLabels(fen, depth);
-      if (move !== undefined) expect(labels[0]!.move).toBe(move);
-      if (pawns !== undefined) expect(labels[0]!.pawns).toBe(pawns);
+      if (move !== undefined) expect(labels[0].move).toBe(move);
+      if (pawns !== undefined) expect(labels[0].pawns).toBe(pawns);
       const sign = fen.includes(' w ') ? 1 : -1;
       const order = labels.map(label => sign * label.pawns);
       expect(order).toEqual([...order].sort((a, b) => b - a));
@@ -131,7 +131,7 @@ describe('the own search', () => {
       const position = parseFen(fen);
       const all = bestMoves(position, 2, MAX_MOVES).map(({ score }) => score);
       expect(bestMoves(position, 2, 5).map(({ score }) => score)).toEqual(all.slice(0, 5));
-      expect(Math.abs(all[0]!)).toBeGreaterThan(90_000);
+      expect(Math.abs(all[0])).toBeGreaterThan(90_000);
     }
   });
 });

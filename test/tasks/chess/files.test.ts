@@ -41,8 +41,8 @@ describe('PGN', () => {
       'a7a8q e8d7 e1c1',
       'd2d4 d7d5',
     ]);
-    expect(formatFen(games[1]!.start)).toBe('4k3/P7/8/8/8/8/8/R3K3 w Q - 0 1');
-    expect(formatFen(games[2]!.start)).toBe(START_FEN);
+    expect(formatFen(games[1].start)).toBe('4k3/P7/8/8/8/8/8/R3K3 w Q - 0 1');
+    expect(formatFen(games[2].start)).toBe(START_FEN);
   });
 
   it('reads every move as chess.js writes it', () => {
@@ -55,7 +55,7 @@ describe('PGN', () => {
         position.advance(move);
       }
       const [game] = readPgn(chess.pgn(), 'x.pgn');
-      expect(Array.from(game!.moves, uciOf)).toEqual(chess.history({ verbose: true }).map(({ lan }) => lan));
+      expect(Array.from(game.moves, uciOf)).toEqual(chess.history({ verbose: true }).map(({ lan }) => lan));
     }
   });
 
@@ -144,7 +144,7 @@ describe('the task on files', () => {
     const positions = file('mate.fen', '6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1\n');
     const policy = await makeTask('chess', { positions, environmentShare: 0 });
     const [prompt] = await drawPrompts(policy, 1, 1);
-    expect((prompt!.data as { labels: unknown[] }).labels[0]).toEqual({ move: 'a1a8', pawns: 999.9 });
+    expect((prompt.data as { labels: unknown[] }).labels[0]).toEqual({ move: 'a1a8', pawns: 999.9 });
     const world = await makeTask('chess', { positions, environmentShare: 1, illegalShare: 0 });
     const outcomes = (await drawPrompts(world, 1, 300)).map(({ data }) => data as Record<string, unknown>);
     expect(outcomes.find(({ move }) => move === 'a1a8')).toMatchObject({ reward: 1, terminated: true });

@@ -17,11 +17,11 @@ function gradeOf(task: TextTask, prompt: TaskPrompt, completion: string) {
   task.grade(prompt, completion, grade);
   const parts = Object.fromEntries(
     task.rewardParts
-      .map((name, i) => [name, Number(grade.parts[i]!.toFixed(10))])
+      .map((name, i) => [name, Number(grade.parts[i].toFixed(10))])
       .filter(([, part]) => part !== 0),
   );
   const metrics = Object.fromEntries(
-    task.metricNames.map((name, i) => [name, grade.metrics[i]!]).filter(([, value]) => !Number.isNaN(value)),
+    task.metricNames.map((name, i) => [name, grade.metrics[i]]).filter(([, value]) => !Number.isNaN(value)),
   );
   return { ...grade, parts, metrics };
 }
@@ -143,7 +143,7 @@ describe('policy', () => {
     // Repeating a move costs a part of the reward, but can be read; too few moves or numbers cannot.
     const repeated = gradeOf(task, policy, 'M: a2a3 a2a3 a2a3 a2a3 b1c3 E: 0 0 0 0 0 B: a2a3');
     expect(repeated.parsed).toBe(true);
-    expect(repeated.parts.parse).toBeLessThan(gradeOf(task, policy, right).parts.parse!);
+    expect(repeated.parts.parse).toBeLessThan(gradeOf(task, policy, right).parts.parse);
     expect(gradeOf(task, policy, 'M: a2a3 b1c3 E: 0 0 0 0 0 B: a2a3').parsed).toBe(false);
     expect(gradeOf(task, policy, 'M: a2a3 b1c3 f1b5 a2a4 h2h3 E: 0 0 B: a2a3').parsed).toBe(false);
   });

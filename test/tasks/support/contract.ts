@@ -7,7 +7,7 @@ import { gradeSafely, makeTask, newGrade, type TaskPrompt, type TextTask } from 
 const PROMPTS = 30;
 
 /** Tokens of a text under the task's own tokenizer: the longest piece that fits, else a character. */
-export function tokenCount(task: TextTask, text: string): number {
+function tokenCount(task: TextTask, text: string): number {
   const longest = Math.max(1, ...task.pieces.map(piece => piece.length));
   const pieces = new Set(task.pieces);
   let tokens = 0;
@@ -18,7 +18,7 @@ export function tokenCount(task: TextTask, text: string): number {
       length = size;
       break;
     }
-    if (length === 1 && !task.characters.includes(text[at]!))
+    if (length === 1 && !task.characters.includes(text[at]))
       throw new Error(`${JSON.stringify(text[at])} of ${JSON.stringify(text)} is not among the characters`);
     at += length;
   }
@@ -89,10 +89,10 @@ export function testTask(reference: string, options: object): void {
       );
       const cut = fc
         .tuple(fc.nat(19), fc.nat(300), fc.nat(300), noise)
-        .map(([i, from, to, text]) => shown[i]!.slice(0, from) + text + shown[i]!.slice(to));
+        .map(([i, from, to, text]) => shown[i].slice(0, from) + text + shown[i].slice(to));
       fc.assert(
         fc.property(fc.nat(19), fc.oneof(noise, cut), (i, completion) => {
-          const prompt = prompts[i]!;
+          const prompt = prompts[i];
           expect(gradeSafely(task, prompt, completion, used)).toBeUndefined();
           fresh.parts.fill(0);
           fresh.metrics.fill(0);
@@ -102,7 +102,7 @@ export function testTask(reference: string, options: object): void {
         { numRuns: 100 },
       );
       for (const long of ['a'.repeat(100_000), '+'.repeat(100_000), 'M: '.repeat(30_000)])
-        expect(gradeSafely(task, prompts[0]!, long, used)).toBeUndefined();
+        expect(gradeSafely(task, prompts[0], long, used)).toBeUndefined();
       await task.close?.();
     });
   });

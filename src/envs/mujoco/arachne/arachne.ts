@@ -37,6 +37,7 @@ const BODY_NUMBERS = 17;
 const BASE_QPOS = 7;
 const BASE_QVEL = 6;
 
+/** Options of Arachne-v0 and of the quadruped of the same making; the definition says what each does. */
 export type LeggedOptions = RewardWeights & {
   readonly targetSpeed: number;
   readonly targetYawRate: number;
@@ -105,8 +106,8 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
       const { qpos, ctrl } = arrays;
       qpos[2] = standingHeightM;
       for (let i = 0; i < count; i++) {
-        qpos[BASE_QPOS + i] = home[i]! + START_SPREAD * (2 * rng.uniform() - 1);
-        ctrl[i] = home[i]!;
+        qpos[BASE_QPOS + i] = home[i] + START_SPREAD * (2 * rng.uniform() - 1);
+        ctrl[i] = home[i];
       }
       const goal = options.curriculum ? goalAt(progress, task) : { ...task, pushN: 0 };
       return {
@@ -123,7 +124,7 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
 
     control({ arrays }, action, memory, rng) {
       // Targets beyond a joint's limits are cut by the actuators' control ranges.
-      for (let i = 0; i < count; i++) arrays.ctrl[i] = home[i]! + options.actionScale * action[i]!;
+      for (let i = 0; i < count; i++) arrays.ctrl[i] = home[i] + options.actionScale * action[i];
       push(arrays.xfrc_applied, memory, rng);
     },
 
@@ -134,43 +135,43 @@ function leggedTask(robot: Robot, options: LeggedOptions): PhysicsTask<Memory> {
       const heading = headingOf(physics, memory);
       seen.velocityError2 = 0;
       for (let i = 0; i < 3; i++) {
-        velocity[i] = SMOOTHING * velocity[i]! + (1 - SMOOTHING) * qvel[i]!;
+        velocity[i] = SMOOTHING * velocity[i] + (1 - SMOOTHING) * qvel[i];
         const target = i === 0 ? speedMs * Math.cos(heading) : i === 1 ? speedMs * Math.sin(heading) : 0;
-        seen.velocityError2 += (velocity[i]! - target) ** 2;
+        seen.velocityError2 += (velocity[i] - target) ** 2;
       }
       writeSpin(qpos, qvel, spin);
-      seen.turnError2 = spin[0]! ** 2 + spin[1]! ** 2 + (spin[2]! - memory.yawRateRadS) ** 2;
+      seen.turnError2 = spin[0] ** 2 + spin[1] ** 2 + (spin[2] - memory.yawRateRadS) ** 2;
       seen.posture2 = 0;
       seen.actionChange2 = 0;
       for (let i = 0; i < count; i++) {
-        seen.posture2 += (qpos[BASE_QPOS + i]! - home[i]!) ** 2;
-        seen.actionChange2 += (action[i]! - memory.action[i]!) ** 2;
+        seen.posture2 += (qpos[BASE_QPOS + i] - home[i]) ** 2;
+        seen.actionChange2 += (action[i] - memory.action[i]) ** 2;
       }
       memory.action.set(action);
-      seen.heightError = qpos[2]! - standingHeightM;
-      seen.verticalSpeed = qvel[2]!;
+      seen.heightError = qpos[2] - standingHeightM;
+      seen.verticalSpeed = qvel[2];
       seen.upZ = upZ(qpos);
-      seen.fell = qpos[2]! < FALLEN_HEIGHT || seen.upZ < FALLEN_UP_Z;
+      seen.fell = qpos[2] < FALLEN_HEIGHT || seen.upZ < FALLEN_UP_Z;
       writeReward(seen, options, result.rewardTerms);
       // Along the way asked for.
-      result.measures![0] = qvel[0]! * Math.cos(heading) + qvel[1]! * Math.sin(heading);
+      result.measures![0] = qvel[0] * Math.cos(heading) + qvel[1] * Math.sin(heading);
       result.terminated = seen.fell;
     },
 
     observe(physics, memory, obs) {
       const { qpos, qvel } = physics.arrays;
       for (let i = 0; i < count; i++) {
-        const angle = qpos[BASE_QPOS + i]!;
+        const angle = qpos[BASE_QPOS + i];
         obs[i] = angle;
-        obs[count + i] = qvel[BASE_QVEL + i]!;
+        obs[count + i] = qvel[BASE_QVEL + i];
         obs[2 * count + i] = Math.cos(angle);
         obs[3 * count + i] = Math.sin(angle);
       }
       let at = 4 * count;
-      for (let i = 0; i < BASE_QPOS; i++) obs[at++] = qpos[i]!;
-      for (let i = 0; i < 3; i++) obs[at++] = qvel[i]!;
+      for (let i = 0; i < BASE_QPOS; i++) obs[at++] = qpos[i];
+      for (let i = 0; i < 3; i++) obs[at++] = qvel[i];
       writeSpin(qpos, qvel, spin);
-      for (let i = 0; i < 3; i++) obs[at++] = spin[i]!;
+      for (let i = 0; i < 3; i++) obs[at++] = spin[i];
       const heading = headingOf(physics, memory);
       obs[at++] = memory.speedMs * Math.cos(heading);
       obs[at++] = memory.speedMs * Math.sin(heading);
@@ -203,13 +204,13 @@ function push(forces: Float64Array, memory: Memory, rng: Rng): void {
 
 /** Vertical part of the body's up axis. */
 function upZ(qpos: Float64Array): number {
-  return 1 - 2 * (qpos[4]! ** 2 + qpos[5]! ** 2);
+  return 1 - 2 * (qpos[4] ** 2 + qpos[5] ** 2);
 }
 
 /** The angular velocity in the world's frame; MuJoCo has it in the body's. */
 function writeSpin(qpos: Float64Array, qvel: Float64Array, spin: Float64Array): void {
-  const [w, x, y, z] = [qpos[3]!, qpos[4]!, qpos[5]!, qpos[6]!];
-  const [a, b, c] = [qvel[3]!, qvel[4]!, qvel[5]!];
+  const [w, x, y, z] = [qpos[3], qpos[4], qpos[5], qpos[6]];
+  const [a, b, c] = [qvel[3], qvel[4], qvel[5]];
   // v + 2 w (u × v) + 2 u × (u × v), u the quaternion's vector part
   const tx = 2 * (y * c - z * b);
   const ty = 2 * (z * a - x * c);

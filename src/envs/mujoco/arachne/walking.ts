@@ -26,7 +26,7 @@ export function judgeWalk(task: WalkTask): WalkJudgement {
   const { speedsMs, fell, targetMs, toleranceMs, actions, actionsPerSecond } = task;
   const meanOf = (from: number, to: number): number => {
     let sum = 0;
-    for (let i = from; i < to; i++) sum += speedsMs[i]!;
+    for (let i = from; i < to; i++) sum += speedsMs[i];
     return sum / (to - from);
   };
   const near = (speed: number): boolean => Math.abs(speed - targetMs) <= toleranceMs;

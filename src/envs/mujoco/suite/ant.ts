@@ -77,6 +77,7 @@ export const antModel = toXml(
   ]),
 );
 
+/** Options of Ant-v5, Gymnasium's under the same names. */
 export type AntOptions = RunnerOptions &
   HealthyOptions & {
     readonly contactCostWeight: number;
@@ -153,16 +154,15 @@ function antTask(options: AntOptions): PhysicsTask<{ x: number }> {
       return { x: 0 };
     },
     control(physics, action, memory) {
-      memory.x = physics.arrays.xpos[TRUNK_X]!;
+      memory.x = physics.arrays.xpos[TRUNK_X];
       drive(physics, action);
     },
     score(physics, action, memory, result) {
       physics.contactForces();
       const { arrays } = physics;
       const stepSeconds = physics.substepSeconds * FRAME_SKIP;
-      const isHealthy = arrays.qpos[2]! >= MIN_HEIGHT_M && arrays.qpos[2]! <= MAX_HEIGHT_M;
-      result.rewardTerms[0] =
-        (options.forwardRewardWeight * (arrays.xpos[TRUNK_X]! - memory.x)) / stepSeconds;
+      const isHealthy = arrays.qpos[2] >= MIN_HEIGHT_M && arrays.qpos[2] <= MAX_HEIGHT_M;
+      result.rewardTerms[0] = (options.forwardRewardWeight * (arrays.xpos[TRUNK_X] - memory.x)) / stepSeconds;
       result.rewardTerms[1] = -options.ctrlCostWeight * squareSum(action);
       result.rewardTerms[2] = isHealthy ? options.healthyReward : 0;
       result.rewardTerms[3] = -options.contactCostWeight * clippedSquareSum(arrays);
@@ -172,7 +172,7 @@ function antTask(options: AntOptions): PhysicsTask<{ x: number }> {
       let at = observeState(arrays, obs, skip);
       if (!seesForces) return;
       const { cfrc_ext } = arrays;
-      for (let i = 6; i < cfrc_ext.length; i++) obs[at++] = clamp(cfrc_ext[i]!, MAX_FORCE);
+      for (let i = 6; i < cfrc_ext.length; i++) obs[at++] = clamp(cfrc_ext[i], MAX_FORCE);
     },
   };
 }
@@ -180,6 +180,6 @@ function antTask(options: AntOptions): PhysicsTask<{ x: number }> {
 /** Of all bodies' contact forces, the world's too: it feels what they do. */
 function clippedSquareSum({ cfrc_ext }: PhysicsArrays): number {
   let sum = 0;
-  for (let i = 0; i < cfrc_ext.length; i++) sum += clamp(cfrc_ext[i]!, MAX_FORCE) ** 2;
+  for (let i = 0; i < cfrc_ext.length; i++) sum += clamp(cfrc_ext[i], MAX_FORCE) ** 2;
   return sum;
 }

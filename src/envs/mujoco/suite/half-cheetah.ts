@@ -187,6 +187,7 @@ export const halfCheetahModel = toXml(
   ]),
 );
 
+/** Options of HalfCheetah-v5, Gymnasium's under the same names. */
 export type HalfCheetahOptions = RunnerOptions;
 
 /**

@@ -48,6 +48,7 @@ export const hopperModel = toXml(
   ]),
 );
 
+/** Options of Hopper-v5, Gymnasium's under the same names. */
 export type HopperOptions = RunnerOptions & HealthyOptions;
 
 /**
@@ -118,7 +119,7 @@ export function hopper(options: MakeOptions<HopperOptions> = {}): MadeEnv {
 }
 
 function isHealthy({ qpos, qvel }: PhysicsArrays): boolean {
-  for (let i = 2; i < qpos.length; i++) if (!(Math.abs(qpos[i]!) < MAX_STATE)) return false;
-  for (let i = 0; i < qvel.length; i++) if (!(Math.abs(qvel[i]!) < MAX_STATE)) return false;
-  return qpos[1]! > MIN_HEIGHT_M && Math.abs(qpos[2]!) < MAX_PITCH;
+  for (let i = 2; i < qpos.length; i++) if (!(Math.abs(qpos[i]) < MAX_STATE)) return false;
+  for (let i = 0; i < qvel.length; i++) if (!(Math.abs(qvel[i]) < MAX_STATE)) return false;
+  return qpos[1] > MIN_HEIGHT_M && Math.abs(qpos[2]) < MAX_PITCH;
 }

@@ -53,6 +53,7 @@ export const invertedDoublePendulumModel = toXml(
   ]),
 );
 
+/** Options of InvertedDoublePendulum-v5, Gymnasium's under the same names. */
 export type InvertedDoublePendulumOptions = {
   readonly healthyReward: number;
   readonly resetNoiseScale: number;
@@ -109,20 +110,20 @@ export const invertedDoublePendulumDefinition = defineEnv<InvertedDoublePendulum
         return {};
       },
       score({ arrays: { qvel, site_xpos } }, _action, _memory, result) {
-        const [x, height] = [site_xpos[0]!, site_xpos[2]!];
+        const [x, height] = [site_xpos[0], site_xpos[2]];
         result.terminated = height <= MIN_TIP_HEIGHT_M;
         result.rewardTerms[0] = result.terminated ? 0 : healthyReward;
         result.rewardTerms[1] = -(0.01 * x ** 2 + (height - 2) ** 2);
-        result.rewardTerms[2] = -(1e-3 * qvel[1]! ** 2 + 5e-3 * qvel[2]! ** 2);
+        result.rewardTerms[2] = -(1e-3 * qvel[1] ** 2 + 5e-3 * qvel[2] ** 2);
       },
       observe({ arrays: { qpos, qvel, qfrc_constraint } }, _memory, obs) {
-        obs[0] = qpos[0]!;
-        obs[1] = Math.sin(qpos[1]!);
-        obs[2] = Math.sin(qpos[2]!);
-        obs[3] = Math.cos(qpos[1]!);
-        obs[4] = Math.cos(qpos[2]!);
-        for (let i = 0; i < 3; i++) obs[5 + i] = clamp(qvel[i]!, OBSERVED_LIMIT);
-        obs[8] = clamp(qfrc_constraint[0]!, OBSERVED_LIMIT);
+        obs[0] = qpos[0];
+        obs[1] = Math.sin(qpos[1]);
+        obs[2] = Math.sin(qpos[2]);
+        obs[3] = Math.cos(qpos[1]);
+        obs[4] = Math.cos(qpos[2]);
+        for (let i = 0; i < 3; i++) obs[5 + i] = clamp(qvel[i], OBSERVED_LIMIT);
+        obs[8] = clamp(qfrc_constraint[0], OBSERVED_LIMIT);
       },
     }),
 });

@@ -42,6 +42,7 @@ export const invertedPendulumModel = toXml(
   ]),
 );
 
+/** Options of InvertedPendulum-v5, Gymnasium's under the same names. */
 export type InvertedPendulumOptions = {
   readonly resetNoiseScale: number;
 };
@@ -86,7 +87,7 @@ export const invertedPendulumDefinition = defineEnv<InvertedPendulumOptions>({
         return {};
       },
       score({ arrays }, _action, _memory, result) {
-        result.terminated = Math.abs(arrays.qpos[1]!) > MAX_ANGLE;
+        result.terminated = Math.abs(arrays.qpos[1]) > MAX_ANGLE;
         result.rewardTerms[0] = result.terminated ? 0 : 1;
       },
       observe({ arrays }, _memory, obs) {

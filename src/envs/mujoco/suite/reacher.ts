@@ -73,6 +73,7 @@ export const reacherModel = toXml(
   ]),
 );
 
+/** Options of Reacher-v5, Gymnasium's under the same names. */
 export type ReacherOptions = {
   readonly rewardDistWeight: number;
   readonly rewardControlWeight: number;
@@ -138,10 +139,10 @@ export const reacherDefinition = defineEnv<ReacherOptions>({
       observe({ arrays }, _memory, obs) {
         const { qpos, qvel } = arrays;
         for (let i = 0; i < 2; i++) {
-          obs[i] = Math.cos(qpos[i]!);
-          obs[2 + i] = Math.sin(qpos[i]!);
-          obs[4 + i] = qpos[2 + i]!;
-          obs[6 + i] = qvel[i]!;
+          obs[i] = Math.cos(qpos[i]);
+          obs[2 + i] = Math.sin(qpos[i]);
+          obs[4 + i] = qpos[2 + i];
+          obs[6 + i] = qvel[i];
           obs[8 + i] = gap(arrays, i);
         }
       },
@@ -155,11 +156,11 @@ export function reacher(options: MakeOptions<ReacherOptions> = {}): MadeEnv {
 
 /** From the target to the fingertip, along one axis. */
 function gap({ xpos }: PhysicsArrays, axis: number): number {
-  return xpos[FINGERTIP + axis]! - xpos[TARGET + axis]!;
+  return xpos[FINGERTIP + axis] - xpos[TARGET + axis];
 }
 
 function placeTarget(qpos: Float64Array, rng: Rng): void {
   do {
     for (let i = 2; i < 4; i++) qpos[i] = TARGET_RADIUS_M * (2 * rng.uniform() - 1);
-  } while (Math.hypot(qpos[2]!, qpos[3]!) >= TARGET_RADIUS_M);
+  } while (Math.hypot(qpos[2], qpos[3]) >= TARGET_RADIUS_M);
 }

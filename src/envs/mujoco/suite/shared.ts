@@ -51,12 +51,12 @@ export function motors(gears: readonly (readonly [joint: string, gear: number])[
 
 /** Adds noise to each number, uniform in ±scale. */
 export function addUniform(values: Float64Array, rng: Rng, scale: number): void {
-  for (let i = 0; i < values.length; i++) values[i]! += scale * (2 * rng.uniform() - 1);
+  for (let i = 0; i < values.length; i++) values[i] += scale * (2 * rng.uniform() - 1);
 }
 
 /** Adds normal noise to each number, of standard deviation `scale`. */
 export function addNormal(values: Float64Array, rng: Rng, scale: number): void {
-  for (let i = 0; i < values.length; i++) values[i]! += scale * rng.normal();
+  for (let i = 0; i < values.length; i++) values[i] += scale * rng.normal();
 }
 
 export function clamp(value: number, limit: number): number {
@@ -66,7 +66,7 @@ export function clamp(value: number, limit: number): number {
 /** ‖values‖² */
 export function squareSum(values: ArrayLike<number>): number {
   let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]! * values[i]!;
+  for (let i = 0; i < values.length; i++) sum += values[i] * values[i];
   return sum;
 }
 
@@ -78,8 +78,8 @@ export function observeState(
   velocityLimit = Number.POSITIVE_INFINITY,
 ): number {
   let at = 0;
-  for (let i = skip; i < qpos.length; i++) obs[at++] = qpos[i]!;
-  for (let i = 0; i < qvel.length; i++) obs[at++] = clamp(qvel[i]!, velocityLimit);
+  for (let i = skip; i < qpos.length; i++) obs[at++] = qpos[i];
+  for (let i = 0; i < qvel.length; i++) obs[at++] = clamp(qvel[i], velocityLimit);
   return at;
 }
 
@@ -156,13 +156,13 @@ export function runnerTask(runner: Runner, options: RunnerOptions): PhysicsTask<
       return { x: 0 };
     },
     control(physics, action, memory) {
-      memory.x = physics.arrays.qpos[0]!;
+      memory.x = physics.arrays.qpos[0];
       drive(physics, action);
     },
     score(physics, action, memory, result) {
       const { arrays } = physics;
       const stepSeconds = physics.substepSeconds * frameSkip;
-      result.rewardTerms[0] = (forwardRewardWeight * (arrays.qpos[0]! - memory.x)) / stepSeconds;
+      result.rewardTerms[0] = (forwardRewardWeight * (arrays.qpos[0] - memory.x)) / stepSeconds;
       result.rewardTerms[1] = -ctrlCostWeight * squareSum(action);
       if (!health) return;
       const isHealthy = health.isHealthy(arrays);

@@ -54,6 +54,7 @@ export const swimmerModel = toXml(
   ]),
 );
 
+/** Options of Swimmer-v5, Gymnasium's under the same names. */
 export type SwimmerOptions = RunnerOptions;
 
 /**

@@ -50,6 +50,7 @@ export const walker2dModel = toXml(
   ]),
 );
 
+/** Options of Walker2d-v5, Gymnasium's under the same names. */
 export type Walker2dOptions = RunnerOptions & HealthyOptions;
 
 /**
@@ -118,6 +119,6 @@ export function walker2d(options: MakeOptions<Walker2dOptions> = {}): MadeEnv {
 }
 
 function isHealthy({ qpos }: PhysicsArrays): boolean {
-  const heightM = qpos[1]!;
-  return heightM > MIN_HEIGHT_M && heightM < MAX_HEIGHT_M && Math.abs(qpos[2]!) < MAX_PITCH;
+  const heightM = qpos[1];
+  return heightM > MIN_HEIGHT_M && heightM < MAX_HEIGHT_M && Math.abs(qpos[2]) < MAX_PITCH;
 }

@@ -2,7 +2,7 @@
 import type { RawRun } from '../../../../src/doctor/raw-run.ts';
 import type { Series } from '../../../../src/doctor/series.ts';
 
-export function points(x: readonly number[], values: readonly number[]): Series {
+function points(x: readonly number[], values: readonly number[]): Series {
   return {
     length: x.length,
     count: x.length,

@@ -1,5 +1,7 @@
 /** Runs made by hand, in the registry's names, as a dialect would hand them to the rules. */
 import type { CanonicalRun, CanonicalSeries, KlMeaning } from '../../../../src/doctor/canonical.ts';
+import { fixOf } from '../../../../src/doctor/fixes.ts';
+import type { KnownSetting } from '../../../../src/doctor/known-settings.ts';
 import type { Series } from '../../../../src/doctor/series.ts';
 
 export function series(values: readonly number[], stepsARow = 1000): Series {
@@ -45,10 +47,13 @@ export function run(values: Readonly<Record<string, readonly number[]>>, more: M
     series: new Map(entries),
     config: {},
     wording: {
-      setting: changes =>
-        `PPO(${Object.entries(changes)
-          .map(([k, v]) => `${k}=${v}`)
-          .join(', ')})`,
+      setting: changes => {
+        const pairs = Object.entries(changes) as [KnownSetting, number | string][];
+        return fixOf(
+          { code: `PPO(${pairs.map(([k, v]) => `${k}=${v}`).join(', ')})` },
+          pairs.map(([setting, value]) => ({ setting, name: setting, value })),
+        );
+      },
       nameOf: setting => setting,
     },
     actions: 'unknown',

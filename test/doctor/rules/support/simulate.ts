@@ -2,8 +2,9 @@
  * Logs that look like Stable-Baselines3's, with noise like theirs: a healthy run, and the same with one fault put in. They
  * are no copies of real runs: levels, lengths and noise vary with the seed.
  */
-import type { CanonicalRun, KnownConfig } from '../../../../src/doctor/canonical.ts';
+import type { CanonicalRun } from '../../../../src/doctor/canonical.ts';
 import type { RootCause } from '../../../../src/doctor/findings.ts';
+import type { KnownConfig } from '../../../../src/doctor/known-settings.ts';
 import { Rng } from '../../../../src/random/index.ts';
 import { run } from './build.ts';
 
@@ -164,7 +165,7 @@ export function simulate(task: Task, fault: Fault): CanonicalRun {
             r.clip = 0;
             r.ev = Math.abs(gauss(0.01));
             r.vl *= 400 / Math.max(0.02, 1 - r.ev);
-            r.ret = list[change - 1]!.ret + range * gauss(0.02);
+            r.ret = list[change - 1].ret + range * gauss(0.02);
           }
           break;
         case 'no-reward-signal':
@@ -222,8 +223,8 @@ export function simulate(task: Task, fault: Fault): CanonicalRun {
       'loss/value': pick('vl'),
       'loss/policy': pick('pg'),
       'loss/total': pick('total'),
-      'train/lr': list.map(() => config.learningRate!),
-      'train/clip_range': list.map(() => config.clipRange!),
+      'train/lr': list.map(() => config.learningRate),
+      'train/clip_range': list.map(() => config.clipRange),
       'train/epochs_run': list.map(() => epochs),
     },
     {

@@ -35,19 +35,19 @@ const clip = (values: readonly number[], limit: number): number[] =>
 const forces = ({ data }: Simulated): number[] => clip([...(data.cfrc_ext as Float64Array)], 1);
 const never = (): boolean => false;
 const speed = ({ places, seconds }: Simulated, before: readonly number[], i: number): number =>
-  (places[i]! - before[i]!) / seconds;
+  (places[i] - before[i]) / seconds;
 
 const hopperFell = ({ qpos, qvel }: Simulated): boolean => {
   const rest = [...qpos, ...qvel].slice(2);
-  const healthy = rest.every(value => -100 < value && value < 100) && 0.7 < qpos[1]!;
-  return !(healthy && -0.2 < qpos[2]! && qpos[2]! < 0.2);
+  const healthy = rest.every(value => -100 < value && value < 100) && 0.7 < qpos[1];
+  return !(healthy && -0.2 < qpos[2] && qpos[2] < 0.2);
 };
 const walkerFell = ({ qpos: [, z, angle] }: Simulated): boolean =>
-  !(0.8 < z! && z! < 2 && -1 < angle! && angle! < 1);
-const antFell = ({ qpos }: Simulated): boolean => !(0.2 <= qpos[2]! && qpos[2]! <= 1);
+  !(0.8 < z && z < 2 && -1 < angle && angle < 1);
+const antFell = ({ qpos }: Simulated): boolean => !(0.2 <= qpos[2] && qpos[2] <= 1);
 const tip = ({ data }: Simulated): number[] => [...(data.site_xpos as Float64Array).slice(0, 3)];
 const reach = (sim: Simulated): number[] =>
-  sim.body('fingertip').map((value, i) => value - sim.body('target')[i]!);
+  sim.body('fingertip').map((value, i) => value - sim.body('target')[i]);
 
 const RULES: Readonly<Record<string, Rules>> = {
   'HalfCheetah-v5': {
@@ -91,9 +91,9 @@ const RULES: Readonly<Record<string, Rules>> = {
   'InvertedPendulum-v5': {
     file: 'inverted_pendulum.xml',
     frameSkip: 2,
-    reward: ({ qpos }) => Number(Math.abs(qpos[1]!) <= 0.2),
+    reward: ({ qpos }) => Number(Math.abs(qpos[1]) <= 0.2),
     observe: ({ qpos, qvel }) => [...qpos, ...qvel],
-    ends: ({ qpos }) => Math.abs(qpos[1]!) > 0.2,
+    ends: ({ qpos }) => Math.abs(qpos[1]) > 0.2,
   },
   'InvertedDoublePendulum-v5': {
     file: 'inverted_double_pendulum.xml',
@@ -104,13 +104,13 @@ const RULES: Readonly<Record<string, Rules>> = {
       return 10 * Number(y > 1) - (0.01 * x ** 2 + (y - 2) ** 2) - (1e-3 * v1 ** 2 + 5e-3 * v2 ** 2);
     },
     observe: ({ data, qpos, qvel }) => [
-      qpos[0]!,
+      qpos[0],
       ...qpos.slice(1).map(Math.sin),
       ...qpos.slice(1).map(Math.cos),
       ...clip(qvel, 10),
-      ...clip([(data.qfrc_constraint as Float64Array)[0]!], 10),
+      ...clip([(data.qfrc_constraint as Float64Array)[0]], 10),
     ],
-    ends: sim => tip(sim)[2]! <= 1,
+    ends: sim => tip(sim)[2] <= 1,
   },
   'Reacher-v5': {
     file: 'reacher.xml',
@@ -128,7 +128,7 @@ const RULES: Readonly<Record<string, Rules>> = {
 };
 
 export const suiteIds = Object.keys(RULES);
-export const modelFile = (id: string): string => RULES[id]!.file;
+export const modelFile = (id: string): string => RULES[id].file;
 
 /** One of the tasks on the text of its model file; it ends, but goes on when stepped all the same. */
 export class GymnasiumTask {
@@ -139,8 +139,8 @@ export class GymnasiumTask {
 
   constructor(mujoco: MainModule, id: string, xml: string) {
     this.#mujoco = mujoco;
-    this.#rules = RULES[id]!;
-    this.model = mujoco.MjModel.from_xml_string(xml)!;
+    this.#rules = RULES[id];
+    this.model = mujoco.MjModel.from_xml_string(xml);
     this.data = new mujoco.MjData(this.model);
   }
 
@@ -179,7 +179,7 @@ export class GymnasiumTask {
       data,
       qpos,
       qvel: [...(data.qvel as Float64Array)],
-      places: [qpos[0]!, xpos[3]!],
+      places: [qpos[0], xpos[3]],
       seconds: model.opt.timestep * this.#rules.frameSkip,
       body: name => {
         const at = 3 * this.#mujoco.mj_name2id(model, bodyType, name);

@@ -29,7 +29,7 @@ interface Nested {
 
 /** Starts an episode of one of the suite's tasks in that state. */
 export function put(env: MadeEnv, qpos: readonly number[], qvel: readonly number[]): void {
-  const physics = openModel(MODELS[env.spec.id]!);
+  const physics = openModel(MODELS[env.spec.id]);
   physics.arrays.qpos.set(qpos);
   physics.arrays.qvel.set(qvel);
   physics.forward();
@@ -45,7 +45,7 @@ export function put(env: MadeEnv, qpos: readonly number[], qvel: readonly number
 
 /** Positions and velocities of one of the suite's models before noise. */
 export function initial(id: string): { qpos: number[]; qvel: number[] } {
-  const physics = openModel(MODELS[id]!);
+  const physics = openModel(MODELS[id]);
   const state = { qpos: [...physics.arrays.qpos], qvel: [...physics.arrays.qvel] };
   physics.close();
   return state;

@@ -1,0 +1,161 @@
+/**
+ * Networks over a set of items: the same weights for every item, whatever their number and order.
+ *
+ * A layer maps each item by one matrix and the mean and the maximum over all items by another (Zaheer et al. 2017, Deep
+ * Sets); after the last, the actor scores each item, one action for each, and the critic looks at mean and maximum. So a
+ * policy that learnt on four items acts on sixteen.
+ */
+import {
+  add,
+  concat,
+  gelu,
+  matmul,
+  reduceMax,
+  reduceMean,
+  relu,
+  reshape,
+  split,
+  type Tensor,
+  tanh,
+} from '../../../engine/index.ts';
+import type { Space } from '../../../envs/index.ts';
+import type { Distribution } from '../../../kl/index.ts';
+import {
+  type Activation,
+  initialisers,
+  type ParameterSpec,
+  parameterNamed,
+  parameters,
+} from '../../../nn/index.ts';
+import type { ActorCritic } from './actor-critic.ts';
+
+/** How an observation is laid out: items one after the other, then what belongs to all of them. */
+export interface SetLayout {
+  readonly items: number;
+  readonly itemFeatures: number;
+  readonly sharedFeatures: number;
+}
+
+/** The layout of spaces that a set network fits; undefined for others. */
+export function setLayoutOf(observationSpace: Space, actionSpace: Space): SetLayout | undefined {
+  if (observationSpace.kind !== 'dict' || actionSpace.kind !== 'discrete') return undefined;
+  const [items, shared, ...more] = Object.values(observationSpace.spaces);
+  if (items?.kind !== 'box' || shared?.kind !== 'box' || more.length > 0) return undefined;
+  const [count, itemFeatures, ...axes] = items.shape;
+  if (count !== actionSpace.n || itemFeatures === undefined || axes.length > 0) return undefined;
+  return { items: count, itemFeatures, sharedFeatures: shared.flatSize };
+}
+
+const activations = { tanh, relu, gelu } as const;
+
+export interface SetActorCriticOptions {
+  readonly layout: SetLayout;
+  readonly distribution: Distribution;
+  readonly hidden: readonly number[];
+  readonly activation: Activation;
+}
+
+/** A policy that scores items, and a value function over all of them. */
+export function setActorCritic(options: SetActorCriticOptions): ActorCritic {
+  const { layout, distribution, hidden, activation } = options;
+  const last = hidden.length;
+  const width = hidden[last - 1];
+  const specs = [
+    ...trunkSpecs('actor', options),
+    ...linearSpecs('actor', last, width, 1, 0.01),
+    ...trunkSpecs('critic', options),
+    ...linearSpecs('critic', last, 2 * width, 1, 1),
+  ];
+  const activate = activations[activation];
+  const trunk = (name: string, weights: Record<string, Tensor>, obs: Tensor): Tensor =>
+    encode({ name, weights, obs, layout, layers: last, activate });
+  return {
+    layout: parameters(specs),
+    distribution,
+    observationSize: layout.items * layout.itemFeatures + layout.sharedFeatures,
+    valueHead: `critic.${last}`,
+    policy(weights, obs) {
+      const items = trunk('actor', weights, obs); // (rows * items, width)
+      return reshape(linearOf('actor', last, weights, items), [obs.shape[0], layout.items]);
+    },
+    value(weights, obs) {
+      const items = trunk('critic', weights, obs);
+      return linearOf('critic', last, weights, pooled(items, obs.shape[0], layout.items));
+    },
+  };
+}
+
+/** Parameters of the layers before the last: of the items, and of what belongs to all of them. */
+function trunkSpecs(name: string, { layout, hidden }: SetActorCriticOptions): ParameterSpec[] {
+  return hidden.flatMap((width, i) => {
+    const own = i === 0 ? layout.itemFeatures : hidden[i - 1];
+    const context = i === 0 ? layout.sharedFeatures : 2 * hidden[i - 1];
+    return [
+      ...linearSpecs(name, i, own, width, Math.SQRT2),
+      {
+        name: `${name}.${i}.context`,
+        shape: [context, width],
+        init: initialisers.orthogonal(i === 0 ? Math.SQRT2 : 0.5),
+        group: name,
+      },
+    ];
+  });
+}
+
+function linearSpecs(
+  name: string,
+  i: number,
+  inputs: number,
+  outputs: number,
+  gain: number,
+): ParameterSpec[] {
+  return [
+    {
+      name: `${name}.${i}.weight`,
+      shape: [inputs, outputs],
+      init: initialisers.orthogonal(gain),
+      group: name,
+    },
+    { name: `${name}.${i}.bias`, shape: [outputs], init: initialisers.zeros, group: name },
+  ];
+}
+
+function linearOf(name: string, i: number, weights: Record<string, Tensor>, x: Tensor): Tensor {
+  return add(
+    matmul(x, parameterNamed(weights, `${name}.${i}.weight`)),
+    parameterNamed(weights, `${name}.${i}.bias`),
+  );
+}
+
+/** (rows, observation) to (rows * items, width). */
+function encode(parts: {
+  name: string;
+  weights: Record<string, Tensor>;
+  obs: Tensor;
+  layout: SetLayout;
+  layers: number;
+  activate: (x: Tensor) => Tensor;
+}): Tensor {
+  const { name, weights, obs, layout, layers, activate } = parts;
+  const { items, itemFeatures, sharedFeatures } = layout;
+  const rows = obs.shape[0];
+  const [flat, shared] = split(obs, [items * itemFeatures, sharedFeatures], 1);
+  let own = reshape(flat, [rows * items, itemFeatures]);
+  let context = shared;
+  for (let i = 0; i < layers; i++) {
+    const mine = linearOf(name, i, weights, own);
+    const width = mine.shape[1];
+    const all = matmul(context, parameterNamed(weights, `${name}.${i}.context`)); // (rows, width)
+    const sum = add(reshape(mine, [rows, items, width]), reshape(all, [rows, 1, width]));
+    own = activate(reshape(sum, [rows * items, width]));
+    if (i < layers - 1) context = pooled(own, rows, items);
+  }
+  return own;
+}
+
+/** Mean and maximum over the items, (rows, 2 * width). */
+function pooled(own: Tensor, rows: number, items: number): Tensor {
+  const width = own.shape[1];
+  const each = reshape(own, [rows, items, width]);
+  return concat([reduceMean(each, { axes: [1] }), reduceMax(each, { axes: [1] })], 1);
+}

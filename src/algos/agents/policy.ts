@@ -1,0 +1,91 @@
+/** A policy that acts in environments, to hold. */
+import { makeEnv } from '../../envs/index.ts';
+import { Rng } from '../../random/index.ts';
+import type { PolicyOpening } from '../algorithm.ts';
+import { TrainError } from '../errors.ts';
+import type { ActOptions, Observation, Policy } from '../policy.ts';
+import type { RunConfig } from '../settings/spec.ts';
+import { compileActor } from './actor.ts';
+import { evaluatePolicy } from './evaluate.ts';
+import { savePolicy } from './export.ts';
+import { type NetworkConfig, networkFor } from './networks/network.ts';
+import { recordEpisodes } from './record.ts';
+import { normaliserOf, startOf } from './start.ts';
+
+/** Compiles the network of a checkpoint. */
+export async function agentPolicy(
+  opening: PolicyOpening<RunConfig & NetworkConfig & { readonly normaliseObservations: boolean }>,
+): Promise<Policy> {
+  const { run, subject, config, checkpoint } = opening;
+  const { step, iteration } = checkpoint.index;
+  const { observationSpace, actionSpace } = opening.spaces ?? spacesOf(subject.id, subject.options);
+  const model = networkFor(config, observationSpace, actionSpace);
+  const start = startOf(checkpoint, { id: run.id, step }, subject.id);
+  const weights = start.fit(model.layout);
+  const normaliser = normaliserOf(start, config.normaliseObservations, model.observationSize);
+  const policy = { weights, normaliser };
+  const actor = await compileActor(model, actionSpace, 1);
+  const rng = new Rng(config.seed);
+  const { observationSize } = model;
+  const seen = new Float32Array(observationSize);
+
+  const actOn = (observation: Observation, sampled: boolean | undefined): Float32Array => {
+    if (observation.length !== observationSize)
+      throw new TrainError(
+        `the observation has ${observation.length} numbers, ${subject.id} has ${observationSize}: pass all of them, one after the other`,
+      );
+    seen.set(observation);
+    const action = new Float32Array(actionSpace.flatSize);
+    actor.act(policy, seen, action, sampled ? rng : undefined);
+    return action;
+  };
+  function act(input: Observation | readonly Observation[] | string, { sampled }: ActOptions = {}) {
+    if (typeof input === 'string')
+      throw new TrainError(
+        `${run.id} is a policy of ${subject.id}: it acts on observations of ${observationSize} numbers, not on text`,
+      );
+    if (Array.isArray(input) && typeof input[0] === 'object')
+      return input.map(one => actOn(one as Observation, sampled));
+    return actOn(input as Observation, sampled);
+  }
+
+  return {
+    run,
+    subject,
+    step,
+    iteration,
+    exportName: 'policy.onnx',
+    act: act as Policy['act'],
+    score: (observation, out) => actor.distribution(policy, observation, out),
+    evaluate: ({ episodes = 100, seed = 10_000, sampled } = {}) =>
+      evaluatePolicy({
+        env: subject.id,
+        envOptions: subject.options,
+        model,
+        ...policy,
+        episodes,
+        seed,
+        sampled,
+      }),
+    async export(path) {
+      await savePolicy({ model, actionSpace, ...policy }, path);
+      const { paramSize: distribution } = model.distribution;
+      return { kind: 'onnx', observation: observationSize, action: actionSpace.flatSize, distribution };
+    },
+    record: (options = {}) =>
+      recordEpisodes(
+        run.dir,
+        { env: subject.id, options: subject.options, model, policy: () => policy },
+        { step, iteration, seed: run.manifest.seed },
+        options,
+      ),
+    close: async () => actor.dispose(),
+  };
+}
+
+function spacesOf(id: string, options: Parameters<typeof makeEnv>[1]) {
+  const env = makeEnv(id, options);
+  const { observationSpace, actionSpace } = env;
+  env.close?.();
+  return { observationSpace, actionSpace };
+}

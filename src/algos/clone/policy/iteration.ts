@@ -1,0 +1,172 @@
+/**
+ * Behaviour cloning: a policy that acts as an environment's demonstrators do, and a value function of their returns, as a
+ * run that training can begin from (`train({ from })`).
+ *
+ * The actor learns the demonstrators' actions by cross-entropy, or the odds that they give to each action where they say
+ * (`logits`); the critic learns the discounted rewards that followed, in the scale that training uses, so that the first
+ * advantages mean something.
+ *
+ * `iterate` does one epoch: collect (once), learn, recover, report. Demonstrations follow from the seed, so a run that was
+ * killed records them again and goes on to the same bits.
+ */
+import { compile, type Program } from '../../../engine/index.ts';
+import { Rng } from '../../../random/index.ts';
+import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalise.ts';
+import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
+import type { IterationResult } from '../../algorithm.ts';
+import type { TrainEvent } from '../../events.ts';
+import { guardedUpdate, newCounters, type UpdateCounters } from '../../update/guarded.ts';
+import { moments } from '../../update/moments.ts';
+import { stopwatch } from '../../update/stopwatch.ts';
+import type { ClonePolicySnapshot } from './checkpoint.ts';
+import { rateAt, ratesOfEpoch, unguarded } from './control.ts';
+import type { Demonstrations } from './demonstrations.ts';
+import { epochGraph } from './graphs.ts';
+import { type EpochAttempt, rowOf } from './row.ts';
+import type { ClonePolicyConfig } from './settings.ts';
+
+/** What a cloner is made of. */
+export interface ClonePolicyOptions {
+  readonly model: ActorCritic;
+  readonly config: ClonePolicyConfig;
+  /** How many demonstrations there will be, and how they are recorded. */
+  readonly count: number;
+  readonly record: () => Promise<Demonstrations>;
+}
+
+/** Cloning of demonstrators, an epoch at a time. */
+export interface ClonePolicyTrainer {
+  readonly counters: Readonly<UpdateCounters>;
+  readonly weights: Float32Array;
+  readonly normaliser: ObservationNormaliser | undefined;
+  /** Once the first epoch is done. */
+  readonly demonstrations: Demonstrations | undefined;
+  iterate(): Promise<IterationResult>;
+  snapshot(): ClonePolicySnapshot;
+  restore(snapshot: ClonePolicySnapshot): void;
+  dispose(): void;
+}
+
+const DIAGNOSIS = {
+  wrong: 'the weights were not finite after an epoch',
+  remedy: 'use a lower learningRate, then look at the scale of observations and rewards (rewardScale)',
+};
+
+/** Compiles nothing and records nothing before the first epoch. */
+export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePolicyTrainer {
+  const { model, config, count } = options;
+  const { layout } = model;
+  const batch = Math.min(config.batchSize, count);
+  const trips = Math.floor(count / batch);
+  const [initRng, orderRng] = new Rng(config.seed).split(2);
+  let rng = orderRng;
+  let state: { weights: Float32Array; m: Float32Array; v: Float32Array } = {
+    weights: layout.initialise(initRng),
+    m: new Float32Array(layout.size),
+    v: new Float32Array(layout.size),
+  };
+  const normaliser = config.normaliseObservations
+    ? new ObservationNormaliser(model.observationSize)
+    : undefined;
+  const counters = newCounters();
+  let data: Demonstrations | undefined;
+  let program: Program | undefined;
+
+  async function prepare(): Promise<{ data: Demonstrations; program: Program }> {
+    data ??= normalised(await options.record(), normaliser);
+    program ??= await compile(
+      epochGraph(model, config, { count, batch, trips, hasLogits: data.logits !== undefined }),
+      { device: config.device, threads: config.threads, checkFeeds: false },
+    );
+    return { data, program };
+  }
+
+  return {
+    counters,
+    normaliser,
+    get weights() {
+      return state.weights;
+    },
+    get demonstrations() {
+      return data;
+    },
+
+    async iterate() {
+      const events: TrainEvent[] = [];
+      const watch = stopwatch();
+
+      // ---- collect: once
+      const ready = await prepare();
+      watch.lap('collect');
+
+      // ---- learn
+      const rows = rng.permutation(count);
+      const epochsBefore = counters.steps / count;
+      const update = await guardedUpdate<EpochAttempt & { next: typeof state }>(unguarded, counters, events, {
+        steps: count,
+        diagnosis: DIAGNOSIS,
+        attempt() {
+          const { observations, actions, returns, logits } = ready.data;
+          const out = ready.program.run<Record<string, Float32Array>>({
+            observations,
+            actions,
+            returns,
+            ...(logits ? { logits } : {}),
+            order: BigInt64Array.from({ length: trips * batch }, (_, i) => BigInt(rows[i])),
+            stepsDone: Float32Array.of(counters.gradientSteps),
+            rates: ratesOfEpoch(config, epochsBefore * trips, trips),
+            ...state,
+          });
+          const mean = (name: string): number => moments(out[name]).mean;
+          return {
+            learningRate: rateAt(config, (epochsBefore + 0.5) / config.epochs),
+            failed: out.newWeights.some(value => !Number.isFinite(value)),
+            kl: 0,
+            shareWithin: 1,
+            taken: trips,
+            skipped: 0,
+            streak: 0,
+            losses: { policy: mean('policyLoss'), value: mean('valueLoss'), accuracy: mean('accuracy') },
+            next: { weights: out.newWeights, m: out.newM, v: out.newV },
+          };
+        },
+        hold({ next }) {
+          state = next;
+          return { kl: 0, scale: 1, backtracks: 0 };
+        },
+      });
+      watch.lap('update');
+
+      // ---- report
+      return { row: rowOf(counters, update.done, watch.columns(count)), events };
+    },
+
+    snapshot() {
+      return {
+        ...state,
+        counters: { ...counters },
+        rng: { order: rng.state() },
+        observationNormaliser: normaliser?.moments.state() ?? null,
+      };
+    },
+
+    restore({ weights, m, v, counters: saved, rng: streams, observationNormaliser: moments }) {
+      state = { weights: weights.slice(), m: m.slice(), v: v.slice() };
+      // A fork saves its beginning before demonstrations are recorded again, whose moments then take their place.
+      if (moments) normaliser?.moments.restore(moments);
+      Object.assign(counters, saved);
+      rng = Rng.fromState(streams.order);
+    },
+
+    dispose: () => program?.dispose(),
+  };
+}
+
+/** Observations as the policy will see them: by what all of them say together. */
+function normalised(data: Demonstrations, normaliser: ObservationNormaliser | undefined): Demonstrations {
+  if (normaliser === undefined) return data;
+  normaliser.moments.restore(new RunningMoments(normaliser.moments.size).state());
+  normaliser.moments.update(data.observations);
+  normaliser.apply(data.observations, data.observations);
+  return data;
+}

@@ -1,0 +1,63 @@
+/** The cloning of an environment's demonstrators, in the environment of a run. */
+import { join } from 'node:path';
+import { environmentSpec, openEnvironments } from '../../agents/environments.ts';
+import { savePolicy } from '../../agents/export.ts';
+import { networkFor } from '../../agents/networks/network.ts';
+import type { Learner, Opening } from '../../algorithm.ts';
+import { TrainError } from '../../errors.ts';
+import { tensorFiles } from '../../ppo/checkpoint.ts';
+import { refuseInertForActions, refuseLiveChange } from '../../settings/resolve.ts';
+import { forkedCounters } from '../../update/guarded.ts';
+import { snapshotFrom, stateOf } from './checkpoint.ts';
+import { demonstrationCount, demonstratorsOf, recordDemonstrations } from './demonstrations.ts';
+import { createClonePolicyTrainer } from './iteration.ts';
+import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
+
+/** Finds the demonstrators and makes the network. */
+export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<Learner> {
+  const { subject, config, written } = opening;
+  if (subject.kind !== 'env')
+    throw new TrainError(`${subject.id} is no environment: use one, such as cluster`);
+  const names = demonstratorsOf(subject.definition, config.demonstrators);
+  const envs = await openEnvironments(subject, { ...config, envs: 1, workers: 0 });
+  const { actionSpace, observationSpace } = envs;
+  const environment = environmentSpec(subject, envs, { ...config, normaliseRewards: false });
+  await envs.close();
+  refuseInertForActions(clonePolicySettings, written, actionSpace);
+  const model = networkFor(config, observationSpace, actionSpace);
+  const count = demonstrationCount(config, names);
+  const trainer = createClonePolicyTrainer({
+    model,
+    config,
+    count,
+    record: () => recordDemonstrations(subject, config, names),
+  });
+  return {
+    config,
+    counters: trainer.counters,
+    totalSteps: count * config.epochs,
+    environment,
+    async begin() {},
+    async restore(checkpoint, { forkedWith }) {
+      const saved = snapshotFrom(model.layout, checkpoint);
+      const counters = forkedWith ? forkedCounters(saved.counters, forkedWith) : saved.counters;
+      trainer.restore({ ...saved, counters });
+    },
+    iterate: () => trainer.iterate(),
+    adjust: changes => refuseLiveChange(clonePolicySettings, config, changes),
+    async save() {
+      const snapshot = trainer.snapshot();
+      return {
+        files: tensorFiles(model.layout, { ...snapshot, reference: undefined }),
+        state: stateOf(snapshot),
+      };
+    },
+    saved: ({ dir }) =>
+      savePolicy(
+        { model, actionSpace, weights: trainer.weights, normaliser: trainer.normaliser },
+        join(dir, 'policy.onnx'),
+      ),
+    results: () => ({ demonstrators: trainer.demonstrations?.scores ?? [] }),
+    close: async () => trainer.dispose(),
+  };
+}

@@ -1,0 +1,71 @@
+/** Every setting of cloning an environment's demonstrators into a policy. */
+import * as z from 'zod/mini';
+import { ppoSettings } from '../../ppo/settings.ts';
+import * as shared from '../../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
+import { count } from '../../settings/values.ts';
+
+const own = {
+  steps: shared.steps(100_000, 'Demonstrations of the run, over all demonstrators and environments.'),
+  epochs: setting(count, 8, 'Passes over the demonstrations.', { aliases: ['nepochs', 'numepochs'] }),
+  batchSize: setting(count, 512, 'Demonstrations a gradient step.', {
+    aliases: ['minibatchsize', 'minibatch'],
+  }),
+  // Falls to nothing: which of two near-ties is more likely is settled by the last, smallest steps.
+  learningRate: shared.learningRate(1e-3, "Adam's step size.", { change: 'resume' }),
+  learningRateSchedule: shared.learningRateSchedule('linear'),
+  learningRateEnd: shared.learningRateEnd(0, {}),
+};
+
+export const clonePolicySettings = table(
+  {
+    ...own,
+    demonstrators: setting(
+      z.nullable(z.array(z.string())),
+      null,
+      "Which of the environment's demonstrators play, each its share of the steps; null is all but those that must be named.",
+      { example: '[least-finish]' },
+    ),
+    adamEpsilon: shared.adamEpsilon(1e-5),
+    gradientClip: shared.gradientClip(0.5),
+    gamma: shared.gamma,
+    valueCoef: shared.valueCoef,
+    ...shared.logStdKeys,
+    ...shared.networkKeys,
+    ...shared.environmentKeys,
+    ...shared.logKeys,
+  },
+  {
+    name: 'clone',
+    title: 'Keel config of cloning into a policy',
+    schemaFile: 'schema-clone-policy.json',
+    of: 'env',
+    length: 'epochs',
+    contradictions: config => [...shared.networkContradictions(config)],
+    upgrade: (saved, run) => (Object.hasOwn(saved, 'clipRange') ? ofTraining(saved, run) : saved),
+  },
+);
+
+/** A whole config of cloning a policy. */
+export type ClonePolicyConfig = ConfigOf<typeof clonePolicySettings>;
+/** What a user may set. */
+export type ClonePolicySettings = SettingsOf<typeof clonePolicySettings>;
+
+/**
+ * Runs used to be saved with all settings of PPO. Those of the network and of the environments held, as did `steps`, which
+ * were demonstrations; its epochs and its learning rate did not. How many epochs there were to be was not saved: a run that
+ * has finished has done them.
+ */
+function ofTraining(
+  saved: Readonly<Record<string, unknown>>,
+  { status, iteration }: { readonly status: string; readonly iteration: number },
+): Readonly<Record<string, unknown>> {
+  const ignored = (key: string): boolean =>
+    key !== 'steps' &&
+    Object.hasOwn(ppoSettings.keys, key) &&
+    (Object.hasOwn(own, key) || !Object.hasOwn(clonePolicySettings.keys, key));
+  return {
+    ...Object.fromEntries(Object.entries(saved).filter(([key]) => !ignored(key))),
+    ...(status === 'finished' ? { epochs: iteration } : {}),
+  };
+}

@@ -1,0 +1,166 @@
+/**
+ * Behaviour cloning of text: a model learns to write a task's demonstrations, token by token (cross-entropy over the
+ * tokens of completions, their end included). It makes the model that GRPO starts from: groups are worth comparing only
+ * when some completions are better than others.
+ *
+ * `iterate` does some minibatches: collect demonstrations, learn, recover, report. There is no policy to stay near, so
+ * nothing bounds an update; one whose steps are not finite is taken back all the same.
+ */
+import { type LanguageModel, type ScoredSequence, shapeFor } from '../../../lm/index.ts';
+import { Rng } from '../../../random/index.ts';
+import { drawDemonstration, drawPrompt, type TextTask } from '../../../tasks/index.ts';
+import { TrainError } from '../../errors.ts';
+import type { TrainEvent } from '../../events.ts';
+import { tokenWeights } from '../../grpo/advantages.ts';
+import { refuseLiveChange } from '../../settings/resolve.ts';
+import type { TextTrainer } from '../../text/learner.ts';
+import { TextOptimiser } from '../../text/optimiser.ts';
+import { TextPrograms } from '../../text/programs.ts';
+import { drawFitting, promptTokens } from '../../text/prompts.ts';
+import { guardedUpdate, newCounters } from '../../update/guarded.ts';
+import { stopwatch } from '../../update/stopwatch.ts';
+import type { CloneTextSnapshot } from './checkpoint.ts';
+import { rateAt, unguarded } from './control.ts';
+import { gradientGraph } from './graphs.ts';
+import { type CloneTextAttempt, rowOf } from './row.ts';
+import { type CloneTextConfig, cloneTextSettings } from './settings.ts';
+
+/** Cloning of a task's demonstrations, an iteration at a time. */
+export interface CloneTextTrainer extends TextTrainer<CloneTextSnapshot> {
+  readonly model: LanguageModel;
+  readonly config: CloneTextConfig;
+}
+
+const DIAGNOSIS = {
+  wrong: 'the loss or gradient was not finite again',
+  remedy: 'start a new run with a lower learningRate',
+};
+const LOSS = { name: 'clone', graph: gradientGraph };
+
+/** Compiles nothing yet: programs are made for the shapes that come up. */
+export function createCloneTextTrainer({
+  model,
+  task,
+  config: given,
+}: {
+  readonly model: LanguageModel;
+  readonly task: TextTask;
+  readonly config: CloneTextConfig;
+}): CloneTextTrainer {
+  let config = given;
+  if (!task.demonstration)
+    throw new TrainError(`${task.name} has no demonstrations to clone: give the task a demonstration()`);
+  const { tokenizer, options } = model;
+  const programs = new TextPrograms(model, { device: config.device, threads: config.threads });
+  const optimiser = new TextOptimiser(model);
+  let [rng] = new Rng(config.seed).split(1);
+  const counters = newCounters();
+  const perIteration = config.batchSize * config.batchesPerIteration;
+  const totalSteps = Math.ceil(config.steps / perIteration) * perIteration;
+
+  /** Demonstrations that fit; those that do not are counted. */
+  const draw = () =>
+    drawFitting<ScoredSequence>(
+      config.batchSize,
+      async () => {
+        const prompt = await drawPrompt(task, rng);
+        const prefix = promptTokens(model, prompt);
+        const tokens = [...tokenizer.encode(drawDemonstration(task, prompt, rng)), tokenizer.end];
+        return { item: { prompt: prefix, tokens }, tokens: prefix.length + tokens.length };
+      },
+      options.context,
+      (inARow, tokens) =>
+        `${inARow} demonstrations of ${task.name} in a row are too long, the last with ${tokens} tokens for a context of ${options.context}: use a model with a larger context`,
+    );
+
+  return {
+    model,
+    get config() {
+      return config;
+    },
+    counters,
+
+    async iterate() {
+      const events: TrainEvent[] = [];
+      const watch = stopwatch();
+      const update = await guardedUpdate<CloneTextAttempt>(unguarded(config), counters, events, {
+        steps: perIteration,
+        diagnosis: DIAGNOSIS,
+        async attempt() {
+          const sums = { loss: 0, gradNorm: 0, tokens: 0, prompts: 0, tooLong: 0 };
+          let learningRate = 0;
+          optimiser.begin(counters.skippedInARow);
+          for (let i = 0; i < config.batchesPerIteration && optimiser.streak < config.skipLimit; i++) {
+            // ---- collect
+            const progress = (counters.steps + (i + 0.5) * config.batchSize) / totalSteps;
+            learningRate = rateAt(config, counters, progress);
+            const { items: sequences, skipped } = await draw();
+            sums.tooLong += skipped;
+            watch.lap('collect');
+
+            // ---- learn
+            const shape = shapeFor(
+              sequences,
+              Math.min(config.microbatchSize, config.batchSize),
+              options.context,
+            );
+            const lengths = sequences.map(({ tokens }) => tokens.length);
+            const perToken = tokenWeights(lengths, 'token', shape.newTokens);
+            const weights = new Float32Array(sequences.length * shape.newTokens);
+            lengths.forEach((length, row) => {
+              weights.fill(perToken[row], row * shape.newTokens, row * shape.newTokens + length);
+            });
+            const { loss } = await programs.gradient(
+              optimiser.draft,
+              sequences,
+              sequences.keys(),
+              shape,
+              1,
+              LOSS,
+              { columns: { weights }, referenceWidth: 1, scalars: {} },
+              optimiser.gradient,
+            );
+            const length = optimiser.step(loss, learningRate, counters.gradientSteps, config);
+            watch.lap('update');
+            if (length === undefined) continue;
+            sums.loss += loss;
+            sums.gradNorm += length;
+            sums.tokens += lengths.reduce((a, b) => a + b, 0);
+            sums.prompts += sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
+          }
+          const { taken, skipped, streak } = optimiser;
+          const failed = streak >= config.skipLimit || !optimiser.draftIsFinite;
+          return { learningRate, failed, kl: 0, shareWithin: 1, taken, skipped, streak, sums };
+        },
+        hold({ failed }) {
+          if (!failed) optimiser.adopt();
+          return { kl: 0, scale: 1, backtracks: 0 };
+        },
+      });
+      watch.lap('update');
+      return { row: rowOf(config, counters, update.done, watch.columns(perIteration)), events };
+    },
+
+    snapshot() {
+      return {
+        ...optimiser.state,
+        reference: undefined,
+        counters: { ...counters },
+        rng: { prompt: rng.state() },
+      };
+    },
+
+    restore(snapshot) {
+      optimiser.restore(snapshot);
+      Object.assign(counters, snapshot.counters);
+      rng = Rng.fromState(snapshot.rng.prompt);
+    },
+
+    adjust(changes) {
+      refuseLiveChange(cloneTextSettings, config, changes);
+      config = { ...config, ...changes };
+    },
+
+    dispose: () => programs.dispose(),
+  };
+}

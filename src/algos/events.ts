@@ -1,0 +1,55 @@
+/** What happens in training, as it goes to the log and to people. */
+import type { EventFields } from '../runs/schema.ts';
+
+/** Something that happened in a run; its fields are those of the run's events. */
+export type TrainEvent = Extract<
+  EventFields,
+  {
+    type:
+      | 'act'
+      | 'checkpoint'
+      | 'early-stop'
+      | 'guard'
+      | 'note'
+      | 'notice'
+      | 'rate-change'
+      | 'reference'
+      | 'rescaled'
+      | 'restored'
+      | 'skipped'
+      | 'ungraded';
+  }
+>;
+
+const short = (value: number): string => Number(value.toPrecision(3)).toString();
+
+/** What happened, in a sentence. */
+export function sentenceOf(event: TrainEvent): string {
+  switch (event.type) {
+    case 'early-stop':
+      return `stopped in epoch ${event.epoch + 1}: KL ${short(event.kl)} above ${short(event.limit)}`;
+    case 'guard':
+      return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
+    case 'skipped':
+      return `${event.count} minibatches were not finite and changed nothing`;
+    case 'note':
+    case 'notice':
+      return event.text;
+    case 'ungraded':
+      return `${event.count} of ${event.of} completions could not be graded: ${event.reason}`;
+    case 'restored':
+      return `restored the last healthy parameters, learning rate ${short(event.lrFrom)} to ${short(event.lrTo)}`;
+    case 'rate-change':
+      return `${event.what} ${short(event.from)} to ${short(event.to)}: ${event.why}`;
+    case 'reference':
+      return 'the reference policy was refreshed';
+    case 'rescaled':
+      return `critic rescaled by ${short(event.factor)}: rewardScale ${event.from} to ${event.to}`;
+    case 'checkpoint':
+      return `saved checkpoint ${event.checkpoint}${event.best ? ', the best so far' : ''}`;
+    case 'act':
+      return `${event.what}, set from the ${event.by}`;
+    default:
+      return event satisfies never;
+  }
+}

@@ -1,0 +1,520 @@
+/**
+ * Group relative policy optimisation (Shao et al. 2024, arXiv 2402.03300), with every update inside a KL bound.
+ *
+ * `iterate` does one round: collect groups of completions, judge them within their groups, learn, guard, control,
+ * report. All state is in plain values that `snapshot` gives and `restore` takes, so that a run that was
+ * killed goes on to the same bits.
+ *
+ * Where this leaves the paper:
+ * 1. Tokens, not texts, go from sampler to scorer, and logits are divided by the temperature in both. The two programs
+ *    are compared in every batch (`kl/sampler`), and a run whose first batch disagrees does not start.
+ * 2. The KL to the reference is exact over the vocabulary where it fits in memory, and k3 with a clamp otherwise.
+ * 3. A group of nearly equal rewards is divided by a floor and not by its tiny std.
+ * 4. After the update the guard bounds the mean exact KL per token over the whole batch (src/kl/guard-search.ts).
+ * 5. A step with a non-finite loss or gradient changes nothing; several in a row restore the weights.
+ * 6. Reward warm-up scales advantages: a factor on rewards would cancel in their std.
+ */
+import { guardSearch } from '../../kl/guard-search.ts';
+import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/index.ts';
+import { Decoder, type LanguageModel, type ScoredSequence, shapeFor } from '../../lm/index.ts';
+import { Rng } from '../../random/index.ts';
+import type { TextTask } from '../../tasks/index.ts';
+import { TrainError } from '../errors.ts';
+import type { TrainEvent } from '../events.ts';
+import { refuseLiveChange } from '../settings/resolve.ts';
+import { type GradedCompletion, wasTruncated } from '../text/graded.ts';
+import type { TextNetwork } from '../text/graphs.ts';
+import type { TextTrainer } from '../text/learner.ts';
+import { TextOptimiser } from '../text/optimiser.ts';
+import { TextPrograms, type TokenValues } from '../text/programs.ts';
+import { guardedUpdate, type Held } from '../update/guarded.ts';
+import { moveReference } from '../update/reference.ts';
+import { stopwatch } from '../update/stopwatch.ts';
+import { groupAdvantages, tokenWeights } from './advantages.ts';
+import type { GrpoSnapshot } from './checkpoint.ts';
+import { collectBatch, type TextBatch } from './collect.ts';
+import { completionRecords, type GroupRecord } from './completions.ts';
+import {
+  controlReference,
+  firstCounters,
+  type GrpoCounters,
+  type Knobs,
+  knobsAt,
+  shareWithin,
+} from './control.ts';
+import { gradientGraph, type RefKl } from './graphs.ts';
+import { type GrpoAttempt, rowOf, type TokenMeans } from './row.ts';
+import { compareSampler, refuseMismatch } from './sampler-gap.ts';
+import { type GrpoConfig, grpoSettings } from './settings.ts';
+
+/** What a trainer is made of. */
+export interface GrpoTrainerOptions {
+  readonly model: LanguageModel;
+  readonly task: TextTask;
+  readonly config: GrpoConfig;
+}
+
+/** GRPO of a model on a task, an iteration at a time. */
+export interface GrpoTrainer extends TextTrainer<GrpoSnapshot> {
+  readonly model: LanguageModel;
+  readonly config: GrpoConfig;
+  readonly counters: Readonly<GrpoCounters>;
+  /** Some groups of the last iteration, for people to look at. */
+  readonly records: readonly GroupRecord[];
+}
+
+/** Numbers that are kept for each batch, old and reference log-probabilities of the whole vocabulary each: 256 MB. */
+const MAX_KEPT = 64_000_000;
+const MAX_UNGRADED = 5;
+
+const DIAGNOSIS = (skipLimit: number) => ({
+  wrong: `${skipLimit} gradient steps in a row had a loss or gradient that is not finite`,
+  remedy: 'lower learningRate, look at the scale of the rewards, then at klRefCoef',
+});
+
+/** A batch with everything that the update needs to know of its tokens; rows are completions. */
+interface ScoredBatch {
+  readonly sequences: readonly ScoredSequence[];
+  readonly shape: ReturnType<typeof shapeFor>;
+  readonly old: TokenValues;
+  /** Log-probabilities of the reference: of the whole vocabulary, or of the tokens drawn. */
+  readonly reference: Float32Array | undefined;
+  /** Tokens of each completion that count; 0 where it does not. */
+  readonly lengths: Int32Array;
+  readonly advantages: Float64Array;
+}
+
+/** Compiles nothing yet: programs are made for the shapes that come up. */
+export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOptions): GrpoTrainer {
+  let config = given;
+  const { vocabulary, context } = model.options;
+  const maxNewTokens = config.maxNewTokens ?? task.maxNewTokens;
+  const batchSize = config.promptsPerIteration * config.groupSize;
+  const minibatchSize = config.minibatchSize ?? batchSize;
+  // Batches are whole.
+  const totalSteps = Math.ceil(config.steps / batchSize) * batchSize;
+  if (maxNewTokens >= context) {
+    throw new TrainError(
+      `maxNewTokens ${maxNewTokens} leaves no room for a prompt in a context of ${context}: use fewer, or a model with a larger context`,
+    );
+  }
+  const microRows = Math.min(config.microbatchSize, minibatchSize);
+  const keptSize = batchSize * maxNewTokens * vocabulary;
+  const keepsAll = keptSize <= MAX_KEPT;
+  const refKl = refKlOf(config, keptSize);
+  const runtime = { device: config.device, threads: config.threads } as const;
+  const programs = new TextPrograms(model, runtime);
+  const decoder = new Decoder(model, runtime);
+  const referenceDecoder = config.klCap === null ? undefined : new Decoder(model, runtime);
+
+  const [promptRng, sampleRng, orderRng] = new Rng(config.seed).split(3);
+  let rngs = { prompt: promptRng, sample: sampleRng, order: orderRng };
+  const optimiser = new TextOptimiser(model);
+  let reference = config.reference === 'none' ? undefined : model.weights.slice();
+  let records: readonly GroupRecord[] = [];
+  const counters = firstCounters(config);
+
+  return {
+    model,
+    get config() {
+      return config;
+    },
+    counters,
+    get records() {
+      return records;
+    },
+
+    async iterate() {
+      const events: TrainEvent[] = [];
+      const watch = stopwatch();
+      const { temperature } = config;
+
+      // ---- collect: sample and grade
+      const batch = await collectBatch({
+        model,
+        task,
+        decoder,
+        config,
+        maxNewTokens,
+        promptRng: rngs.prompt,
+        sampleRng: rngs.sample,
+        reference: referenceDecoder && reference && { decoder: referenceDecoder, weights: reference },
+      });
+      const { completions } = batch;
+      noteUngraded(batch, counters, events);
+
+      // ---- judge: within groups; what the policy and the reference gave each token; whether the sampler agrees
+      const rewards = Float64Array.from(completions, completion =>
+        penalised(completion, config, maxNewTokens),
+      );
+      const advantages = new Float64Array(batchSize);
+      const { groupSize, advantage, groupStdFloor } = config;
+      const groups = groupAdvantages(rewards, groupSize, advantage, groupStdFloor, advantages);
+      const sequences = completions.map(({ prompt, tokens }) => ({
+        prompt: batch.prompts[prompt].tokens,
+        tokens,
+      }));
+      const shape = shapeFor(sequences, microRows, context);
+      const old = await programs.score(model.weights, sequences, shape, temperature, keepsAll);
+      const ofReference =
+        reference && (await programs.score(reference, sequences, shape, temperature, refKl === 'exact'));
+      const sampler = compareSampler(batch, old.logProbs, shape.newTokens);
+      if (counters.iteration === 0)
+        refuseMismatch(sampler, batch, old.logProbs, shape.newTokens, config.device);
+      const scored: ScoredBatch = {
+        sequences,
+        shape,
+        old,
+        reference: ofReference && (refKl === 'exact' ? ofReference.all : ofReference.logProbs),
+        lengths: Int32Array.from(completions, completion => countedTokens(completion, config)),
+        advantages,
+      };
+      watch.lap('collect');
+
+      // ---- learn, inside the bound
+      const order = minibatchOrder(config, batchSize, minibatchSize, rngs.order);
+      const measured = (weights: Float32Array) =>
+        measure(scored, weights, programs, temperature, model.weights);
+      let seen: TokenMeans | undefined;
+      const update = await guardedUpdate<GrpoAttempt>(config, counters, events, {
+        steps: batchSize,
+        diagnosis: DIAGNOSIS(config.skipLimit),
+        async attempt() {
+          const knobs = knobsAt(config, counters, (counters.steps + batchSize / 2) / totalSteps);
+          optimiser.begin(counters.skippedInARow);
+          const learnt = await learn(scored, order, knobs, {
+            optimiser,
+            programs,
+            config,
+            refKl,
+            maxNewTokens,
+            vocabulary,
+            stepsBefore: counters.gradientSteps,
+          });
+          let failed = learnt === undefined || !optimiser.draftIsFinite;
+          watch.lap('update');
+          seen = await measured(failed ? model.weights : optimiser.draft);
+          // Weights may be finite and compute nothing that is: without a guard, nobody else takes that back.
+          if (config.guard === null && !Number.isFinite(seen.kl)) {
+            failed = true;
+            seen = await measured(model.weights);
+          }
+          watch.lap('guard');
+          const { taken, skipped, streak } = optimiser;
+          const bound = config.guard ?? Number.POSITIVE_INFINITY;
+          return {
+            learningRate: knobs.learningRate,
+            failed,
+            kl: seen.kl,
+            shareWithin: shareWithin(seen.kl, bound),
+            taken,
+            skipped,
+            streak,
+            knobs,
+            gradNorm: learnt?.gradNorm ?? Number.NaN,
+            means: learnt?.means ?? {},
+            seen,
+          };
+        },
+        async hold(done, bound) {
+          if (done.failed) return { kl: done.kl, scale: 1, backtracks: 0 };
+          const stepped = await stepBack(done.seen, bound, model.weights, optimiser.draft, measured);
+          optimiser.adopt(stepped.weights);
+          ({ seen } = stepped);
+          watch.lap('guard');
+          return stepped.held;
+        },
+      });
+      watch.lap('update');
+
+      // ---- control: the reference, and how strongly it pulls
+      const { failed, means } = update.done;
+      const klRef = means.klRef;
+      if (reference) moveReference(config, counters.iteration, reference, model.weights, klRef, events);
+      if (!failed && klRef !== undefined) controlReference(config, counters, klRef, batchSize, events);
+
+      // ---- report
+      records = completionRecords({
+        batch,
+        task,
+        model,
+        iteration: counters.iteration,
+        step: counters.steps,
+        groups: config.logGroups,
+        groupSize: config.groupSize,
+        advantages,
+        newTokens: shape.newTokens,
+        old,
+        reference: ofReference,
+      });
+      const row = rowOf({
+        batch,
+        task,
+        config,
+        counters,
+        groups,
+        rewards,
+        advantages,
+        sampler,
+        update,
+        seen: seen ?? update.done.seen,
+        refKl,
+        minibatches: batchSize / minibatchSize,
+        times: watch.columns(batchSize),
+      });
+      return { row, events };
+    },
+
+    snapshot() {
+      const { prompt, sample, order } = rngs;
+      return {
+        ...optimiser.state,
+        reference,
+        counters: { ...counters },
+        rng: { prompt: prompt.state(), sample: sample.state(), order: order.state() },
+      };
+    },
+
+    restore(snapshot) {
+      const { reference: saved, rng } = snapshot;
+      if ((saved === undefined) !== (reference === undefined)) {
+        throw new TrainError(
+          `the checkpoint has ${saved ? 'a' : 'no'} reference, this config ${reference ? 'one' : 'none'}: use the config it was trained with`,
+        );
+      }
+      optimiser.restore(snapshot);
+      reference = saved?.slice();
+      Object.assign(counters, snapshot.counters);
+      rngs = {
+        prompt: Rng.fromState(rng.prompt),
+        sample: Rng.fromState(rng.sample),
+        order: Rng.fromState(rng.order),
+      };
+    },
+
+    adjust(changes) {
+      refuseLiveChange(grpoSettings, config, changes);
+      config = { ...config, ...changes };
+      if (typeof changes.klRefCoef === 'number') counters.klRefCoef = changes.klRefCoef;
+    },
+
+    async dispose() {
+      await Promise.all([programs.dispose(), decoder.dispose(), referenceDecoder?.dispose()]);
+    },
+  };
+}
+
+/** How the KL to the reference is made: exact where the vocabulary's log-probabilities of a batch can be kept. */
+function refKlOf({ reference, klRefEstimator }: GrpoConfig, keptSize: number): RefKl {
+  if (reference === 'none') return 'none';
+  if (klRefEstimator === 'auto') return keptSize <= MAX_KEPT ? 'exact' : 'k3';
+  if (klRefEstimator === 'exact' && keptSize > MAX_KEPT) {
+    throw new TrainError(
+      `klRefEstimator exact keeps ${keptSize} numbers a batch, at most ${MAX_KEPT}: use k3, or fewer or shorter completions`,
+    );
+  }
+  return klRefEstimator;
+}
+
+// ---- learn -----------------------------------------------------------------------------------------------------------
+
+/** All epochs and minibatches of an update, in the optimiser's draft; undefined where too many steps were not finite. */
+async function learn(
+  batch: ScoredBatch,
+  order: readonly Int32Array[],
+  knobs: Knobs,
+  parts: {
+    readonly optimiser: TextOptimiser;
+    readonly programs: TextPrograms;
+    readonly config: GrpoConfig;
+    readonly refKl: RefKl;
+    readonly maxNewTokens: number;
+    readonly vocabulary: number;
+    readonly stepsBefore: number;
+  },
+): Promise<{ gradNorm: number; means: Record<string, number | undefined> } | undefined> {
+  const { optimiser, programs, config, refKl } = parts;
+  const { sequences, shape, lengths } = batch;
+  const { newTokens } = shape;
+  const size = sequences.length * newTokens;
+  const columns = {
+    weights: new Float32Array(size),
+    mask: new Float32Array(size),
+    advantages: new Float32Array(size),
+    oldLogProbs: batch.old.logProbs,
+    ...(batch.reference ? { reference: batch.reference } : {}),
+  };
+  const entropy = config.entropyCoef > 0;
+  const loss = {
+    name: `${refKl} ${entropy}`,
+    graph: (network: TextNetwork, part: typeof shape) => gradientGraph(network, part, { refKl, entropy }),
+  };
+  const scalars = {
+    clipLow: config.clipLow,
+    clipHigh: config.clipHigh,
+    ...(refKl === 'none' ? {} : { klRefCoef: knobs.klRefCoef }),
+    ...(entropy ? { entropyCoef: config.entropyCoef } : {}),
+  };
+  const referenceWidth = refKl === 'exact' ? parts.vocabulary : 1;
+  const sums: Record<string, number> = {};
+  let [gradNorms, tokensSeen] = [0, 0];
+  for (const chosen of order) {
+    const weights = tokenWeights(
+      Array.from(chosen, row => lengths[row]),
+      config.aggregation,
+      parts.maxNewTokens,
+    );
+    let tokens = 0;
+    chosen.forEach((row, i) => {
+      const [start, length] = [row * newTokens, lengths[row]];
+      columns.weights.fill(weights[i], start, start + length);
+      columns.mask.fill(1, start, start + length);
+      columns.advantages.fill(batch.advantages[row] * knobs.rewardFactor, start, start + length);
+      tokens += length;
+    });
+    if (tokens === 0) continue; // every completion of it is masked or ungraded
+    const found = await programs.gradient(
+      optimiser.draft,
+      sequences,
+      chosen,
+      shape,
+      config.temperature,
+      loss,
+      { columns, referenceWidth, scalars },
+      optimiser.gradient,
+    );
+    const length = optimiser.step(found.loss, knobs.learningRate, parts.stepsBefore, config);
+    if (length === undefined) {
+      if (optimiser.streak >= config.skipLimit) return undefined;
+      continue;
+    }
+    tokensSeen += tokens;
+    gradNorms += length;
+    for (const [name, value] of Object.entries(found)) sums[name] = (sums[name] ?? 0) + value;
+  }
+  const { taken } = optimiser;
+  return {
+    gradNorm: gradNorms / taken,
+    means: {
+      loss: sums.loss / taken,
+      policyLoss: sums.policyLoss / taken,
+      clippedLow: sums.clippedLow / tokensSeen,
+      clippedHigh: sums.clippedHigh / tokensSeen,
+      klRef: sums.klRef === undefined ? undefined : sums.klRef / tokensSeen,
+    },
+  };
+}
+
+// ---- guard -----------------------------------------------------------------------------------------------------------
+
+/** What the whole batch says of weights: the mean exact KL from the policy that sampled it, and more. */
+async function measure(
+  { sequences, shape, old }: ScoredBatch,
+  weights: Float32Array,
+  programs: TextPrograms,
+  temperature: number,
+  sampledWith: Float32Array,
+): Promise<TokenMeans> {
+  const before = old.all ? { all: old.all } : { weights: sampledWith };
+  const seen = await programs.measure(weights, before, sequences, shape, temperature);
+  const sums = { kl: 0, k1: 0, k3: 0, entropy: 0, ratio: 0 };
+  let tokens = 0;
+  sequences.forEach((sequence, row) => {
+    for (let i = 0; i < sequence.tokens.length; i++) {
+      const at = row * shape.newTokens + i;
+      const logRatio = seen.logProbs[at] - old.logProbs[at];
+      sums.kl += seen.kl[at];
+      sums.k1 += k1(logRatio);
+      sums.k3 += k3(logRatio);
+      sums.entropy += seen.entropy[at];
+      sums.ratio += Math.exp(Math.max(-LOG_RATIO_LIMIT, Math.min(LOG_RATIO_LIMIT, logRatio)));
+      tokens++;
+    }
+  });
+  return {
+    kl: sums.kl / tokens,
+    k1: sums.k1 / tokens,
+    k3: sums.k3 / tokens,
+    entropy: sums.entropy / tokens,
+    ratio: sums.ratio / tokens,
+  };
+}
+
+/** The furthest point on the line from the old weights to the new that is within the bound, and what is seen there. */
+async function stepBack(
+  seen: TokenMeans,
+  bound: number,
+  before: Float32Array,
+  after: Float32Array,
+  measured: (weights: Float32Array) => Promise<TokenMeans>,
+): Promise<{ held: Held; weights: Float32Array; seen: TokenMeans }> {
+  const tried = { weights: after, seen, share: 1 };
+  const look = async (share: number): Promise<number> => {
+    if (tried.weights === after) tried.weights = new Float32Array(after.length);
+    between(before, after, share, tried.weights);
+    tried.seen = await measured(tried.weights);
+    tried.share = share;
+    return tried.seen.kl;
+  };
+  const { scale, backtracks } = await guardSearch(seen.kl, bound, look);
+  if (backtracks > 0 && tried.share !== scale) await look(scale);
+  return { held: { kl: tried.seen.kl, scale, backtracks }, weights: tried.weights, seen: tried.seen };
+}
+
+// ---- rewards -----------------------------------------------------------------------------------------------------------
+
+/** The reward after penalties for length and truncation; NaN where it could not be graded. */
+export function penalised(
+  completion: GradedCompletion,
+  { lengthPenalty, lengthFree, truncated, truncatedPenalty }: GrpoConfig,
+  maxNewTokens: number,
+): number {
+  const beyond = Math.max(0, completion.tokens.length - lengthFree) / Math.max(1, maxNewTokens - lengthFree);
+  const cutOff = truncated === 'penalise' && wasTruncated(completion) ? truncatedPenalty : 0;
+  return completion.reward - lengthPenalty * Math.min(1, beyond) - cutOff;
+}
+
+/** Tokens of a completion that the loss counts. */
+function countedTokens(completion: GradedCompletion, { truncated }: GrpoConfig): number {
+  const leftOut = Number.isNaN(completion.reward) || (truncated === 'mask' && wasTruncated(completion));
+  return leftOut ? 0 : completion.tokens.length;
+}
+
+/** Counts and tells completions that could not be graded; a task that never can ends the run. */
+function noteUngraded({ completions }: TextBatch, counters: GrpoCounters, events: TrainEvent[]): void {
+  const failed = completions.filter(({ problem }) => problem !== undefined);
+  counters.ungradedInARow = failed.length === completions.length ? counters.ungradedInARow + 1 : 0;
+  if (failed.length === 0) return;
+  const reason = failed[0].problem!;
+  events.push({ type: 'ungraded', count: failed.length, of: completions.length, reason });
+  if (counters.ungradedInARow >= MAX_UNGRADED) {
+    throw new TrainError(
+      `no completion could be graded in ${MAX_UNGRADED} iterations in a row: ${reason}; correct the task and resume`,
+    );
+  }
+}
+
+/** The point at `share` of the way from `a` to `b`. */
+function between(a: Float32Array, b: Float32Array, part: number, out: Float32Array): void {
+  for (let i = 0; i < out.length; i++) out[i] = part === 0 ? a[i] : a[i] + (b[i] - a[i]) * part;
+}
+
+/** Each epoch's minibatches, in an order of its own: of whole groups where they fit, whose prompts are then read once. */
+function minibatchOrder(
+  { groupSize, epochs }: Pick<GrpoConfig, 'groupSize' | 'epochs'>,
+  samples: number,
+  size: number,
+  rng: Rng,
+): Int32Array[] {
+  const block = size % groupSize === 0 ? groupSize : 1;
+  const order: Int32Array[] = [];
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const blocks = rng.permutation(samples / block);
+    const rows = Int32Array.from(
+      { length: samples },
+      (_, i) => blocks[Math.floor(i / block)] * block + (i % block),
+    );
+    for (let start = 0; start < samples; start += size) order.push(rows.subarray(start, start + size));
+  }
+  return order;
+}

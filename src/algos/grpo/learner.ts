@@ -1,0 +1,22 @@
+/** GRPO's trainer on the task of a run. */
+import type { Opening } from '../algorithm.ts';
+import { openTextLearner } from '../text/learner.ts';
+import type { ModelStart } from '../text/model.ts';
+import { snapshotFrom } from './checkpoint.ts';
+import { CompletionLog } from './completions.ts';
+import { countersOfFork } from './control.ts';
+import { createGrpoTrainer } from './iteration.ts';
+import { type GrpoConfig, grpoSettings } from './settings.ts';
+
+/** Makes the task and the model, and the trainer on them. */
+export const openLearner = (opening: Opening<GrpoConfig, ModelStart>) =>
+  openTextLearner(opening, {
+    settings: grpoSettings,
+    create: createGrpoTrainer,
+    snapshotFrom,
+    countersOfFork,
+    besideLog(trainer, runDir, iteration) {
+      const log = new CompletionLog(runDir, iteration);
+      return () => log.add(trainer.records);
+    },
+  });

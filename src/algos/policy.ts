@@ -1,0 +1,72 @@
+/**
+ * A policy that one can hold: what a run has learnt, at a checkpoint.
+ *
+ * ```ts
+ * const policy = await openPolicy('last');
+ * const action = policy.act(observation); // or policy.act([a, b, c], { sampled: true })
+ * const { mean } = await policy.evaluate({ episodes: 100 });
+ * await policy.export('policy.onnx');
+ * await policy.close();
+ * ```
+ */
+import type { Score } from '../envs/index.ts';
+import type { Replay } from '../runs/index.ts';
+import type { EpisodeEvaluation } from './agents/evaluate.ts';
+import type { Subject } from './subject.ts';
+import type { CompletionEvaluation, MeasuredEvaluation } from './text/evaluate.ts';
+
+/** One observation, its parts one after the other. */
+export type Observation = ArrayLike<number>;
+
+/** How to act: the most likely action, or one that is drawn as in training. */
+export interface ActOptions {
+  readonly sampled?: boolean;
+}
+
+/** What a policy is worth: episodes that it played, completions that were graded, or a task's own measurements. */
+export type Evaluation = EpisodeEvaluation | CompletionEvaluation | MeasuredEvaluation;
+
+/** How a policy is tried. */
+export interface EvaluatePolicyOptions extends ActOptions {
+  /** Episodes to play, or prompts to complete; 100 unless told. */
+  readonly episodes?: number;
+  /** Of the episodes or the prompts; 10,000 unless told: training has seen others. */
+  readonly seed?: number;
+}
+
+/** What was written: a policy as ONNX, with its sizes, or the directory of a language model. */
+export type Exported =
+  | {
+      readonly kind: 'onnx';
+      readonly observation: number;
+      readonly action: number;
+      readonly distribution: number;
+    }
+  | { readonly kind: 'model'; readonly files: readonly string[] };
+
+/** What a run has learnt, at one of its checkpoints. A policy acts on observations, a language model on prompts. */
+export interface Policy {
+  readonly run: { readonly id: string; readonly dir: string };
+  readonly subject: Subject;
+  readonly step: number;
+  readonly iteration: number;
+  /** What an export is called unless told. */
+  readonly exportName: string;
+  /** An action within the environment's bounds. */
+  act(observation: Observation, options?: ActOptions): Float32Array;
+  /** An action for each observation. */
+  act(observations: readonly Observation[], options?: ActOptions): Float32Array[];
+  /** A language model's completion. */
+  act(prompt: string, options?: ActOptions): Promise<string>;
+  /** Writes the parameters of the policy's distribution for one observation. */
+  readonly score: Score;
+  evaluate(options?: EvaluatePolicyOptions): Promise<Evaluation>;
+  /** Writes the deployable policy: a file for any ONNX runtime, or a model's directory for Hugging Face's tools. */
+  export(path: string): Promise<Exported>;
+  /** Records episodes into the run, to look at; gives their names. */
+  record(options?: {
+    readonly episodes?: number | undefined;
+    readonly onReplay?: ((name: string, replay: Replay) => void) | undefined;
+  }): Promise<string[]>;
+  close(): Promise<void>;
+}

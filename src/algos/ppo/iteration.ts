@@ -1,0 +1,359 @@
+/**
+ * PPO from rollout to rollout: collect, judge, learn, guard, control, report.
+ *
+ * `iterate` does one round and returns its row. All state is in plain values that `snapshot` gives and `restore` takes,
+ * so that a run that was killed goes on to the same bits. The mathematics of the update is in graphs.ts.
+ */
+import type { VectorEnv } from '../../envs/index.ts';
+import { Rng } from '../../random/index.ts';
+import { createRollout } from '../../rollout/buffer.ts';
+import { type Act, collect, type Evaluate } from '../../rollout/collect.ts';
+import { gae } from '../../rollout/gae.ts';
+import { ActionNoise } from '../../rollout/noise.ts';
+import { type MomentsState, ObservationNormaliser, RewardNormaliser } from '../../rollout/normalise.ts';
+import { compileNetwork, partsOf } from '../agents/actor.ts';
+import type { ActorCritic } from '../agents/networks/actor-critic.ts';
+import { networkFor } from '../agents/networks/network.ts';
+import type { IterationResult } from '../algorithm.ts';
+import { MismatchError, TrainError } from '../errors.ts';
+import type { TrainEvent } from '../events.ts';
+import { refuseLiveChange } from '../settings/resolve.ts';
+import { guardedUpdate } from '../update/guarded.ts';
+import { moveReference } from '../update/reference.ts';
+import { stopwatch } from '../update/stopwatch.ts';
+import type { PpoSnapshot } from './checkpoint.ts';
+import {
+  control,
+  firstCounters,
+  holdLogStd,
+  knobsAt,
+  lowerLogStd,
+  type PpoCounters,
+  shareWithin,
+} from './control.ts';
+import { compilePpo, type LearnStats, learn, measure, type PpoPrograms, type PpoState } from './graphs.ts';
+import { type PpoAttempt, rowOf } from './row.ts';
+import { type PpoConfig, ppoSettings, unevenMinibatches } from './settings.ts';
+
+/** What a trainer is made of: environments, and a whole config for them. */
+export interface PpoTrainerOptions {
+  readonly envs: VectorEnv;
+  readonly config: PpoConfig;
+}
+
+/** PPO on some environments, an iteration at a time. */
+export interface PpoTrainer {
+  readonly model: ActorCritic;
+  readonly config: PpoConfig;
+  readonly samplesPerIteration: number;
+  readonly counters: Readonly<PpoCounters>;
+  readonly observationNormaliser: ObservationNormaliser | undefined;
+  /** Those of both networks, flat. */
+  readonly weights: Float32Array;
+  /** Starts the environments; a restored trainer does not need it. */
+  start(): Promise<void>;
+  /**
+   * Begins from these weights instead of random ones, and from what their observations were normalised by; they become
+   * the reference as well, where there is one.
+   */
+  warmStart(weights: Float32Array, observationMoments?: MomentsState): void;
+  iterate(): Promise<IterationResult>;
+  snapshot(): Promise<PpoSnapshot>;
+  restore(snapshot: PpoSnapshot): Promise<void>;
+  /** Another learning rate, target or bound from now on. */
+  adjust(changes: Partial<PpoConfig>): void;
+  dispose(): void;
+}
+
+const DIAGNOSIS = (skipLimit: number) => ({
+  wrong: `${skipLimit} minibatches in a row had a loss or gradient that is not finite`,
+  remedy:
+    'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate',
+});
+
+/** Compiles everything for one task. */
+export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoTrainer> {
+  const { envs } = options;
+  let { config } = options;
+  const { envCount } = envs;
+  const { seed, steps: totalSteps } = config;
+  const samples = envCount * config.stepsPerRollout;
+  const uneven = unevenMinibatches({ ...config, envs: envCount });
+  if (uneven) throw new TrainError(uneven);
+  const minibatches = samples / config.minibatchSize;
+  const model = networkFor(config, envs.observationSpace, envs.actionSpace);
+  const { layout, distribution } = model;
+  const runtime = { device: config.device, threads: config.threads } as const;
+  const [programs, acting, valuing, valuingAll] = await Promise.all([
+    compilePpo(model, config, { samples, minibatches }, runtime),
+    compileNetwork(model, 'actor', envCount, runtime),
+    compileNetwork(model, 'critic', envCount, runtime),
+    compileNetwork(model, 'critic', samples, runtime),
+  ]);
+
+  const [initRng, actRng, orderRng] = new Rng(seed).split(3);
+  let rngs = { act: actRng, order: orderRng };
+  const begin = (weights: Float32Array): PpoState => ({
+    weights,
+    m: new Float32Array(layout.size),
+    v: new Float32Array(layout.size),
+  });
+  let state = begin(layout.initialise(initRng));
+  let reference = config.reference === 'none' ? undefined : state.weights.slice();
+  const rollout = createRollout(config.stepsPerRollout, envCount, {
+    observationSize: envs.obsSize,
+    actionSize: envs.actionSize,
+    paramSize: distribution.paramSize,
+  });
+  const order = new BigInt64Array(minibatches * config.epochs * config.minibatchSize);
+  const observationNormaliser = config.normaliseObservations
+    ? new ObservationNormaliser(envs.obsSize)
+    : undefined;
+  const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
+  const actionNoise = new ActionNoise(distribution, envCount, config.noiseCorrelation);
+  const counters = firstCounters(config);
+  // The same array again is cheaper to hand to a program than an equal one.
+  let network = { of: state.weights, ...partsOf(model, state.weights) };
+  const currentNetwork = () => {
+    if (network.of !== state.weights) network = { of: state.weights, ...partsOf(model, state.weights) };
+    return network;
+  };
+  const act: Act = (observations, out) => {
+    acting.run({ weights: currentNetwork().actor, observations }, { out });
+  };
+  const evaluate: Evaluate = (observations, values) => {
+    const program = values.length === envCount ? valuing : valuingAll;
+    program.run({ weights: currentNetwork().critic, observations }, { out: values });
+  };
+
+  return {
+    model,
+    get config() {
+      return config;
+    },
+    samplesPerIteration: samples,
+    counters,
+    observationNormaliser,
+    get weights() {
+      return state.weights;
+    },
+
+    async start() {
+      await envs.reset({ seed });
+    },
+
+    warmStart(weights, moments) {
+      if (weights.length !== layout.size) {
+        throw new TrainError(
+          `the weights to start from are ${weights.length} values, this network has ${layout.size}: use the same hidden layers and network`,
+        );
+      }
+      state = begin(weights.slice());
+      if (reference) reference = weights.slice();
+      if (moments) observationNormaliser?.moments.restore(moments);
+    },
+
+    async iterate() {
+      const events: TrainEvent[] = [];
+      const watch = stopwatch();
+
+      // ---- collect
+      envs.setProgress(Math.min(1, counters.steps / totalSteps));
+      const collected = await collect(rollout, {
+        envs,
+        act,
+        evaluate,
+        distribution,
+        rng: rngs.act,
+        actionNoise,
+        observationNormaliser,
+        rewardNormaliser,
+        rewardScale: config.rewardScale,
+      });
+
+      // ---- judge
+      gae(rollout, { gamma: config.gamma, lambda: config.gaeLambda }, rollout);
+      const batch = {
+        ...rollout,
+        oldParams: rollout.params,
+        oldLogProbs: rollout.logProbs,
+        oldValues: rollout.values,
+      };
+      if (counters.iteration === 0) refuseMismatch(programs, batch, state.weights);
+      watch.lap('collect');
+
+      // ---- learn, inside the bound
+      // In the middle of this update's share of the run, which ends with a whole rollout: neither 0 nor 1.
+      const progress = (counters.steps + samples / 2) / (Math.ceil(totalSteps / samples) * samples);
+      fillOrder(order, samples, config.epochs, rngs.order);
+      const before = state;
+      const update = await guardedUpdate(config, counters, events, {
+        steps: samples,
+        diagnosis: DIAGNOSIS(config.skipLimit),
+        attempt(): PpoAttempt & { after: PpoState } {
+          const knobs = knobsAt(config, counters, progress);
+          const { state: learnt, stats } = learn(programs, batch, before, order, knobs, reference);
+          const failed = stats.stopped === 'non-finite';
+          const after = failed ? before : learnt;
+          // Before the KL is measured: the guard's bound holds for what this changes as well.
+          if (!failed) lowerLogStd(model, before.weights, after.weights, config, progress);
+          watch.lap('update');
+          const { weights, stats: seen } = measure(
+            programs,
+            batch,
+            before.weights,
+            after.weights,
+            knobs.guard,
+          );
+          watch.lap('guard');
+          return {
+            learningRate: knobs.actorRate,
+            failed,
+            kl: seen.klRaw,
+            shareWithin: shareWithin(stats.kls, knobs.guard, order.length / config.minibatchSize),
+            taken: stats.taken,
+            skipped: stats.skipped,
+            streak: stats.streak,
+            stop: earlyStop(config, stats, knobs.klLimit, minibatches),
+            knobs,
+            stats,
+            seen,
+            after: { ...after, weights },
+          };
+        },
+        // The program that measures has stepped back already.
+        hold({ seen, after }) {
+          state = after;
+          holdLogStd(model, state.weights, config);
+          return seen;
+        },
+      });
+      watch.lap('update');
+
+      // ---- control: what the update wanted, not what the guard left of it; a failed one says nothing
+      const { knobs, stats, seen, failed } = update.done;
+      if (reference) moveReference(config, counters.iteration, reference, state.weights, stats.klRef, events);
+      if (!failed) control(config, counters, knobs, seen.klRaw, samples, events);
+
+      // ---- report
+      const row = rowOf({
+        rollout,
+        collected,
+        update,
+        config,
+        counters,
+        minibatches,
+        model,
+        weights: state.weights,
+        envs,
+        times: watch.columns(samples),
+      });
+      return { row, events };
+    },
+
+    async snapshot() {
+      return {
+        ...state,
+        // It is written in place.
+        reference: reference?.slice(),
+        counters: { ...counters },
+        rng: { act: rngs.act.state(), order: rngs.order.state() },
+        observationNormaliser: observationNormaliser?.moments.state() ?? null,
+        rewardNormaliser: rewardNormaliser?.state() ?? null,
+        actionNoise: actionNoise.state(),
+        envs: await envs.state(),
+      };
+    },
+
+    async restore(snapshot) {
+      const { weights, m, v } = snapshot;
+      for (const [name, tensor] of Object.entries({ weights, m, v, reference: snapshot.reference })) {
+        if (tensor && tensor.length !== layout.size) {
+          throw new TrainError(
+            `the checkpoint's ${name} has ${tensor.length} values, this network ${layout.size}: use the config it was trained with`,
+          );
+        }
+      }
+      const parts: [string, unknown, unknown][] = [
+        ['reference', reference, snapshot.reference],
+        ['observation normaliser', observationNormaliser, snapshot.observationNormaliser],
+        ['reward normaliser', rewardNormaliser, snapshot.rewardNormaliser],
+      ];
+      for (const [name, own, saved] of parts) {
+        const [wanted, there] = [own !== undefined, saved !== undefined && saved !== null];
+        if (wanted === there) continue;
+        throw new TrainError(
+          `the checkpoint has ${there ? 'a' : 'no'} ${name}, this config ${wanted ? 'one' : 'none'}: use the config it was trained with`,
+        );
+      }
+      state = { weights: weights.slice(), m: m.slice(), v: v.slice() };
+      reference = snapshot.reference?.slice();
+      Object.assign(counters, snapshot.counters);
+      rngs = { act: Rng.fromState(snapshot.rng.act), order: Rng.fromState(snapshot.rng.order) };
+      if (snapshot.observationNormaliser)
+        observationNormaliser?.moments.restore(snapshot.observationNormaliser);
+      if (snapshot.rewardNormaliser) rewardNormaliser?.restore(snapshot.rewardNormaliser);
+      actionNoise.restore(snapshot.actionNoise);
+      await envs.restore(snapshot.envs);
+    },
+
+    adjust(changes) {
+      refuseLiveChange(ppoSettings, config, changes);
+      config = { ...config, ...changes };
+      if (changes.gamma !== undefined && rewardNormaliser) rewardNormaliser.gamma = changes.gamma;
+      if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;
+    },
+
+    dispose() {
+      for (const program of [programs, acting, valuing, valuingAll]) program.dispose();
+    },
+  };
+}
+
+/** Says where the KL stopped an update, where it did. */
+function earlyStop(
+  { targetKlPer }: PpoConfig,
+  stats: LearnStats,
+  limit: number,
+  minibatches: number,
+): TrainEvent | undefined {
+  if (stats.stopped !== 'kl') return undefined;
+  const last = stats.minibatches - 1;
+  const kl = targetKlPer === 'epoch' ? epochKl(stats.kls.subarray(-minibatches)) : stats.kls[last];
+  const epoch = Math.floor(last / minibatches);
+  return { type: 'early-stop', kl, limit, epoch, minibatch: last % minibatches };
+}
+
+/**
+ * Before the first gradient step the program that scores must agree with the one that sampled: ratio 1, KL 0. If not,
+ * every later update would learn from a difference between programs.
+ */
+function refuseMismatch(
+  programs: PpoPrograms,
+  batch: Parameters<typeof measure>[1],
+  weights: Float32Array,
+): void {
+  const { stats } = measure(programs, batch, weights, weights, Number.POSITIVE_INFINITY);
+  const ratioError = Math.max(Math.abs(stats.ratioMin - 1), Math.abs(stats.ratioMax - 1));
+  if (stats.klRaw < 1e-5 && ratioError < 1e-3) return;
+  const cause =
+    stats.klRaw >= 1e-5
+      ? 'the policy that scores has other parameters or another network, or another temperature, than the one that sampled'
+      : 'the actions that are scored are not those that were sampled (clipped, rounded or reordered), or were sampled at another temperature';
+  throw new MismatchError(
+    `before the first step the ratio is off 1 by ${ratioError.toExponential(1)} and the KL is ${stats.klRaw.toExponential(1)}, which must be 0: ${cause}`,
+  );
+}
+
+/** Each epoch's samples in an order of its own. */
+function fillOrder(order: BigInt64Array, samples: number, epochs: number, rng: Rng): void {
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const rows = rng.permutation(samples);
+    for (let i = 0; i < samples; i++) order[epoch * samples + i] = BigInt(rows[i]);
+  }
+}
+
+/** The mean that the update stopped on: a minibatch that was skipped moved nothing and counts as 0. */
+function epochKl(kls: Float32Array): number {
+  return kls.reduce((sum, kl) => sum + (Number.isFinite(kl) ? kl : 0), 0) / kls.length;
+}

@@ -1,0 +1,79 @@
+/** Settings from files: a user's, and the presets that come with the package. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LineCounter, parseDocument } from 'yaml';
+import { ConfigError } from '../errors.ts';
+
+/** The package: both `src/algos/settings` and `dist/algos/settings` are three below it. */
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** All keys together take a few kilobytes. */
+const MAX_BYTES = 1_000_000;
+
+/** The file of a preset, which every environment may have. */
+function presetPath(envId: string): string {
+  return join(root, 'configs', `${envId.toLowerCase()}.yaml`);
+}
+
+/** The preset of an environment; without one, nothing. */
+export function loadPreset(envId: string): Record<string, unknown> {
+  const path = presetPath(envId);
+  return existsSync(path) ? readSettings(path) : {};
+}
+
+/** Reads a YAML or JSON file of settings. */
+export function readSettings(path: string): Record<string, unknown> {
+  let text: string;
+  try {
+    const { size } = statSync(path);
+    if (size > MAX_BYTES)
+      throw new ConfigError(
+        `${path} has ${size} bytes, settings at most ${MAX_BYTES}: is it the file you meant?`,
+      );
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : code;
+    throw new ConfigError(`${path} cannot be read: ${why}: check the path, which begins at ${process.cwd()}`);
+  }
+  const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : parseYaml(path, text);
+  if (value === null || value === undefined) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new ConfigError(
+      `${path} holds ${kindOf(value)}, not keys with values: write lines such as steps: 100000`,
+    );
+  }
+  const { $schema: _, ...settings } = value as Record<string, unknown>;
+  return settings;
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+function parseYaml(path: string, text: string): unknown {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const [problem] = document.errors;
+  if (problem !== undefined) {
+    const { line, col } = lineCounter.linePos(problem.pos[0]);
+    throw new ConfigError(`${path}:${line}:${col} is not YAML: ${problem.message.split('\n')[0]}`);
+  }
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ConfigError(`${path} is not usable YAML: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  const text = JSON.stringify(value);
+  return `the ${typeof value} ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`;
+}

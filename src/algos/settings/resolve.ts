@@ -1,0 +1,249 @@
+/** From what a user wrote to a whole config, and what of it may change: unknown, wrong, inert and contradicting keys are errors. */
+import * as z from 'zod/mini';
+import { type Problem, RunError } from '../../base/errors.ts';
+import { ConfigError, TrainError } from '../errors.ts';
+import { type SettingProblem, settingProblems } from './explain.ts';
+import type { SettingTable } from './spec.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** What a caller passed as settings; nothing is none. Types do not hold for who writes JavaScript. */
+export function settingsOf(given: unknown): Record<string, unknown> {
+  if (given === undefined || given === null) return {};
+  if (typeof given !== 'object' || Array.isArray(given))
+    throw new ConfigError(
+      `config is ${JSON.stringify(given)?.slice(0, 40)}, not keys with values: write { steps: 100_000 }`,
+    );
+  return { ...given };
+}
+
+/** Checks settings and fills in defaults. `preset` is below what was `given`, which alone can be inert. */
+export function resolveSettings<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  { preset, given }: { readonly preset?: object | undefined; readonly given?: object | undefined } = {},
+): Config {
+  const below = settingsOf(preset);
+  const written = settingsOf(given);
+  const settings = { ...below, ...written };
+  // In the order in which the user wrote them.
+  refuse(settingProblems(untyped(table), { ...written, ...settings }, below));
+  const config = table.schema.parse(settings) as Config;
+  refuse([
+    ...inertProblems(untyped(table), config as Values, Object.keys(written)),
+    ...(table.contradictions?.(config) ?? []),
+  ]);
+  return config;
+}
+
+function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ConfigError(problems.map(({ key, text }) => ({ key, text })));
+}
+
+/** A table whatever its settings are. */
+const untyped = <Config, Settings>(table: SettingTable<Config, Settings>): SettingTable =>
+  table as unknown as SettingTable;
+
+/** Each key with its default and what it does, for `keel config` and the documentation. */
+export function describeSettings<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+): { key: string; fallback: unknown; doc: string }[] {
+  const { keys, defaults } = untyped(table);
+  return Object.entries(keys).map(([key, { doc }]) => ({ key, fallback: defaults[key], doc }));
+}
+
+/** The same for editors: a JSON schema of config files, which may also name the environment or the task. */
+export function settingsJsonSchema<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+): Record<string, unknown> {
+  const schema = z.toJSONSchema(table.schema, { io: 'input' });
+  return {
+    ...schema,
+    title: table.title,
+    properties: { $schema: { type: 'string' }, ...subjects[table.of], ...schema.properties },
+  };
+}
+
+const subjects = {
+  env: {
+    env: { type: 'string', description: 'An environment by its id, or a file such as ./my-env.ts.' },
+    envOptions: { type: 'object', description: "The environment's own options, and maxEpisodeSteps." },
+  },
+  task: {
+    task: { type: 'string', description: 'A text task by its name, or a file such as ./my-task.ts.' },
+    taskOptions: { type: 'object', description: "The task's own options." },
+  },
+} as const;
+
+// ---- what matters --------------------------------------------------------------------------------------------------
+
+/** Keys that do nothing with the others as they are. */
+export function inertKeys<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  config: Config,
+): Set<string> {
+  const all = Object.keys(table.keys);
+  return new Set(inertProblems(untyped(table), config as Values, all).map(({ key }) => key));
+}
+
+function inertProblems({ keys }: SettingTable, config: Values, written: readonly string[]): SettingProblem[] {
+  const asked = new Set(written);
+  return Object.entries(keys).flatMap(([key, { needs }]) => {
+    if (needs === undefined || !asked.has(key) || config[key] === needs.off) return [];
+    const needed = config[needs.key];
+    if (needs.is === undefined ? needed !== needs.not : needed === needs.is) return [];
+    const wrong = `${key} has no effect without ${needs.add}`;
+    return { key, wrong, text: `${wrong}: add that, or remove ${key}` };
+  });
+}
+
+/** What must be known of a space of actions: its kind, and the spaces that it is made of. */
+export interface ActionSpace {
+  readonly kind: string;
+  readonly spaces?: readonly ActionSpace[] | Readonly<Record<string, ActionSpace>>;
+  describe(): string;
+}
+
+const actionReasons = {
+  continuous: 'only continuous actions have a std',
+  'one box': 'only actions that are all in one box remember their noise',
+} as const;
+
+/** Keys that do nothing for these actions, each with why. */
+export function inertForActions<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  space: ActionSpace,
+): Map<string, string> {
+  const kinds = leafKinds(space);
+  const has = {
+    continuous: kinds.includes('box'),
+    'one box': kinds.length === 1 && kinds[0] === 'box',
+  };
+  const inert = new Map<string, string>();
+  for (const [key, { actions }] of Object.entries(untyped(table).keys))
+    if (actions !== undefined && !has[actions]) inert.set(key, actionReasons[actions]);
+  return inert;
+}
+
+const leafKinds = ({ kind, spaces }: ActionSpace): readonly string[] =>
+  spaces === undefined ? [kind] : Object.values(spaces).flatMap(leafKinds);
+
+/**
+ * Refuses what a user wrote that would change nothing. Defaults may stay: a file with all keys (`keel config`) is for every
+ * environment.
+ */
+export function refuseInertForActions<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  given: object,
+  space: ActionSpace,
+): void {
+  const written = settingsOf(given);
+  const { defaults } = untyped(table);
+  refuse(
+    [...inertForActions(table, space)]
+      .filter(([key]) => written[key] !== undefined && written[key] !== defaults[key])
+      .map(([key, why]) => ({
+        key,
+        text: `${key} has no effect on the actions ${space.describe()}: ${why}; remove ${key}`,
+      })),
+  );
+}
+
+/** A config as these actions can use it: a preset, which is for every use of it, may hold what they cannot. */
+export function fittingActions<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  config: Config,
+  space: ActionSpace,
+): Config {
+  const inert = inertForActions(table, space);
+  const { defaults } = untyped(table);
+  return { ...config, ...Object.fromEntries([...inert.keys()].map(key => [key, defaults[key]])) };
+}
+
+/** A model that is loaded has its own size. */
+export function refuseModelSizes<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  given: object,
+): void {
+  const written = settingsOf(given);
+  const { keys } = untyped(table);
+  refuse(
+    Object.keys(keys)
+      .filter(key => keys[key].newModel && Object.hasOwn(written, key))
+      .map(key => ({
+        key,
+        text: `${key} has no effect with a model to start from, which has its own: remove ${key}, or --from`,
+      })),
+  );
+}
+
+/** Of a preset for training, what also says how to clone: the network and the environments, not how it learns. */
+export function ofTrainingPreset<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  preset: Values,
+): Settings {
+  const { keys } = untyped(table);
+  return Object.fromEntries(
+    Object.entries(preset).filter(([key]) => Object.hasOwn(keys, key) && keys[key].trainedLater),
+  ) as Settings;
+}
+
+// ---- what may change -----------------------------------------------------------------------------------------------
+
+/** The settings of a run as its manifest has them, which must be those of this version. */
+export function savedSettings<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  manifest: ManifestSettings,
+): Config {
+  const { id, config, versions } = manifest;
+  const { env: _, task: __, from: ___, sources: ____, sourcesBefore: _____, ...settings } = config as Values;
+  const current = table.upgrade?.(settings, manifest) ?? settings;
+  const [problem] = settingProblems(untyped(table), current);
+  if (problem !== undefined) {
+    throw new RunError(
+      `${id} was written by another version of Keel (${versions.keel ?? 'unknown'}): ${problem.wrong}; use that version, or train again`,
+      { code: 'other-version' },
+    );
+  }
+  return table.schema.parse(current) as Config;
+}
+
+/** What of a manifest tells its settings. */
+export interface ManifestSettings {
+  readonly id: string;
+  readonly config: object;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly status: string;
+  readonly iteration: number;
+}
+
+/** Sizes cannot change in mid-run. */
+export function refuseOtherShape<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  saved: Config,
+  wanted: Config,
+): void {
+  for (const [key, { change }] of Object.entries(untyped(table).keys)) {
+    const [before, now] = [saved, wanted].map(config => JSON.stringify((config as Values)[key]));
+    if (change === 'never' && before !== now) {
+      const text = `${key} is ${before} in this run and cannot become ${now} on resuming: start a new run`;
+      throw new ConfigError([{ key, text }]);
+    }
+  }
+}
+
+/** Refuses changes that a live run cannot take: of what is compiled in, and to values that are wrong. */
+export function refuseLiveChange<Config, Settings>(
+  table: SettingTable<Config, Settings>,
+  config: Config,
+  changes: Values,
+): void {
+  const { keys } = untyped(table);
+  for (const [key, value] of Object.entries(changes)) {
+    const setting = Object.hasOwn(keys, key) ? keys[key] : undefined;
+    const live = setting?.change === 'live' && (setting.liveIf?.(config as Values, value) ?? true);
+    if (!live)
+      throw new TrainError(`${key} cannot change in a run that is under way: start a new run with it`);
+    const [problem] = settingProblems(untyped(table), { [key]: value });
+    if (problem !== undefined) throw new TrainError(problem.text);
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * What a setting is, and a table of them: all that is known of a key, in one place. Resolving, explaining, `keel config`,
+ * the JSON schemas, the page's form, what may change in a run and the doctor's names are read from it.
+ */
+// The small zod, which reading a run loads anyway: the doctor and the page read these tables too.
+import * as z from 'zod/mini';
+import type { Problem } from '../../base/errors.ts';
+
+/** When a setting may change: in a live run, on resuming and forking, or not without a new run. */
+export type Change = 'live' | 'resume' | 'never';
+
+/** What a setting does nothing without: another one that is, or is not, at a value. */
+export interface Needs {
+  readonly key: string;
+  readonly is?: Value;
+  readonly not?: Value;
+  /** What to add to make it matter, in words. */
+  readonly add: string;
+  /** The value that switches it off, which contradicts nothing. */
+  readonly off?: Value;
+}
+type Value = string | number | boolean | null;
+
+/** What the doctor calls settings of many trainers (src/doctor/canonical.ts). */
+export type DoctorSetting =
+  | 'learningRate'
+  | 'learningRateSchedule'
+  | 'epochs'
+  | 'minibatchSize'
+  | 'stepsPerRollout'
+  | 'envs'
+  | 'totalSteps'
+  | 'clipRange'
+  | 'clipRangeHigh'
+  | 'targetKl'
+  | 'entropyCoef'
+  | 'valueCoef'
+  | 'gamma'
+  | 'maxGradNorm'
+  | 'refCoef'
+  | 'groupSize'
+  | 'temperature'
+  | 'maxCompletionLength';
+
+/** What is known of a setting beside its schema and its doc. */
+export interface SettingFacts {
+  /** What other trainers call it, without case and separators. */
+  readonly aliases?: readonly string[];
+  /** `resume` unless told. `live` is read anew for each update, `never` is part of the shape of a run. */
+  readonly change?: Change;
+  /** For a live setting that some configs have compiled in: whether this one can change to the value. */
+  readonly liveIf?: (config: Readonly<Record<string, unknown>>, value: unknown) => boolean;
+  readonly needs?: Needs;
+  /** The actions without which it does nothing: any that are continuous, or all in one box. */
+  readonly actions?: 'continuous' | 'one box';
+  /** Whether the page offers to change it in a live run: always, or where it is in use. */
+  readonly offered?: 'always' | 'in use';
+  /** For a list: how one is written. */
+  readonly example?: string;
+  /** Why its least value is where it is, if that does not speak for itself. */
+  readonly reason?: string;
+  /** What the doctor reads it as, and what advice of the doctor's is written for it. */
+  readonly doctor?: DoctorSetting | { readonly writes: DoctorSetting };
+  /** Says how large a new model is, so that it does nothing where one is loaded. */
+  readonly newModel?: true;
+  /** Says what is trained later, so that cloning takes it from an environment's preset, which is for training. */
+  readonly trainedLater?: true;
+}
+
+/** One setting; its schema has the default and the doc inside. */
+export interface Setting<V = unknown> extends SettingFacts {
+  readonly schema: z.ZodMiniType<V, V | undefined>;
+  readonly fallback: V;
+  readonly doc: string;
+  readonly change: Change;
+}
+
+/** A setting with these values and this default. */
+export function setting<Schema extends z.ZodMiniType>(
+  schema: Schema,
+  fallback: z.output<Schema>,
+  doc: string,
+  facts: SettingFacts = {},
+): Setting<z.output<Schema>> {
+  const optional: z.ZodMiniType = z._default(schema, fallback as never);
+  z.globalRegistry.add(optional, { description: doc });
+  return {
+    change: 'resume',
+    ...facts,
+    schema: optional as Setting<z.output<Schema>>['schema'],
+    fallback,
+    doc,
+  };
+}
+
+type Keys = Readonly<Record<string, Setting>>;
+type ConfigFrom<K extends Keys> = { [Key in keyof K]: K[Key]['fallback'] };
+type SettingsFrom<K extends Keys> = { readonly [Key in keyof K]?: K[Key]['fallback'] | undefined };
+
+/** What is told of a table beside its settings. */
+export interface TableFacts<Config> {
+  /** The algorithm, by its name in manifests. */
+  readonly name: string;
+  /** Of its config files, for editors. */
+  readonly title: string;
+  /** The file in configs/ with the JSON schema of those, where the package has one. */
+  readonly schemaFile?: string;
+  /** What a config file may name: an environment or a text task. */
+  readonly of: 'env' | 'task';
+  /** The setting that says how long a run is; `steps` unless told. */
+  readonly length?: 'steps' | 'epochs';
+  /** What is wrong with values together, each with the key that is to change. */
+  contradictions?(config: Config): readonly (Problem & { readonly key: string })[];
+  /** Settings as this version names them, of a run that an earlier one wrote. */
+  readonly upgrade?: (
+    saved: Readonly<Record<string, unknown>>,
+    run: { readonly status: string; readonly iteration: number },
+  ) => Readonly<Record<string, unknown>>;
+}
+
+/** All settings of an algorithm, in the order in which they are shown. */
+export interface SettingTable<Config = Record<string, unknown>, Settings = object>
+  extends TableFacts<Config> {
+  readonly keys: Readonly<Record<keyof Config & string, Setting>>;
+  readonly schema: z.ZodMiniType<Config>;
+  /** Every key at its default. */
+  readonly defaults: Config;
+  /** What a user may write; for its type alone. */
+  readonly settings?: Settings;
+}
+
+/** A whole config of a table. */
+export type ConfigOf<Table extends SettingTable> = Table['defaults'];
+/** What a user may write for a table. */
+export type SettingsOf<Table extends SettingTable> = NonNullable<Table['settings']>;
+
+/** Makes a table; a setting that depends on one that is not there is a mistake in it. */
+export function table<K extends Keys>(
+  keys: K,
+  facts: TableFacts<ConfigFrom<K>>,
+): SettingTable<ConfigFrom<K>, SettingsFrom<K>> {
+  for (const [key, { needs }] of Object.entries(keys)) {
+    if (needs !== undefined && !Object.hasOwn(keys, needs.key))
+      throw new Error(`${facts.name}: ${key} needs ${needs.key}, which is no setting of the table`);
+  }
+  const of = <V>(part: (setting: Setting) => V): Record<string, V> =>
+    Object.fromEntries(Object.entries(keys).map(([key, setting]) => [key, part(setting)]));
+  return {
+    ...facts,
+    keys,
+    schema: z.strictObject(of(({ schema }) => schema)) as unknown as z.ZodMiniType<ConfigFrom<K>>,
+    defaults: Object.freeze(of(({ fallback }) => fallback)) as ConfigFrom<K>,
+  };
+}
+
+/** What the life of a run needs of a config: every table has these. */
+export interface RunConfig {
+  readonly steps: number;
+  readonly seed: number;
+  /** Where it has one. */
+  readonly learningRate?: number;
+  readonly checkpointEvery: number;
+  readonly keepEvery: number;
+  readonly csv: boolean;
+  readonly tensorboard: boolean;
+}

@@ -1,0 +1,67 @@
+/** What a run learns in: an environment or a text task, found once by whatever names it. */
+import { type EnvDefinition, type OptionValues, registerEnv, resolveEnv } from '../envs/index.ts';
+import type { Manifest } from '../runs/index.ts';
+import { meansTask, resolveTask, type TextTaskDefinition } from '../tasks/index.ts';
+import { ConfigError } from './errors.ts';
+
+/** An environment or a text task, with the options that it is made with. */
+export type Subject = {
+  /** As its user named it, a file by its absolute path: what a manifest keeps, and a run is resumed by. */
+  readonly reference: string;
+  readonly id: string;
+  readonly options: OptionValues;
+} & (
+  | { readonly kind: 'env'; readonly definition: EnvDefinition }
+  | { readonly kind: 'task'; readonly definition: TextTaskDefinition }
+);
+
+/** What people may pass for one. */
+export type SubjectReference = string | EnvDefinition | TextTaskDefinition;
+
+/**
+ * Finds an environment or a task: by its id, alias or name, by its file, or as a definition. `file` is where a definition
+ * that was made in code can be found again, by another program.
+ */
+export async function resolveSubject(
+  what: SubjectReference,
+  options: object = {},
+  file?: string,
+): Promise<Subject> {
+  const given = options as OptionValues;
+  if (typeof what === 'string') {
+    const reference = file === undefined ? what : (await meansTask(file)) ? file : `${file}#${what}`;
+    if (await meansTask(reference)) return taskSubject(await resolveTask(reference), reference, given);
+    return envSubject(await resolveEnv(reference), reference, given);
+  }
+  if (typeof what !== 'object' || what === null || typeof what.make !== 'function')
+    throw new ConfigError(
+      `training needs an environment or a task, not ${JSON.stringify(what)}: train({ env: 'cartpole' }), a file such as './my-env.ts', or what defineEnv gives`,
+    );
+  if ('summary' in what) return taskSubject(what, file ?? what.name, given);
+  const env = registerEnv(what);
+  await env.definition.prepare?.();
+  return envSubject(env, file === undefined ? env.id : `${file}#${env.id}`, given);
+}
+
+/** What a run was trained in, from its manifest; `others` go before the options that it was trained with. */
+export function subjectOf(
+  { config, environment }: Pick<Manifest, 'config' | 'environment'>,
+  file?: string,
+  others: object = {},
+): Promise<Subject> {
+  const { env, task } = config as { readonly env?: unknown; readonly task?: unknown };
+  const reference = [env, task, environment.id].find(name => typeof name === 'string') as string;
+  return resolveSubject(reference, { ...environment.options, ...others }, file);
+}
+
+function envSubject(
+  { id, definition }: { readonly id: string; readonly definition: EnvDefinition },
+  reference: string,
+  options: OptionValues,
+): Subject {
+  return { kind: 'env', reference, id, definition, options };
+}
+
+function taskSubject(definition: TextTaskDefinition, reference: string, options: OptionValues): Subject {
+  return { kind: 'task', reference, id: definition.name, definition, options };
+}

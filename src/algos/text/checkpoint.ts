@@ -1,0 +1,68 @@
+/**
+ * The checkpoints of language models. Each is also a Hugging Face directory (`config.json`, `model.safetensors`,
+ * `tokenizer.json`): other tools load it, and so does `--from`.
+ */
+import {
+  flatFrom,
+  type LanguageModel,
+  modelFiles,
+  modelFromFiles,
+  modelTensors,
+  weightsFromFiles,
+} from '../../lm/index.ts';
+import { decodeSafetensors, namedTensors, writeSafetensors } from '../../nn/index.ts';
+import type { RngState } from '../../random/index.ts';
+import type { Checkpoint, CheckpointFile } from '../../runs/index.ts';
+import { readTensors, savedCounters } from '../checkpoint.ts';
+import type { UpdateCounters } from '../update/guarded.ts';
+import type { OptimiserState } from './optimiser.ts';
+
+const OPTIMIZER_FILE = 'optimizer.safetensors';
+const REFERENCE_FILE = 'reference.safetensors';
+
+/** All that the future of a trainer of text depends on. */
+export interface TextSnapshot<C extends UpdateCounters = UpdateCounters, Streams extends string = string>
+  extends Readonly<OptimiserState> {
+  readonly reference: Float32Array | undefined;
+  readonly counters: C;
+  readonly rng: Readonly<Record<Streams, RngState>>;
+}
+
+/** A snapshot as files and state. Files are written from the arrays as they are then: nothing may change them before. */
+export function savedText(
+  model: LanguageModel,
+  { weights, m, v, reference, counters, rng }: TextSnapshot,
+): { files: Record<string, CheckpointFile>; state: Record<string, unknown> } {
+  const { layout } = model;
+  return {
+    files: {
+      ...modelFiles(model, weights),
+      [OPTIMIZER_FILE]: path =>
+        writeSafetensors(path, { ...namedTensors(layout, m, 'm.'), ...namedTensors(layout, v, 'v.') }),
+      ...(reference && {
+        [REFERENCE_FILE]: (path: string) => writeSafetensors(path, modelTensors(layout, reference)),
+      }),
+    },
+    state: { counters: savedCounters(counters), rng },
+  };
+}
+
+/** The model of a checkpoint. */
+export function checkpointModel({ files, index }: Checkpoint): LanguageModel {
+  return modelFromFiles(files, `checkpoint ${index.step}`);
+}
+
+/** The tensors of a snapshot, of a checkpoint that was found whole; still checked, because they may be of another model. */
+export function textTensors(
+  { layout }: LanguageModel,
+  checkpoint: Checkpoint,
+): Readonly<OptimiserState> & { readonly reference: Float32Array | undefined } {
+  const source = `checkpoint ${checkpoint.index.step}`;
+  const reference = checkpoint.files.get(REFERENCE_FILE);
+  return {
+    weights: weightsFromFiles(checkpoint.files, layout, source),
+    m: readTensors(checkpoint, OPTIMIZER_FILE, layout, 'm.'),
+    v: readTensors(checkpoint, OPTIMIZER_FILE, layout, 'v.'),
+    reference: reference && flatFrom(layout, [decodeSafetensors(reference, REFERENCE_FILE)], source),
+  };
+}

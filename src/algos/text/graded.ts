@@ -1,0 +1,30 @@
+/** Completions with their grades. */
+import type { Completion } from '../../lm/index.ts';
+import { gradeSafely, newGrade, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
+
+export interface GradedCompletion extends Completion {
+  /** NaN where grading failed. */
+  readonly reward: number;
+  readonly parts: readonly number[];
+  readonly metrics: readonly number[];
+  readonly parsed: boolean;
+  /** What was wrong with the grading. */
+  readonly problem: string | undefined;
+}
+
+/** A completion with its grade; one that cannot be graded has a NaN reward and says why. */
+export function gradeOf(task: TextTask, prompt: TaskPrompt, completion: Completion): GradedCompletion {
+  const grade = newGrade(task);
+  const problem = gradeSafely(task, prompt, completion.text, grade);
+  return {
+    ...completion,
+    reward: problem === undefined ? grade.reward : Number.NaN,
+    parts: Array.from(grade.parts),
+    metrics: Array.from(grade.metrics),
+    parsed: grade.parsed,
+    problem,
+  };
+}
+
+/** Whether it was cut off. */
+export const wasTruncated = ({ end }: Completion): boolean => end === 'length' || end === 'kl';

@@ -1,0 +1,55 @@
+/** Graphs over the tokens of completions that every trainer of text uses: scores, measures, gradients. */
+import { Graph, grad, type Tensor } from '../../engine/index.ts';
+import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
+import {
+  type BatchInputs,
+  type BatchShape,
+  batchInputs,
+  completionLogProbs,
+  flat,
+  type LanguageModel,
+} from '../../lm/index.ts';
+
+export type TextNetwork = Pick<LanguageModel, 'gpt' | 'layout' | 'options'>;
+
+/** Gradients `g.<name>` of a loss in each of the model's tensors. */
+export function outputGradients(
+  g: Graph,
+  { layout }: TextNetwork,
+  loss: Tensor,
+  weights: Record<string, Tensor>,
+): void {
+  const names = layout.specs.map(({ name }) => name);
+  const gradients = grad(
+    loss,
+    names.map(name => weights[name]),
+  );
+  gradients.forEach((gradient, i) => {
+    g.output(`g.${names[i]}`, gradient);
+  });
+}
+
+/** Log-probability and entropy of each token, and all log-probabilities where they are to be kept. */
+export function scoreGraph(network: TextNetwork, shape: BatchShape, keepAll: boolean): Graph {
+  const g = new Graph();
+  const { all, taken, entropy } = completionLogProbs(network, batchInputs(g, shape));
+  g.output('logProbs', taken);
+  g.output('entropy', entropy);
+  if (keepAll) g.output('all', all);
+  return g;
+}
+
+/** The same after an update, with the exact KL(old ‖ new) of each token: old as it was kept, or from the old weights. */
+export function measureGraph(network: TextNetwork, shape: BatchShape, old: 'kept' | 'weights'): Graph {
+  const g = new Graph();
+  const inputs: BatchInputs = batchInputs(g, shape);
+  const { all, taken, entropy } = completionLogProbs(network, inputs);
+  const before =
+    old === 'kept'
+      ? g.input('before', [shape.rows * shape.newTokens, network.options.vocabulary])
+      : completionLogProbs(network, inputs, 'b.').all;
+  g.output('kl', flat(klFromLogProbs(before, all)));
+  g.output('logProbs', taken);
+  g.output('entropy', entropy);
+  return g;
+}

@@ -1,0 +1,135 @@
+/** A trainer of a language model on the task of a run, whichever it is trained by. */
+import { type LanguageModel, loadModel } from '../../lm/index.ts';
+import type { Checkpoint, EnvironmentSpec, Manifest, RunWriter } from '../../runs/index.ts';
+import { createTask, type TextTask, taskOptions } from '../../tasks/index.ts';
+import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
+import { TrainError } from '../errors.ts';
+import { refuseModelSizes } from '../settings/resolve.ts';
+import type { RunConfig, SettingTable } from '../settings/spec.ts';
+import type { UpdateCounters } from '../update/guarded.ts';
+import { checkpointModel, savedText, type TextSnapshot } from './checkpoint.ts';
+import { type ModelConfig, type ModelStart, newModel, refuseUnfit } from './model.ts';
+
+/** What trains a model on a task. */
+export interface TextTrainer<S extends TextSnapshot = TextSnapshot> {
+  readonly config: object;
+  readonly counters: Readonly<UpdateCounters>;
+  iterate(): Promise<IterationResult>;
+  /** Shares its arrays with the trainer: use it before the next iteration. */
+  snapshot(): S;
+  restore(snapshot: S): void;
+  adjust(changes: Settings): void;
+  dispose(): Promise<void>;
+}
+
+/** What differs between the algorithms. */
+export interface TextParts<C extends RunConfig, S extends TextSnapshot, T extends TextTrainer<S>> {
+  readonly settings: SettingTable<C>;
+  readonly create: (parts: { model: LanguageModel; task: TextTask; config: C }) => T;
+  readonly snapshotFrom: (model: LanguageModel, checkpoint: Checkpoint) => S;
+  readonly countersOfFork: (counters: S['counters'], written: Settings, config: C) => S['counters'];
+  readonly besideLog?: (trainer: T, runDir: string, iteration: number) => () => void;
+}
+
+/** A faulty engine may have a notice for every position: the first say enough. */
+const MOST_NOTICES = 20;
+
+/** Makes the task and the model: of the checkpoint to go on from, the one to start from, or a new one. */
+export async function openTextLearner<
+  C extends RunConfig & ModelConfig,
+  S extends TextSnapshot,
+  T extends TextTrainer<S>,
+>(
+  { subject, config, written, start, from }: Opening<C, ModelStart>,
+  parts: TextParts<C, S, T>,
+): Promise<Learner & { readonly trainer: T; readonly model: LanguageModel }> {
+  if (subject.kind !== 'task')
+    throw new TrainError(`${subject.id} is no text task: use one, such as arithmetic`);
+  if (start) refuseModelSizes(parts.settings, written);
+  const notices: string[] = [];
+  const task = await createTask(subject.definition, subject.options, {
+    notice: message => {
+      if (notices.length < MOST_NOTICES) notices.push(message);
+    },
+  });
+  try {
+    const model = await modelFor(task, config, start, from);
+    refuseUnfit(task, model);
+    const trainer = parts.create({ model, task, config });
+    const { besideLog } = parts;
+    return {
+      trainer,
+      model,
+      get config() {
+        return trainer.config;
+      },
+      counters: trainer.counters,
+      totalSteps: config.steps,
+      environment: {
+        id: subject.id,
+        version: '0',
+        options: { ...taskOptions(subject.definition, subject.options) } as EnvironmentSpec['options'],
+        reward: { scale: 1, normalised: false },
+      },
+      notes: () => ({
+        from: start?.directory ?? (from?.manifest.config as { from?: string } | undefined)?.from ?? null,
+        sources: task.sources?.() ?? {},
+        ...(from && earlierSources(from.manifest, task)),
+      }),
+      async begin() {},
+      async restore(checkpoint, { forkedWith }) {
+        const saved = parts.snapshotFrom(model, checkpoint);
+        const counters = forkedWith
+          ? parts.countersOfFork(saved.counters, forkedWith, config)
+          : saved.counters;
+        trainer.restore({ ...saved, counters });
+      },
+      async iterate() {
+        const result = await trainer.iterate();
+        for (const text of notices.splice(0)) result.events.push({ type: 'notice', text });
+        return result;
+      },
+      adjust: changes => trainer.adjust(changes),
+      save: async () => savedText(model, trainer.snapshot()),
+      saved: async writer => noteSources(writer, task),
+      ...(besideLog && { besideLog: (runDir, iteration) => besideLog(trainer, runDir, iteration) }),
+      async close() {
+        await trainer.dispose();
+        await task.close?.();
+      },
+    };
+  } catch (error) {
+    await task.close?.();
+    throw error;
+  }
+}
+
+async function modelFor(
+  task: TextTask,
+  config: ModelConfig,
+  start: ModelStart | undefined,
+  from: Opening['from'],
+): Promise<LanguageModel> {
+  if (from?.checkpoint) return checkpointModel(from.checkpoint);
+  if (start) return loadModel(start.directory);
+  // It cannot begin again from its seed: it began from a model.
+  if (from && (from.manifest.config as { from?: unknown }).from)
+    throw new TrainError(`${from.manifest.id} has no checkpoint: train again`);
+  return newModel(task, config);
+}
+
+/** An engine may have failed for good: the manifest says where labels truly came from. */
+function noteSources(writer: RunWriter, task: TextTask): void {
+  const sources = task.sources?.() ?? {};
+  const { config: before } = writer.manifest;
+  if (JSON.stringify((before as { sources?: unknown }).sources) !== JSON.stringify(sources))
+    writer.reconfigure({ ...before, sources });
+}
+
+/** Where prompts and grades came from before, where that was not the same: an engine that had given up. */
+function earlierSources({ config }: Manifest, task: TextTask): { sourcesBefore?: readonly unknown[] } {
+  const { sources, sourcesBefore = [] } = config as { sources?: unknown; sourcesBefore?: readonly unknown[] };
+  const changed = sources !== undefined && JSON.stringify(sources) !== JSON.stringify(task.sources?.() ?? {});
+  const before = changed ? [...sourcesBefore, sources] : sourcesBefore;
+  return before.length === 0 ? {} : { sourcesBefore: before };
+}

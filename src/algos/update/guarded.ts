@@ -1,0 +1,195 @@
+/**
+ * An update inside its bound, told once for all algorithms: attempt, retry, guard, recover.
+ *
+ * An attempt learns from what was collected and measures how far the policy has moved. One that left the bound is made
+ * again from where it began, at a lower rate; what still leaves it is taken back along the line by the guard. One whose
+ * steps were not finite changes nothing, and the rate is cut; after too many of those the run ends with a diagnosis.
+ */
+import { regainedFactor, slowerFactor } from '../../kl/controllers/guarded-rate.ts';
+import { TrainError } from '../errors.ts';
+import type { TrainEvent } from '../events.ts';
+
+/** What every update counts; a checkpoint holds it. */
+export interface UpdateCounters {
+  iteration: number;
+  /** What the algorithm counts: steps of environments, completions, demonstrations. */
+  steps: number;
+  gradientSteps: number;
+  /** Factors on the learning rate: what the guard has cut, and what restores have. */
+  guardedFactor: number;
+  recoveryFactor: number;
+  recoveries: number;
+  /** Minibatches in a row, up to now, that were not finite. */
+  skippedInARow: number;
+}
+
+/** The counters of a run that begins. */
+export const newCounters = (): UpdateCounters => ({
+  iteration: 0,
+  steps: 0,
+  gradientSteps: 0,
+  guardedFactor: 1,
+  recoveryFactor: 1,
+  recoveries: 0,
+  skippedInARow: 0,
+});
+
+/** Counters as another run begins with them: a rate that was written for it is the rate, whatever was made of the one before. */
+export function forkedCounters<C extends UpdateCounters>(counters: C, written: object): C {
+  const factors = 'learningRate' in written ? { guardedFactor: 1, recoveryFactor: 1 } : {};
+  return { ...counters, iteration: 0, recoveries: 0, ...factors };
+}
+
+/** What an attempt at an update says of itself. */
+export interface Attempt {
+  readonly learningRate: number;
+  /** Too many steps in a row were not finite: nothing of it stands. */
+  readonly failed: boolean;
+  /** The mean exact KL to the policy before, before the guard looked. */
+  readonly kl: number;
+  /** The share of its steps that were within the bound. */
+  readonly shareWithin: number;
+  /** Gradient steps that were taken, those that were not finite, and how many of those in a row at the end. */
+  readonly taken: number;
+  readonly skipped: number;
+  readonly streak: number;
+  /** Why it ended before its last step, where it did. */
+  readonly stop?: TrainEvent | undefined;
+}
+
+/** What the guard left of an update. */
+export interface Held {
+  readonly kl: number;
+  /** The share of the step that stands. */
+  readonly scale: number;
+  readonly backtracks: number;
+}
+
+export interface GuardedSettings {
+  readonly guard: number | null;
+  readonly guardRetries: number;
+  readonly recoveries: number;
+  readonly recoveryFactor: number;
+}
+
+/** An update as it stands. */
+export interface GuardedUpdate<A extends Attempt> {
+  readonly done: A;
+  readonly held: Held;
+  /** The KL of the first attempt. */
+  readonly klRaw: number;
+  readonly retries: number;
+}
+
+/** Makes an update and counts it. `hold` steps back where the bound asks for it, and makes what is left the policy. */
+export async function guardedUpdate<A extends Attempt>(
+  config: GuardedSettings,
+  counters: UpdateCounters,
+  events: TrainEvent[],
+  update: {
+    /** How many steps were collected for it. */
+    readonly steps: number;
+    readonly attempt: () => A | Promise<A>;
+    readonly hold: (done: A, bound: number) => Held | Promise<Held>;
+    /** What a failure means, and what to do about it. */
+    readonly diagnosis: { readonly wrong: string; readonly remedy: string };
+  },
+): Promise<GuardedUpdate<A>> {
+  const bound = config.guard ?? Number.POSITIVE_INFINITY;
+  let done = await update.attempt();
+  const klRaw = done.kl;
+  let retries = 0;
+  const tooFar = (): boolean => config.guard !== null && !done.failed && !(done.kl <= bound);
+  while (tooFar() && retries < config.guardRetries && slowDown(counters, done, bound, events)) {
+    retries++;
+    done = await update.attempt();
+  }
+  const { failed, learningRate } = done;
+  if (!failed && klRaw <= bound) counters.guardedFactor = regainedFactor(counters.guardedFactor);
+  const held = await update.hold(done, bound);
+
+  counters.iteration++;
+  counters.steps += update.steps;
+  counters.gradientSteps += failed ? 0 : done.taken;
+  counters.skippedInARow = failed ? 0 : done.streak;
+  if (failed) cutRate(counters, config, learningRate, update.diagnosis, events);
+  else if (done.skipped > 0) events.push({ type: 'skipped', count: done.skipped });
+  if (done.stop) events.push(done.stop);
+  if (held.backtracks > 0 || retries > 0) {
+    const { kl: klAfter, backtracks, scale } = held;
+    events.push({ type: 'guard', klBefore: klRaw, klAfter, bound, retries, backtracks, scale });
+  }
+  return { done, held, klRaw, retries };
+}
+
+/** A lower rate for another attempt. False where it cannot be lower. */
+function slowDown(
+  counters: UpdateCounters,
+  { learningRate, shareWithin }: Attempt,
+  bound: number,
+  events: TrainEvent[],
+): boolean {
+  const from = counters.guardedFactor;
+  counters.guardedFactor = slowerFactor(from, shareWithin);
+  if (counters.guardedFactor === from) return false;
+  events.push({
+    type: 'rate-change',
+    what: 'learningRate',
+    from: learningRate,
+    to: (learningRate * counters.guardedFactor) / from,
+    why: `the update left the bound of ${bound}`,
+  });
+  return true;
+}
+
+/** After a failure the rate is cut; after too many, training ends with what was wrong and what to do about it. */
+function cutRate(
+  counters: UpdateCounters,
+  config: GuardedSettings,
+  learningRate: number,
+  { wrong, remedy }: { readonly wrong: string; readonly remedy: string },
+  events: TrainEvent[],
+): void {
+  counters.recoveries++;
+  if (counters.recoveries > config.recoveries) {
+    const tried = `, after ${config.recoveries} restores with the learning rate cut to ${learningRate.toExponential(1)}`;
+    throw new TrainError(`${wrong}${config.recoveries === 0 ? '' : tried}: ${remedy}`);
+  }
+  counters.recoveryFactor *= config.recoveryFactor;
+  events.push({
+    type: 'restored',
+    attempt: counters.recoveries,
+    attempts: config.recoveries,
+    lrFrom: learningRate,
+    lrTo: learningRate * config.recoveryFactor,
+  });
+}
+
+/** The part of a row that every guarded update has. */
+export function guardedRow(
+  counters: UpdateCounters,
+  { done, held, klRaw, retries }: GuardedUpdate<Attempt>,
+): Record<string, number> {
+  return {
+    ...countedRow(counters, done),
+    'kl/step': held.kl,
+    'kl/step_raw': klRaw,
+    'guard/retries': retries,
+    'guard/backtracks': held.backtracks,
+    'guard/scale': held.scale,
+  };
+}
+
+/** The part of a row that every update has, guarded or not. */
+export function countedRow(
+  { iteration, steps }: UpdateCounters,
+  { learningRate, taken, skipped }: Attempt,
+): Record<string, number> {
+  return {
+    'train/iteration': iteration,
+    'train/step': steps,
+    'train/lr': learningRate,
+    'train/minibatches_run': taken,
+    'train/skipped': skipped,
+  };
+}

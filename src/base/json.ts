@@ -1,0 +1,69 @@
+/** JSON that reads back bit for bit, or is refused when it is written. */
+import { fail, RunError, show } from './errors.ts';
+
+const maxDepth = 64;
+
+/**
+ * A value as JSON that reads back as itself. What JSON would silently change is an error that names the place: NaN and
+ * infinities (null), typed arrays (objects), undefined in a list, class instances. -0 is kept.
+ */
+export function encodeJson(value: unknown, what: string): string {
+  return `${encode(value, what, '', 0)}\n`;
+}
+
+function encode(value: unknown, path: string, indent: string, depth: number): string {
+  if (depth > maxDepth) fail(`${path} is nested more than ${maxDepth} deep: flatten it`);
+  switch (typeof value) {
+    case 'number':
+      if (!Number.isFinite(value)) fail(`${path} is ${value}, which JSON cannot hold: use null or text`);
+      return Object.is(value, -0) ? '-0' : String(value);
+    case 'string':
+      // JSON.stringify keeps a lone surrogate as an escape, so that too reads back as it was.
+      return JSON.stringify(value);
+    case 'boolean':
+      return String(value);
+    case 'object': {
+      if (value === null) return 'null';
+      const inner = `${indent}  `;
+      if (Array.isArray(value)) {
+        const items = Array.from(value, (item, i) => encode(item, `${path}[${i}]`, inner, depth + 1));
+        // Lists of numbers, such as a normaliser's means, stay on one line.
+        const flat = value.every(item => typeof item === 'number');
+        if (flat || items.length === 0) return `[${items.join(', ')}]`;
+        return `[\n${items.map(item => inner + item).join(',\n')}\n${indent}]`;
+      }
+      const prototype = Object.getPrototypeOf(value);
+      if (prototype !== Object.prototype && prototype !== null) {
+        fail(`${path} is a ${prototype?.constructor?.name}, which JSON cannot hold: use Array.from or text`);
+      }
+      const members = Object.entries(value)
+        .filter(([, member]) => member !== undefined)
+        .map(
+          ([key, member]) =>
+            `${inner}${JSON.stringify(key)}: ${encode(member, `${path}.${key}`, inner, depth + 1)}`,
+        );
+      return members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n${indent}}`;
+    }
+    default:
+      return fail(`${path} is ${show(value)}, which JSON cannot hold: use null or text`);
+  }
+}
+
+/** Parses JSON; damage is an error that names the source. */
+export function parseJson(bytes: Buffer, source: string): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    const why = bytes.length === 0 ? 'it is empty' : (cause as Error).message.replace(/\s+/g, ' ');
+    throw new RunError(`${source} is damaged: ${why.slice(0, 120)}`, { code: 'invalid', cause });
+  }
+}
+
+/** JSON in which numbers that are not finite are written as in the log: "NaN", "Infinity". */
+export function toJson(value: unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_, v: unknown) => (typeof v === 'number' && !Number.isFinite(v) ? String(v) : v),
+    indent,
+  );
+}

@@ -1,0 +1,111 @@
+/** A new run from the command line: `keel train` and `keel clone`, whatever it learns in. */
+import type { Command } from 'commander';
+import type { Algorithm } from '../algos/algorithm.ts';
+import type { TrainProgress, TrainResult } from '../algos/hooks.ts';
+import { toJson } from '../base/json.ts';
+import { number } from '../base/numbers.ts';
+import { table } from '../base/terminal.ts';
+import type { OptionValues } from '../envs/index.ts';
+import { openRun, type Run, RunError, resolveRun } from '../runs/index.ts';
+import { type Context, shownDir } from './context.ts';
+import type { TrainDashFlags } from './dash-thread.ts';
+import { runTraining } from './run-training.ts';
+import { located, type SettingFlags, type Wanted } from './settings.ts';
+
+/** What `train`, `clone` and `preflight` have in common besides settings. */
+export interface BeginFlags extends SettingFlags, TrainDashFlags {
+  readonly from?: string;
+  readonly fromCheckpoint?: 'last' | 'best' | number;
+  readonly engine?: string;
+  readonly runDir: string;
+  readonly json?: boolean;
+}
+
+/** The options of whatever begins a run, besides settings. */
+export function beginOptions(command: Command): Command {
+  return command
+    .option('--from <start>', 'begin from a run, a model directory (text tasks) or a .safetensors file')
+    .option('--engine <command>', 'chess: a UCI engine that labels positions, such as stockfish');
+}
+
+/** Options of the environment or the task: those of files and `--set`, and flags that stand for one. */
+export function optionsOf({ envOptions }: Wanted, { engine }: { readonly engine?: string | undefined }) {
+  return engine === undefined ? envOptions : { ...envOptions, engine };
+}
+
+/** Begins a run and shows it until it ends. */
+export async function beginRun(
+  context: Context,
+  verb: Algorithm['verb'],
+  wanted: Wanted & { readonly env: string },
+  flags: BeginFlags,
+): Promise<void> {
+  const { train, clone } = await import('../algos/runs.ts');
+  const { paint } = context;
+  // Now: `last` will be the new run.
+  const before = flags.from === undefined ? undefined : runNamed(flags.from, flags.runDir);
+  const result = await runTraining(
+    context,
+    {
+      json: flags.json === true,
+      dash: flags,
+      started: flags.from !== undefined,
+      next:
+        verb === 'clone'
+          ? { label: 'train', command: run => `train ${wanted.env} --from ${run}` }
+          : undefined,
+      remark: progress => before && otherOptions(progress, before, optionsOf(wanted, flags)),
+      title: ({ subject, dir, config }, all) =>
+        `${paint(subject, 'bold')}, ${all}, seed ${config.seed}: ${shownDir(dir)}`,
+    },
+    hooks =>
+      (verb === 'train' ? train : clone)({
+        env: wanted.env,
+        envOptions: optionsOf(wanted, flags),
+        config: wanted.settings,
+        ...(flags.preset === false ? { preset: {} } : {}),
+        root: flags.runDir,
+        from: flags.from,
+        ...hooks,
+      }),
+  ).catch(error => {
+    throw located(error, new Map([['from', '--from '], ...wanted.sources]));
+  });
+  if (flags.json !== true && result.status === 'finished') printDemonstrators(context, result);
+}
+
+/** What each demonstrator's play is worth, where there were some. */
+function printDemonstrators({ raw, print }: Context, { demonstrators = [] }: TrainResult): void {
+  if (demonstrators.length === 0) return;
+  const scores = demonstrators.map(({ name, rewardMean }) => [name, number(rewardMean)]);
+  print();
+  for (const line of table([['demonstrator', 'mean reward'], ...scores], [1])) raw(`  ${line}`);
+}
+
+/** The run that `--from` names, if it is one: it may be a model's directory, or a file. */
+function runNamed(from: string, root: string): Run | undefined {
+  try {
+    return resolveRun(from, [root]);
+  } catch (error) {
+    if (error instanceof RunError) return undefined;
+    throw error;
+  }
+}
+
+/** Options that the run to start from had and this one leaves at their defaults: seldom meant, and easily overlooked. */
+function otherOptions({ dir }: TrainProgress, { manifest }: Run, given: OptionValues): string | undefined {
+  const { environment, config } = openRun(dir).manifest;
+  const before = manifest.environment;
+  if (before.id !== environment.id) return undefined;
+  const other = Object.entries(environment.options).filter(
+    ([key, value]) =>
+      !Object.hasOwn(given, key) && Object.hasOwn(before.options, key) && before.options[key] !== value,
+  );
+  if (other.length === 0) return undefined;
+  const differing = other.map(
+    ([key, value]) => `${key} ${toJson(before.options[key])}, here it is ${toJson(value)}`,
+  );
+  const options = Object.hasOwn(config, 'task') ? 'taskOptions' : 'envOptions';
+  const same = other.map(([key]) => `--set ${options}.${key}=${before.options[key]}`);
+  return `the run that it starts from had ${differing.join('; ')}: ${same.join(' ')} for the same`;
+}

@@ -1,0 +1,26 @@
+/** What `train` and its kin refuse before anything is made. */
+import { expect, test } from 'vitest';
+import { ConfigError, fork, resume, train } from '../../src/algos/index.ts';
+
+/** What JavaScript can pass. */
+const loose = <T>(call: T): ((...args: unknown[]) => Promise<unknown>) => call as never;
+
+test.each([[[]], [[{}]], [[null]], [[{ env: 3 }]], [[{ config: { steps: 5 } }]]])(
+  'train(...%j) says what it needs',
+  async args => {
+    const error = (await loose(train)(...args).catch(e => e)) as Error;
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error.message).toMatch(
+      /^train(ing)? needs an environment or a task, not .*: train\(\{ env: 'cartpole' \}\)/,
+    );
+  },
+);
+
+test.each([
+  ['resume', resume],
+  ['fork', fork],
+] as const)('%s() says what it needs', async (name, call) => {
+  await expect(loose(call)()).rejects.toThrow(
+    new RegExp(`^${name} needs a run, not undefined: ${name}\\('last'\\)`),
+  );
+});

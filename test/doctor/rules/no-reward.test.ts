@@ -1,0 +1,76 @@
+/** Rewards that never reach the learner. */
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../src/doctor/diagnose.ts';
+import type { Diagnosis } from '../../../src/doctor/findings.ts';
+import { rows, run } from './support/build.ts';
+import { learning, loud, N, wave } from './support/learning.ts';
+
+const { rng, about, agent } = learning(23);
+
+describe('rewards that never reach the learner', () => {
+  it('are told even if the return drifts up by luck', () => {
+    const d = diagnose(
+      agent({
+        'episode/return': rows(N, (_, t) => -500 + 300 * Math.min(1, 2 * t) + 10 * rng.normal()),
+        'loss/value': rows(N, (_, t) => 1e-2 * Math.exp(-7 * Math.min(1, 2 * t))),
+        'value/explained_variance': rows(N, () => -3 + rng.normal()),
+      }),
+    );
+    expect(d).toMatchObject({ verdict: 'sick', rootCause: 'no-reward-signal' });
+  });
+
+  it('are not told of a critic that is good', () => {
+    const d = diagnose(
+      agent({
+        'loss/value': rows(N, (_, t) => 1e-2 * Math.exp(-7 * t)),
+        'value/explained_variance': rows(N, () => 0.95),
+      }),
+    );
+    expect(d.verdict).toBe('healthy');
+  });
+});
+
+describe('a critic with nothing left to fit', () => {
+  const series = (first: number): Parameters<typeof run>[0] => ({
+    'episode/return': rows(80, i => Math.min(1000, 7 + 40 * i) + wave(i, 30)),
+    'loss/value': rows(80, i => (i < 12 ? first : 1e-5)),
+    'value/explained_variance': rows(80, i => -0.4 + wave(i, 0.1)),
+    'kl/step': rows(80, i => 0.006 + wave(i, 0.001)),
+  });
+
+  it('had rewards if its loss was large once', () => {
+    expect(loud(diagnose(run(series(18))))).not.toContain('no-reward');
+  });
+
+  it('never had any if it was not', () => {
+    expect(loud(diagnose(run(series(1e-3))))).toContain('no-reward');
+  });
+});
+
+describe('a language model that earns one constant', () => {
+  const model = (reward: (i: number) => number, n = 40): Diagnosis =>
+    diagnose(
+      run(
+        {
+          'reward/mean': rows(n, reward),
+          'kl/ref': rows(n, (_, t) => 0.01 * t),
+          'grad/norm': rows(n, () => about(0.4)),
+          'train/lr': rows(n, () => 1e-6),
+        },
+        { kind: 'language-model', trainer: 'trl-grpo', unit: 'updates', actions: 'tokens' },
+      ),
+    );
+
+  it.each([0, -1])('%s in every row has no reward', level => {
+    const d = model(() => level);
+    expect(d).toMatchObject({ verdict: 'sick', rootCause: 'no-reward-signal' });
+    expect(d.findings[0].fix.join(' ')).toMatch(/completions/);
+    expect(d.findings[0].fix.join(' ')).not.toMatch(/episode/);
+  });
+
+  it('is left alone with fewer than 20 rows, above 0, or if one row differs', () => {
+    expect(model(() => 0, 19).verdict).toBe('healthy');
+    expect(model(() => 1).verdict).toBe('healthy');
+    expect(model(i => (i % 4 === 3 ? 0.1 : 0)).rootCause).not.toBe('no-reward-signal');
+  });
+});
