@@ -2,6 +2,7 @@
  * Imports go one way: `npm run check:imports` holds src/ and web/ to the table below, and
  * test/import-direction.test.ts holds the check to what it promises. Run it on "{src,web}", which may lack either.
  */
+import { readFileSync } from 'node:fs';
 
 /** What each folder of src/ may import, besides itself: only folders above it. cli, on top, may import everything. */
 const mayImport = {
@@ -66,6 +67,12 @@ const pageMayImport = [
   'src/server/api.ts',
 ];
 
+/** The files behind the package's subpaths. */
+const { exports: subpaths } = JSON.parse(readFileSync('package.json', 'utf8'));
+const doors = Object.values(subpaths).flatMap(({ default: built }) =>
+  built === undefined ? [] : [built.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')],
+);
+
 const folders = Object.keys(mayImport);
 folders.forEach((folder, i) => {
   const wrong = mayImport[folder].find(other => !folders.slice(0, i).includes(other));
@@ -127,6 +134,14 @@ export default {
       to: { path: '^(test|bench|examples|web|dist)/' },
     },
     {
+      name: 'doors-are-for-others',
+      comment:
+        'An index.ts is a subpath of the package, for who installs it. Inside src/ import the file that has the thing; src/index.ts alone takes doors.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/index\\.ts$' },
+      to: { path: '/index\\.ts$', pathNot: 'node_modules' },
+    },
+    {
       name: 'no-cycle',
       comment:
         'Files that import each other, if only for a type, are one file in two: take out what both need.',
@@ -151,6 +166,13 @@ export default {
   ],
   // A rule for a file needs no import to fail: this one asks of each file in an unknown folder for what cannot be.
   required: [
+    {
+      name: 'index-is-a-door',
+      comment: 'An index.ts that is no subpath in package.json: name it after what is in it.',
+      severity: 'error',
+      module: { path: '^src/.*/index\\.ts$', pathNot: oneOf(doors) },
+      to: { path: '^$' },
+    },
     {
       name: 'folder-needs-a-rule',
       comment: 'A new folder of src/ needs a line in the table of .dependency-cruiser.mjs.',

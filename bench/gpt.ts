@@ -10,7 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gradientGraph } from '../src/algos/clone/text/graphs.ts';
-import { createGrpoTrainer, grpoSettings, resolveSettings } from '../src/algos/index.ts';
+import { createGrpoTrainer } from '../src/algos/grpo/iteration.ts';
+import { grpoSettings } from '../src/algos/grpo/settings.ts';
+import { resolveSettings } from '../src/algos/settings/resolve.ts';
 import { TextPrograms } from '../src/algos/text/programs.ts';
 import { compile, Graph, gather } from '../src/engine/index.ts';
 import {

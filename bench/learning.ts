@@ -8,7 +8,9 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { evaluatePolicy } from '../src/algos/agents/evaluate.ts';
-import { createPpoTrainer, ppoSettings, resolveSettings } from '../src/algos/index.ts';
+import { createPpoTrainer } from '../src/algos/ppo/iteration.ts';
+import { ppoSettings } from '../src/algos/ppo/settings.ts';
+import { resolveSettings } from '../src/algos/settings/resolve.ts';
 import { makeVectorEnv } from '../src/envs/index.ts';
 import { machine, report, round } from './measure.ts';
 

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { train } from '../src/algos/index.ts';
+import { train } from '../src/algos/runs.ts';
 import { machine, median, report, round } from './measure.ts';
 
 interface Case {

@@ -9,7 +9,7 @@
  */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { clone, openPolicy, train } from '../src/algos/index.ts';
+import { clone, openPolicy, train } from '../src/algos/runs.ts';
 import { writeFileAtomic } from '../src/base/files.ts';
 import {
   type ClusterReport,

@@ -8,23 +8,70 @@
  *
  * Each part is also a subpath of the package, e.g. `keel/engine`.
  */
-export * from './algos/index.ts';
-export * as engine from './engine/index.ts';
+export type { EpisodeEvaluation } from './algos/agents/evaluate.ts';
+export type {
+  Algorithm,
+  IterationResult,
+  Learner,
+  Opening,
+  PolicyOpening,
+  Progress,
+  Restoring,
+  Settings,
+  Start,
+  WhichCheckpoint,
+} from './algos/algorithm.ts';
+export { registerAlgorithm } from './algos/algorithms.ts';
+export type { ClonePolicyConfig, ClonePolicySettings } from './algos/clone/policy/settings.ts';
+export type { CloneTextConfig, CloneTextSettings } from './algos/clone/text/settings.ts';
+export { ConfigError, TrainError } from './algos/errors.ts';
+export type { TrainEvent } from './algos/events.ts';
+export { createGrpoTrainer, type GrpoTrainer, type GrpoTrainerOptions } from './algos/grpo/iteration.ts';
+export { type GrpoConfig, type GrpoSettings, grpoSettings } from './algos/grpo/settings.ts';
+export type { TrainHooks, TrainProgress, TrainResult } from './algos/hooks.ts';
+export type {
+  ActOptions,
+  EvaluatePolicyOptions,
+  Evaluation,
+  Exported,
+  Observation,
+  Policy,
+} from './algos/policy.ts';
+export type { PpoSnapshot } from './algos/ppo/checkpoint.ts';
+export { createPpoTrainer, type PpoTrainer, type PpoTrainerOptions } from './algos/ppo/iteration.ts';
+export { type PpoConfig, type PpoSettings, ppoSettings } from './algos/ppo/settings.ts';
 export {
-  box,
-  defineEnv,
-  dict,
-  discrete,
-  type Env,
-  makeEnv,
-  multiBinary,
-  multiDiscrete,
-  registerEnv,
-  simulation,
-  tuple,
-} from './envs/index.ts';
+  type CloneOptions,
+  clone,
+  type ForkOptions,
+  fork,
+  type OpenPolicyOptions,
+  openPolicy,
+  type ResumeOptions,
+  resume,
+  type TrainOptions,
+  train,
+} from './algos/runs.ts';
+export {
+  describeSettings,
+  refuseLiveChange,
+  resolveSettings,
+  settingsJsonSchema,
+} from './algos/settings/resolve.ts';
+export { runKeys } from './algos/settings/shared.ts';
+export { type RunConfig, type SettingTable, setting, table } from './algos/settings/spec.ts';
+export * as values from './algos/settings/values.ts';
+export type { Subject } from './algos/subject.ts';
+export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
+export * as engine from './engine/index.ts';
+export { defineEnv } from './envs/definition.ts';
+export type { Env } from './envs/env.ts';
+export { makeEnv, registerEnv } from './envs/registry.ts';
+export { simulation } from './envs/simulation.ts';
+export { box, dict, discrete, multiBinary, multiDiscrete, tuple } from './envs/spaces.ts';
 export * as kl from './kl/index.ts';
 export * as lm from './lm/index.ts';
 export * as nn from './nn/index.ts';
-export { Rng, type RngState } from './random/index.ts';
-export { listRuns, openRun, readRows, resolveRun } from './runs/index.ts';
+export { Rng, type RngState } from './random/rng.ts';
+export { readRows } from './runs/log.ts';
+export { listRuns, openRun, resolveRun } from './runs/store.ts';

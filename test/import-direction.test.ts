@@ -46,7 +46,9 @@ async function project(files: Readonly<Record<string, string>>): Promise<string>
     'package.json': JSON.stringify({
       name: 'fixture',
       type: 'module',
-      exports: { './nn': './dist/nn/index.js' },
+      exports: Object.fromEntries(
+        ['engine', 'nn'].map(name => [`./${name}`, { default: `./dist/${name}/index.js` }]),
+      ),
       dependencies: { declared: '1.0.0' },
       devDependencies: { tool: '1.0.0' },
     }),
@@ -129,10 +131,11 @@ describe('passes', () => {
         "import { readFileSync } from 'node:fs';\nimport one from 'declared';\nexport * from './leaf.ts';\nexport { readFileSync, one };",
       'src/engine/leaf.ts': leaf,
       'src/nn/mlp.ts':
-        "import { type Leaf, leaf } from '../engine/index.ts';\nexport const mlp = (_: Leaf) => leaf;",
+        "import { type Leaf, leaf } from '../engine/leaf.ts';\nexport const mlp = (_: Leaf) => leaf;",
       'src/metrics/registry.ts': leaf,
-      'src/cli/main.ts': "import '../index.ts';\nexport const later = () => import('../nn/mlp.ts');",
-      'src/index.ts': "export * from './nn/mlp.ts';",
+      'src/cli/main.ts':
+        "import '../metrics/registry.ts';\nexport const later = () => import('../nn/mlp.ts');",
+      'src/index.ts': "export * from './nn/mlp.ts';\nexport * as engine from './engine/index.ts';",
       // Tables of settings are for the doctor and the server too.
       'src/algos/ppo/settings.ts': "import { leaf } from '../settings/spec.ts';\nexport const table = leaf;",
       'src/algos/settings/spec.ts': leaf,
@@ -144,9 +147,21 @@ describe('passes', () => {
     const { exitCode, violations, output } = await check(dir);
     expect(violations).toEqual([]);
     // It has truly seen the imports: TypeScript is parsed, and paths with .ts resolve.
-    expect(output).toContain('no dependency violations found (14 modules, 12 dependencies cruised)');
+    expect(output).toContain('no dependency violations found (14 modules, 13 dependencies cruised)');
     expect(exitCode).toBe(0);
   });
+});
+
+test('refuses a door from inside, and an index.ts that is no subpath of the package', async () => {
+  const dir = await project({
+    'src/engine/index.ts': leaf,
+    'src/nn/a.ts': "import '../engine/index.ts';",
+    'src/nn/deep/index.ts': leaf,
+  });
+  expect((await check(dir)).violations).toEqual([
+    'doors-are-for-others: src/nn/a.ts → src/engine/index.ts',
+    'index-is-a-door: src/nn/deep/index.ts',
+  ]);
 });
 
 describe('refuses', () => {

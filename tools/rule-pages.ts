@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rules } from '../src/doctor/rules/index.ts';
+import { rules } from '../src/doctor/rules/all.ts';
 import { dialectPage } from './doctor-docs/dialect-page.ts';
 import { rulePages } from './doctor-docs/rule-page.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import type { PpoConfig } from '../../src/algos/index.ts';
+import type { PpoConfig } from '../../src/algos/ppo/settings.ts';
 import { writeFileAtomic } from '../../src/base/files.ts';
 import type { RootCause } from '../../src/doctor/index.ts';
 import type { EnvId, Job } from './plan.ts';

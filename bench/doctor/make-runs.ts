@@ -4,15 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import {
-  createPpoTrainer,
-  type PpoConfig,
-  type PpoSettings,
-  type PpoSnapshot,
-  type PpoTrainer,
-  ppoSettings,
-  resolveSettings,
-} from '../../src/algos/index.ts';
+import type { PpoSnapshot } from '../../src/algos/ppo/checkpoint.ts';
+import { createPpoTrainer, type PpoTrainer } from '../../src/algos/ppo/iteration.ts';
+import { type PpoConfig, type PpoSettings, ppoSettings } from '../../src/algos/ppo/settings.ts';
+import { resolveSettings } from '../../src/algos/settings/resolve.ts';
 import { makeVectorEnv } from '../../src/envs/index.ts';
 import { report, round } from '../measure.ts';
 import { type CachedLog, type CachedRun, readCached, writeCached } from './cache.ts';

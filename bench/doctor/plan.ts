@@ -4,7 +4,7 @@
  *
  * Rules may be tuned on seeds 0 and 1; those from 2 on are held out.
  */
-import type { PpoSettings } from '../../src/algos/index.ts';
+import type { PpoSettings } from '../../src/algos/ppo/settings.ts';
 import type { RootCause } from '../../src/doctor/index.ts';
 import type { Tampering } from './tamper.ts';
 

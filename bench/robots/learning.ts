@@ -1,7 +1,8 @@
 /** The MuJoCo suite, so many seeds of each, beside published scores. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { resume, type TrainHooks, train } from '../../src/algos/index.ts';
+import type { TrainHooks } from '../../src/algos/hooks.ts';
+import { resume, train } from '../../src/algos/runs.ts';
 import { listRuns, readRows, recentReturn } from '../../src/runs/index.ts';
 import { type Line, type Panel, panelsSvg } from '../line-panels.ts';
 import { report, round } from '../measure.ts';

@@ -9,8 +9,10 @@
  * `iteration.ts` (collect, judge, learn, guard, control, report), `graphs.ts`, `control.ts`, `row.ts`, `settings.ts`,
  * `checkpoint.ts`.
  */
-import type { Space } from '../envs/index.ts';
-import type { Checkpoint, CheckpointFile, EnvironmentSpec, Manifest, RunWriter } from '../runs/index.ts';
+import type { Space } from '../envs/spaces.ts';
+import type { Checkpoint, CheckpointFile } from '../runs/checkpoint.ts';
+import type { EnvironmentSpec, Manifest } from '../runs/schema.ts';
+import type { RunWriter } from '../runs/writer.ts';
 import type { RecordingWriter } from './agents/record.ts';
 import type { TrainEvent } from './events.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';

@@ -1,5 +1,5 @@
 /** The algorithms that there are. */
-import { RunError } from '../runs/index.ts';
+import { RunError } from '../base/errors.ts';
 import type { Algorithm } from './algorithm.ts';
 import { clonePolicy } from './clone/policy/algorithm.ts';
 import { cloneText } from './clone/text/algorithm.ts';

@@ -1,12 +1,7 @@
 /** Which checkpoint of a run is meant, by one rule for everything that reads one: eval, export, record, `--from`. */
-import { knownEnv } from '../envs/index.ts';
-import {
-  type Checkpoint,
-  type CheckpointInfo,
-  listCheckpoints,
-  loadCheckpoint,
-  type Run,
-} from '../runs/index.ts';
+import { knownEnv } from '../envs/registry.ts';
+import { type Checkpoint, type CheckpointInfo, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
+import type { Run } from '../runs/store.ts';
 import type { WhichCheckpoint } from './algorithm.ts';
 import { TrainError } from './errors.ts';
 

@@ -9,8 +9,8 @@
  * await policy.close();
  * ```
  */
-import type { Score } from '../envs/index.ts';
-import type { Replay } from '../runs/index.ts';
+import type { Score } from '../envs/definition.ts';
+import type { Replay } from '../runs/replay-format.ts';
 import type { EpisodeEvaluation } from './agents/evaluate.ts';
 import type { Subject } from './subject.ts';
 import type { CompletionEvaluation, MeasuredEvaluation } from './text/evaluate.ts';

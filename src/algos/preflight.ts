@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkpointDir, readTrajectory } from '../runs/index.ts';
+import { checkpointDir } from '../runs/layout.ts';
+import { readTrajectory } from '../runs/log.ts';
 import type { PartReport, PreflightOptions } from './algorithm.ts';
 import { ConfigError } from './errors.ts';
 import type { TrainResult } from './hooks.ts';

@@ -1,21 +1,16 @@
 /** The life of a run, for every algorithm: begin, start from weights, resume, fork, and hold what was learnt. */
 import { dirname } from 'node:path';
+import { RunError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
-import type { EnvDefinition, OptionValues, Space } from '../envs/index.ts';
-import {
-  adjustedAt,
-  defaultRoot,
-  listCheckpoints,
-  listRuns,
-  loadCheckpoint,
-  type Place,
-  type Run,
-  RunError,
-  RunWriter,
-  readAdjustments,
-  resolveRun,
-} from '../runs/index.ts';
-import type { TextTaskDefinition } from '../tasks/index.ts';
+import type { EnvDefinition } from '../envs/definition.ts';
+import type { OptionValues } from '../envs/options.ts';
+import type { Space } from '../envs/spaces.ts';
+import { listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
+import { adjustedAt, readAdjustments } from '../runs/inbox.ts';
+import { defaultRoot } from '../runs/layout.ts';
+import { listRuns, type Place, type Run, resolveRun } from '../runs/store.ts';
+import { RunWriter } from '../runs/writer.ts';
+import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import type { Algorithm, Learner, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
 import { readCheckpoint } from './choose-checkpoint.ts';

@@ -1,5 +1,5 @@
 /** Whether a policy may go on where it would go on: the same environment, and rewards of the scale that its critic knows. */
-import type { EnvironmentSpec, Manifest } from '../runs/index.ts';
+import type { EnvironmentSpec, Manifest } from '../runs/schema.ts';
 import { ConfigError } from './errors.ts';
 
 /** Rewards that change their scale, and what everything measured in them is multiplied by. */

@@ -1,6 +1,9 @@
 /** A learner and a run on disk that it writes to, whatever the algorithm: iterations, rows, events, checkpoints, the inbox. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Adjustment, type RunWriter, readRows, recentReturn, scoreEpisodes } from '../runs/index.ts';
+import type { Adjustment } from '../runs/inbox.ts';
+import { readRows } from '../runs/log.ts';
+import { recentReturn, scoreEpisodes } from '../runs/score.ts';
+import type { RunWriter } from '../runs/writer.ts';
 import { type LiveRecorder, recordLive } from './agents/record.ts';
 import type { Learner } from './algorithm.ts';
 import { sentenceOf, type TrainEvent } from './events.ts';

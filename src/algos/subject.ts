@@ -1,7 +1,11 @@
 /** What a run learns in: an environment or a text task, found once by whatever names it. */
-import { type EnvDefinition, type OptionValues, registerEnv, resolveEnv } from '../envs/index.ts';
-import type { Manifest } from '../runs/index.ts';
-import { meansTask, resolveTask, type TextTaskDefinition } from '../tasks/index.ts';
+import type { EnvDefinition } from '../envs/definition.ts';
+import { resolveEnv } from '../envs/load.ts';
+import type { OptionValues } from '../envs/options.ts';
+import { registerEnv } from '../envs/registry.ts';
+import type { Manifest } from '../runs/schema.ts';
+import { meansTask, resolveTask } from '../tasks/registry.ts';
+import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import { ConfigError } from './errors.ts';
 
 /** An environment or a text task, with the options that it is made with. */

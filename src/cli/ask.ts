@@ -2,8 +2,10 @@
 import * as prompts from '@clack/prompts';
 import { algorithmFor } from '../algos/algorithms.ts';
 import { grouped, number } from '../base/numbers.ts';
-import { listEnvs, resolveEnv } from '../envs/index.ts';
-import { listRuns, readLastRow } from '../runs/index.ts';
+import { resolveEnv } from '../envs/load.ts';
+import { listEnvs } from '../envs/registry.ts';
+import { readLastRow } from '../runs/log.ts';
+import { listRuns } from '../runs/store.ts';
 import { ExitWith } from './errors.ts';
 import { hasScreen } from './open-browser.ts';
 import { absoluteEnv } from './settings.ts';

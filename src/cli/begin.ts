@@ -2,11 +2,12 @@
 import type { Command } from 'commander';
 import type { Algorithm } from '../algos/algorithm.ts';
 import type { TrainProgress, TrainResult } from '../algos/hooks.ts';
+import { RunError } from '../base/errors.ts';
 import { toJson } from '../base/json.ts';
 import { number } from '../base/numbers.ts';
 import { table } from '../base/terminal.ts';
-import type { OptionValues } from '../envs/index.ts';
-import { openRun, type Run, RunError, resolveRun } from '../runs/index.ts';
+import type { OptionValues } from '../envs/options.ts';
+import { openRun, type Run, resolveRun } from '../runs/store.ts';
 import { type Context, shownDir } from './context.ts';
 import type { TrainDashFlags } from './dash-thread.ts';
 import { runTraining } from './run-training.ts';

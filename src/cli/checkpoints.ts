@@ -2,7 +2,8 @@
 import type { WhichCheckpoint } from '../algos/algorithm.ts';
 import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
 import { grouped, number } from '../base/numbers.ts';
-import { type Run, scoreEpisodes } from '../runs/index.ts';
+import { scoreEpisodes } from '../runs/score.ts';
+import type { Run } from '../runs/store.ts';
 
 /** The rule, for the help of every command that takes a policy. */
 export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return over

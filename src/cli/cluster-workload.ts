@@ -1,28 +1,22 @@
 /** What `keel simulate cluster` is asked to simulate, from its flags. */
 import { readFileSync, statSync } from 'node:fs';
 import { fileError } from '../base/files.ts';
+import { drawOutages } from '../envs/cluster/arrivals.ts';
+import { checkFits } from '../envs/cluster/fits.ts';
+import { hardwareList } from '../envs/cluster/hardware.ts';
+import { parseArrivals, parseLengths } from '../envs/cluster/parse.ts';
 import {
-  atRate,
-  type ClusterScale,
-  checkFits,
-  clusterScale,
   defaultReplica,
-  drawOutages,
-  drawWorkload,
-  estimate,
-  hardwareList,
-  type Outages,
-  parseArrivals,
-  parseLengths,
-  parseTrace,
   type ReplicaSpec,
   replicaModel,
   type SchedulerKind,
-  type Workload,
-  type WorkloadSpec,
-  workloads,
-} from '../envs/cluster/index.ts';
-import { Rng } from '../random/index.ts';
+} from '../envs/cluster/replica-model.ts';
+import type { Workload } from '../envs/cluster/requests.ts';
+import { type ClusterScale, clusterScale } from '../envs/cluster/scale.ts';
+import type { Outages } from '../envs/cluster/simulator.ts';
+import { atRate, parseTrace } from '../envs/cluster/trace.ts';
+import { drawWorkload, estimate, type WorkloadSpec, workloads } from '../envs/cluster/workloads.ts';
+import { Rng } from '../random/rng.ts';
 import { UsageError } from './errors.ts';
 
 export interface ClusterFlags {

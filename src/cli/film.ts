@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectories } from '../base/directories.ts';
-import { writeFileAtomic } from '../runs/index.ts';
+import { writeFileAtomic } from '../base/files.ts';
 import { createPainter } from '../view/draw/painter.ts';
 import { createGif, gifColours } from '../view/images/gif.ts';
 import { createHistogram } from '../view/images/palette.ts';

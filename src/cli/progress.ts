@@ -3,8 +3,8 @@ import type { TrainHooks, TrainProgress } from '../algos/hooks.ts';
 import { toJson } from '../base/json.ts';
 import { duration, grouped, number, short } from '../base/numbers.ts';
 import { fit, type Tone, toneColours, wrap } from '../base/terminal.ts';
-import { klBand } from '../metrics/index.ts';
-import { readRows } from '../runs/index.ts';
+import { klBand } from '../metrics/registry.ts';
+import { readRows } from '../runs/log.ts';
 import type { Context } from './context.ts';
 
 type TrainEvent = Parameters<NonNullable<TrainHooks['onEvent']>>[0];

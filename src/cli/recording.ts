@@ -1,6 +1,7 @@
 /** Replays from a run's checkpoint, for the commands that need one. */
 import type { WhichCheckpoint } from '../algos/algorithm.ts';
-import type { Replay, Run } from '../runs/index.ts';
+import type { Replay } from '../runs/replay-format.ts';
+import type { Run } from '../runs/store.ts';
 import { whyCheckpoint } from './checkpoints.ts';
 
 export interface RecordFlags {

@@ -7,8 +7,9 @@ import { settingProblems } from '../algos/settings/explain.ts';
 import { readSettings } from '../algos/settings/files.ts';
 import { tableFor } from '../algos/settings/tables.ts';
 import type { Problem } from '../base/errors.ts';
-import { isEnvFile, type OptionValues } from '../envs/index.ts';
-import { isTaskName } from '../tasks/index.ts';
+import { isEnvFile } from '../envs/load.ts';
+import type { OptionValues } from '../envs/options.ts';
+import { isTaskName } from '../tasks/registry.ts';
 import { UsageError } from './errors.ts';
 
 /** What the options of `train`, `config` and `preflight` say. */

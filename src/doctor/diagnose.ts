@@ -1,7 +1,8 @@
 /** All rules on one run, and one story of what they found. */
 import type { CanonicalRun } from './canonical.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
-import { type Rule, rules } from './rules/index.ts';
+import { rules } from './rules/all.ts';
+import type { Rule } from './rules/rule.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
 import { stepAt } from './rules/words.ts';
 import { type Case, casesOf, explains, roots } from './story.ts';

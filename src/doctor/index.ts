@@ -5,7 +5,8 @@
 
 export type { CanonicalRun, CanonicalSeries, KlMeaning } from './canonical.ts';
 export { diagnose } from './diagnose.ts';
-export { type CanonicalOptions, dialects, mapProblem, metricOf, toCanonical } from './dialects/index.ts';
+export { type CanonicalOptions, dialects, toCanonical } from './dialects/translate.ts';
+export { mapProblem, metricOf } from './dialects/user-map.ts';
 export {
   type Diagnosis,
   type Finding,
@@ -20,7 +21,10 @@ export {
 export type { Fix, SettingChange } from './fixes.ts';
 export type { KnownConfig } from './known-settings.ts';
 export type { RawRun } from './raw-run.ts';
-export { type Candidate, findRuns, ReadError, readRun } from './readers/index.ts';
+export type { Candidate } from './readers/candidate.ts';
+export { ReadError } from './readers/errors.ts';
+export { findRuns } from './readers/find.ts';
+export { readRun } from './readers/read.ts';
 export { type CauseText, causeText, causeTexts } from './report/causes.ts';
 export { clean } from './report/clean.ts';
 export {
@@ -49,6 +53,6 @@ export {
 export { diagnoseSeries, reportSeries, type SeriesContext, type SeriesInput } from './report/series.ts';
 export { renderTerminal, type TerminalOptions } from './report/terminal.ts';
 export { writeReport } from './report/write.ts';
-export { rules } from './rules/index.ts';
+export { rules } from './rules/all.ts';
 export type { Rule, RuleText } from './rules/rule.ts';
 export { type Series, SeriesBuilder } from './series.ts';

@@ -6,7 +6,7 @@ import { clusterDefinition } from './cluster/cluster-env.ts';
 import { courierDefinition } from './courier/courier.ts';
 import type { EnvDefinition } from './definition.ts';
 import { arachneDefinition, quadrupedDefinition } from './mujoco/arachne/arachne.ts';
-import * as suite from './mujoco/suite/index.ts';
+import * as suite from './mujoco/suite/suite.ts';
 import { probeDefinitions } from './probe/probes.ts';
 
 /** Keel's own environments, in the order that lists show them. A new one is registered by adding it here. */

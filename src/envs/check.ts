@@ -1,5 +1,5 @@
 /** Does an environment keep the contract, and is it made so that a policy can learn it? After Stable-Baselines3's checker. */
-import { Rng } from '../random/index.ts';
+import { Rng } from '../random/rng.ts';
 import type { Env, EnvSpec } from './env.ts';
 import { type EnvErrorCode, errorCode, messageOf, show } from './errors.ts';
 import { allowedAt, isSpace, leavesOf, placeOf, type Space } from './spaces.ts';

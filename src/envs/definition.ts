@@ -1,4 +1,4 @@
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import type { Env, EnvSpec } from './env.ts';
 import { EnvError, errorCode, fail, messageOf, show } from './errors.ts';
 import {

@@ -1,4 +1,4 @@
-import { MAX_SEED } from '../random/index.ts';
+import { MAX_SEED } from '../random/rng.ts';
 import type { Scene } from '../view/scene.ts';
 import { fail, show } from './errors.ts';
 import type { OptionValues } from './options.ts';

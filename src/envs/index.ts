@@ -47,7 +47,7 @@ export {
   quadruped,
   quadrupedDefinition,
 } from './mujoco/arachne/arachne.ts';
-export * from './mujoco/suite/index.ts';
+export * from './mujoco/suite/suite.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';

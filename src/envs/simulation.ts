@@ -1,4 +1,4 @@
-import { Rng } from '../random/index.ts';
+import { Rng } from '../random/rng.ts';
 import { checkSeed, type Env, type ResetOptions, type StepResult, stepResult } from './env.ts';
 import { fail } from './errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from './plain-data.ts';

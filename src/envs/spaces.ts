@@ -12,7 +12,7 @@
  * | `tuple([a, b])` | a's + b's | a, then b |
  * | `dict({ move: a, task: b })` | a's + b's | in the order written (Gymnasium sorts the names) |
  */
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import { fail, show } from './errors.ts';
 import { type Json, numberFromJson, numberToJson } from './plain-data.ts';
 

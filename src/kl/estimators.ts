@@ -12,7 +12,9 @@
  * None of them is cut off at 0 after averaging: a negative k1 is a true reading of few samples, and hiding it hides
  * divergence.
  */
-import { clip, exp, mul, neg, sub, type Tensor } from '../engine/index.ts';
+
+import type { Tensor } from '../engine/graph.ts';
+import { clip, exp, mul, neg, sub } from '../engine/ops/elementwise.ts';
 import { expm1MinusX } from './distributions/numeric.ts';
 import { nonNegative } from './non-negative.ts';
 

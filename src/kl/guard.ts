@@ -6,6 +6,8 @@
  * grows with the square of the distance, so the root of bound/KL is a first guess. Where that went back too far, the
  * interval between what holds and what does not is halved until at least half of the bound is used.
  */
+
+import type { Tensor } from '../engine/graph.ts';
 import {
   add,
   and,
@@ -15,16 +17,15 @@ import {
   greater,
   less,
   lessEqual,
-  loop,
   max,
   mul,
   not,
   or,
   sqrt,
   sub,
-  type Tensor,
   where,
-} from '../engine/index.ts';
+} from '../engine/ops/elementwise.ts';
+import { loop } from '../engine/ops/loop.ts';
 
 /** Looks at most; a step back goes at least 30 % of the way, so that nothing is left after this many. */
 export const MAX_BACKTRACKS = 40;

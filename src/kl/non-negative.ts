@@ -1,4 +1,5 @@
-import { min, stopGradient, sub, type Tensor } from '../engine/index.ts';
+import type { Tensor } from '../engine/graph.ts';
+import { min, stopGradient, sub } from '../engine/ops/elementwise.ts';
 
 /**
  * A quantity that is never negative, without what float32 rounds below 0 (about -6e-8 for a KL): it hides nothing else, and

@@ -5,7 +5,10 @@
  * values of the new tokens, which are written to their places here. Each sequence has its own length. When half of the
  * sequences have ended, the others move together and a program for fewer goes on.
  */
-import { Graph, gather, type Program, reshape } from '../engine/index.ts';
+import { Graph } from '../engine/graph.ts';
+import { gather } from '../engine/ops/gather.ts';
+import { reshape } from '../engine/ops/shape.ts';
+import type { Program } from '../engine/program.ts';
 import { fail } from './errors.ts';
 import { type LanguageModel, weightFeeds, weightInputs } from './model.ts';
 import { ProgramCache, type Runtime } from './program-cache.ts';

@@ -2,7 +2,7 @@
  * Completions of prompts: batched, with a cache, and with the log-probability of every token under the distribution that
  * it was drawn from. Tokens are kept as they were drawn: nothing is decoded and encoded again.
  */
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import type { Decoder, Sequences } from './decoder.ts';
 import { fail } from './errors.ts';
 import type { LanguageModel } from './model.ts';

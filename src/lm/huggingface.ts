@@ -8,20 +8,17 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type GptOptions, gpt } from '../nn/gpt.ts';
+import { gatherTensors, namedTensors } from '../nn/named-tensors.ts';
+import { type Parameters, parameters } from '../nn/parameters.ts';
 import {
   decodeSafetensors,
-  type GptOptions,
-  gatherTensors,
-  gpt,
-  namedTensors,
-  type Parameters,
-  parameters,
   readSafetensors,
   type Safetensors,
   SafetensorsError,
   type TensorInput,
   writeSafetensors,
-} from '../nn/index.ts';
+} from '../nn/safetensors.ts';
 import { fail, LmError } from './errors.ts';
 import { type LanguageModel, languageModel } from './model.ts';
 import { type TextTokenizer, tokenizerFrom } from './tokenizer.ts';

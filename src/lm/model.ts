@@ -1,7 +1,8 @@
 /** A language model: sizes, weights and tokenizer. */
-import type { Graph, Tensor } from '../engine/index.ts';
-import { type Gpt, type GptOptions, gpt, type Parameters, parameters } from '../nn/index.ts';
-import type { Rng } from '../random/index.ts';
+import type { Graph, Tensor } from '../engine/graph.ts';
+import { type Gpt, type GptOptions, gpt } from '../nn/gpt.ts';
+import { type Parameters, parameters } from '../nn/parameters.ts';
+import type { Rng } from '../random/rng.ts';
 import { fail } from './errors.ts';
 import type { TextTokenizer } from './tokenizer.ts';
 

@@ -1,4 +1,5 @@
-import { compile, type Graph, type Program } from '../engine/index.ts';
+import type { Graph } from '../engine/graph.ts';
+import { compile, type Program } from '../engine/program.ts';
 
 /** Where and how programs run. */
 export interface Runtime {

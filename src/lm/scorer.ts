@@ -4,21 +4,14 @@
  * Sequences are prompt and completion, filled up at the end; several completions of one prompt can share its reading. Only what
  * predicts a completion's token goes through the output layer, which is a third of the work of a GPT-2 small.
  */
-import {
-  concat,
-  expand,
-  type Graph,
-  gather,
-  logSoftmax,
-  mul,
-  reshape,
-  slice,
-  split,
-  type Tensor,
-  takeAlong,
-} from '../engine/index.ts';
+
+import type { Graph, Tensor } from '../engine/graph.ts';
+import { expand, mul } from '../engine/ops/elementwise.ts';
+import { gather, takeAlong } from '../engine/ops/gather.ts';
+import { concat, reshape, slice, split } from '../engine/ops/shape.ts';
+import { logSoftmax } from '../engine/ops/softmax.ts';
 import { entropyFromLogProbs } from '../kl/distributions/categorical.ts';
-import type { GptGroups } from '../nn/index.ts';
+import type { GptGroups } from '../nn/gpt.ts';
 import { fail } from './errors.ts';
 import { type LanguageModel, weightInputs } from './model.ts';
 

@@ -4,26 +4,25 @@
  * The bias corrections depend on the step's number only. They are a function of their own, so that a loop over many
  * steps computes them for all of its steps at once, outside, and picks a row at each step.
  */
+
+import type { Operand, Tensor } from '../engine/graph.ts';
 import {
   add,
   cast,
-  concat,
   div,
   exp,
   expand,
-  gather,
-  l2Norm,
   max,
   mul,
   neg,
-  type Operand,
-  reshape,
   sqrt,
   sub,
-  type Tensor,
   tanh,
   where,
-} from '../engine/index.ts';
+} from '../engine/ops/elementwise.ts';
+import { gather } from '../engine/ops/gather.ts';
+import { l2Norm } from '../engine/ops/reduce.ts';
+import { concat, reshape } from '../engine/ops/shape.ts';
 import type { Parameters } from './parameters.ts';
 
 /** Adam's constants. */

@@ -4,7 +4,7 @@
  * For models whose gradient is put together outside of one graph: a step in a program would copy parameters and moments
  * out of it, which for 124M parameters is 1.5 GB. The graph's version is adam.ts.
  */
-import { sizeOf } from '../engine/index.ts';
+import { sizeOf } from '../engine/shape.ts';
 import type { Parameters } from './parameters.ts';
 import { adamWRange } from './vector-kernels.ts';
 

@@ -4,22 +4,14 @@
  *
  * Activations are (batch·tokens, width) matrices wherever possible, so that every linear layer is one matrix product.
  */
-import {
-  add,
-  concat,
-  gather,
-  gelu,
-  layerNorm,
-  linear,
-  maskedSoftmax,
-  matmul,
-  mul,
-  reshape,
-  showShape,
-  split,
-  type Tensor,
-  transpose,
-} from '../engine/index.ts';
+
+import type { Tensor } from '../engine/graph.ts';
+import { add, gelu, mul } from '../engine/ops/elementwise.ts';
+import { gather } from '../engine/ops/gather.ts';
+import { linear, matmul } from '../engine/ops/matmul.ts';
+import { concat, reshape, split, transpose } from '../engine/ops/shape.ts';
+import { layerNorm, maskedSoftmax } from '../engine/ops/softmax.ts';
+import { showShape } from '../engine/shape.ts';
 import { constant, normal, zeros } from './initialise.ts';
 import { type ParameterSpec, parameterNamed } from './parameters.ts';
 

@@ -1,5 +1,5 @@
 /** Starting values for weights. Each initialiser fills an array that is laid out row by row. */
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 
 /** Fills `out`, which holds a tensor of `shape`. */
 export type Initialiser = (rng: Rng, shape: readonly number[], out: Float32Array) => void;

@@ -1,5 +1,8 @@
 /** Fully connected networks. */
-import { gelu, linear, relu, type Tensor, tanh } from '../engine/index.ts';
+
+import type { Tensor } from '../engine/graph.ts';
+import { gelu, relu, tanh } from '../engine/ops/elementwise.ts';
+import { linear } from '../engine/ops/matmul.ts';
 import { orthogonal, zeros } from './initialise.ts';
 import { type ParameterSpec, parameterNamed } from './parameters.ts';
 

@@ -4,8 +4,11 @@
  * One vector makes Adam, clipping, snapshots, rollback and averaging a handful of nodes each instead of a handful per
  * tensor. In a graph the layers come out of it by one `split`, whose derivative is one `concat`.
  */
-import { checkShape, reshape, sizeOf, split, type Tensor } from '../engine/index.ts';
-import type { Rng } from '../random/index.ts';
+
+import type { Tensor } from '../engine/graph.ts';
+import { reshape, split } from '../engine/ops/shape.ts';
+import { checkShape, sizeOf } from '../engine/shape.ts';
+import type { Rng } from '../random/rng.ts';
 import type { Initialiser } from './initialise.ts';
 
 /** One tensor of a network: its name, shape and starting values. */

@@ -1,7 +1,7 @@
 /** Collecting experience: the policy acts in N environments for T steps. */
-import type { VectorEnv } from '../envs/index.ts';
-import type { Distribution } from '../kl/index.ts';
-import type { Rng } from '../random/index.ts';
+import type { VectorEnv } from '../envs/vector/vector.ts';
+import type { Distribution } from '../kl/distributions/distribution.ts';
+import type { Rng } from '../random/rng.ts';
 import type { Rollout } from './buffer.ts';
 import type { ActionNoise } from './noise.ts';
 import type { ObservationNormaliser, RewardNormaliser } from './normalise.ts';

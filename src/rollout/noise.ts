@@ -1,6 +1,6 @@
 /** The noise that actions are sampled with. */
-import type { Distribution } from '../kl/index.ts';
-import type { Rng } from '../random/index.ts';
+import type { Distribution } from '../kl/distributions/distribution.ts';
+import type { Rng } from '../random/rng.ts';
 
 /**
  * Noise that may remember: with a correlation ρ, each number is ρ times the one before it plus fresh noise, so that

@@ -5,7 +5,7 @@
  * end, in the longer of the two numbers) and `exact`; anything else is `malformed`, and mildly so: a group in which some
  * answers are numbers and some are not must not drown the difference between numbers.
  */
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import { defineTask } from './definition.ts';
 import { clearGrade, sumParts, type TaskPrompt } from './text-task.ts';
 

@@ -1,6 +1,6 @@
 /** What a task writes, with its faults said as the task's: not every task is our own. */
 import { messageOf, show } from '../envs/errors.ts';
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import { fail, TaskError } from './errors.ts';
 import type { TaskPrompt, TextTask } from './text-task.ts';
 

@@ -5,7 +5,7 @@
  * **Reward** the sum of `form` (it can be read in the format that was asked for), `names` and `values` (times the share of
  * right ones; what was not asked for counts against it) and `exact` (to the letter); what cannot be read is `malformed`.
  */
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 import { defineTask } from './definition.ts';
 import { clearGrade, sumParts, type TaskPrompt } from './text-task.ts';
 

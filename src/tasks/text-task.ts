@@ -4,7 +4,7 @@
  */
 import type { OptionSchemas, OptionValues } from '../envs/options.ts';
 import type { Json } from '../envs/plain-data.ts';
-import type { Rng } from '../random/index.ts';
+import type { Rng } from '../random/rng.ts';
 
 /** A prompt, and all that is needed to grade what follows it: data is plain JSON, so that it can be logged and saved. */
 export interface TaskPrompt {

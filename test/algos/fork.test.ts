@@ -3,15 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  clone,
-  fork,
-  openPolicy,
-  resume,
-  type TrainHooks,
-  type TrainResult,
-  train,
-} from '../../src/algos/index.ts';
+import type { TrainHooks, TrainResult } from '../../src/algos/hooks.ts';
+import { clone, fork, openPolicy, resume, train } from '../../src/algos/runs.ts';
 import { checkpointDir, loadCheckpoint, openRun, readRows } from '../../src/runs/index.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { echoFile } from './grpo/support.ts';

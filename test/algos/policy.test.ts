@@ -6,15 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { policyStart } from '../../src/algos/agents/start.ts';
-import {
-  clone,
-  openPolicy,
-  type Policy,
-  TrainError,
-  type TrainResult,
-  train,
-} from '../../src/algos/index.ts';
-import { openPolicyOn } from '../../src/algos/runs.ts';
+import { TrainError } from '../../src/algos/errors.ts';
+import type { TrainResult } from '../../src/algos/hooks.ts';
+import type { Policy } from '../../src/algos/policy.ts';
+import { clone, openPolicy, openPolicyOn, train } from '../../src/algos/runs.ts';
 import { loadModel } from '../../src/lm/index.ts';
 import { listReplays, loadCheckpoint, openRun, saveCheckpoint } from '../../src/runs/index.ts';
 import { keel } from '../cli/support/keel.ts';

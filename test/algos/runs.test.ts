@@ -1,6 +1,7 @@
 /** What `train` and its kin refuse before anything is made. */
 import { expect, test } from 'vitest';
-import { ConfigError, fork, resume, train } from '../../src/algos/index.ts';
+import { ConfigError } from '../../src/algos/errors.ts';
+import { fork, resume, train } from '../../src/algos/runs.ts';
 
 /** What JavaScript can pass. */
 const loose = <T>(call: T): ((...args: unknown[]) => Promise<unknown>) => call as never;

@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fork, type PpoSettings, resume, train } from '../../src/algos/index.ts';
+import type { PpoSettings } from '../../src/algos/ppo/settings.ts';
+import { fork, resume, train } from '../../src/algos/runs.ts';
 import {
   adjustedAt,
   askRun,

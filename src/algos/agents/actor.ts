@@ -1,8 +1,10 @@
 /** A policy's network as a program, for so many observations at once: the one place that compiles it. */
-import { compile, Graph, type Program } from '../../engine/index.ts';
-import type { Space } from '../../envs/index.ts';
-import { parameters } from '../../nn/index.ts';
-import type { Rng } from '../../random/index.ts';
+
+import { Graph } from '../../engine/graph.ts';
+import { compile, type Program } from '../../engine/program.ts';
+import type { Space } from '../../envs/spaces.ts';
+import { parameters } from '../../nn/parameters.ts';
+import type { Rng } from '../../random/rng.ts';
 import type { ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 

@@ -1,6 +1,7 @@
 /** The environments that policies are trained in, as a run opens them. */
-import { makeVectorEnv, type VectorEnv } from '../../envs/index.ts';
-import type { EnvironmentSpec } from '../../runs/index.ts';
+import { makeVectorEnv } from '../../envs/vector/make.ts';
+import type { VectorEnv } from '../../envs/vector/vector.ts';
+import type { EnvironmentSpec } from '../../runs/schema.ts';
 import type { Subject } from '../subject.ts';
 
 /** What a config says of them. */

@@ -1,6 +1,8 @@
 /** Playing episodes with a policy, to know what it is worth. */
-import { makeVectorEnv, type OptionValues } from '../../envs/index.ts';
-import { Rng } from '../../random/index.ts';
+
+import type { OptionValues } from '../../envs/options.ts';
+import { makeVectorEnv } from '../../envs/vector/make.ts';
+import { Rng } from '../../random/rng.ts';
 import { TrainError } from '../errors.ts';
 import { moments } from '../update/moments.ts';
 import { compileActor, type PolicyWeights } from './actor.ts';

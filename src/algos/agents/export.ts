@@ -1,20 +1,11 @@
 /** The deployable policy: observation normalisation, network and distribution in one `.onnx` file. */
-import {
-  add,
-  cast,
-  clip,
-  concat,
-  Graph,
-  max,
-  min,
-  mul,
-  type RowsGraph,
-  saveOnnx,
-  split,
-  sub,
-  type Tensor,
-} from '../../engine/index.ts';
-import type { Space } from '../../envs/index.ts';
+
+import { Graph, type Tensor } from '../../engine/graph.ts';
+import type { RowsGraph } from '../../engine/onnx/any-rows.ts';
+import { add, cast, clip, max, min, mul, sub } from '../../engine/ops/elementwise.ts';
+import { concat, split } from '../../engine/ops/shape.ts';
+import { saveOnnx } from '../../engine/save.ts';
+import type { Space } from '../../envs/spaces.ts';
 import type { ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';

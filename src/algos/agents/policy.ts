@@ -1,6 +1,6 @@
 /** A policy that acts in environments, to hold. */
-import { makeEnv } from '../../envs/index.ts';
-import { Rng } from '../../random/index.ts';
+import { makeEnv } from '../../envs/registry.ts';
+import { Rng } from '../../random/rng.ts';
 import type { PolicyOpening } from '../algorithm.ts';
 import { TrainError } from '../errors.ts';
 import type { ActOptions, Observation, Policy } from '../policy.ts';

@@ -1,7 +1,9 @@
 /** A batch: prompts of a task, a group of completions of each, and their grades. */
-import { type Decoder, generate, type LanguageModel } from '../../lm/index.ts';
-import type { Rng } from '../../random/index.ts';
-import type { TextTask } from '../../tasks/index.ts';
+import type { Decoder } from '../../lm/decoder.ts';
+import { generate } from '../../lm/generate.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import type { Rng } from '../../random/rng.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import { type GradedCompletion, gradeOf } from '../text/graded.ts';
 import { drawPrompts, type TokenisedPrompt } from '../text/prompts.ts';
 import type { GrpoConfig } from './settings.ts';

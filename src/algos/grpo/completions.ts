@@ -5,10 +5,11 @@
  * checkpoint does not have, as with rows and events, and writes the same lines again.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { k3 } from '../../kl/index.ts';
-import type { LanguageModel } from '../../lm/index.ts';
-import { runPaths, writeFileAtomic } from '../../runs/index.ts';
-import type { TextTask } from '../../tasks/index.ts';
+import { writeFileAtomic } from '../../base/files.ts';
+import { k3 } from '../../kl/estimators.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { runPaths } from '../../runs/layout.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import type { TokenValues } from '../text/programs.ts';
 import type { TextBatch } from './collect.ts';
 

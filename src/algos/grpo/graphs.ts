@@ -9,25 +9,25 @@
  * The KL is exact over the vocabulary where the reference's log-probabilities are fed whole, else k3 of the token drawn
  * (with r = log reference - log policy, which is ± LOG_RATIO_LIMIT at most).
  */
+
+import { Graph, type Tensor } from '../../engine/graph.ts';
 import {
   add,
   cast,
   clip,
   exp,
-  Graph,
   greater,
   less,
   min,
   mul,
   neg,
-  reduceSum,
   stopGradient,
   sub,
-  type Tensor,
-} from '../../engine/index.ts';
+} from '../../engine/ops/elementwise.ts';
+import { reduceSum } from '../../engine/ops/reduce.ts';
 import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
-import { k3Graph, LOG_RATIO_LIMIT } from '../../kl/index.ts';
-import { type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/index.ts';
+import { k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
+import { type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
 import { outputGradients, type TextNetwork } from '../text/graphs.ts';
 
 /** How the KL to the reference comes about; `none` without a reference. */

@@ -14,11 +14,14 @@
  * 5. A step with a non-finite loss or gradient changes nothing; several in a row restore the weights.
  * 6. Reward warm-up scales advantages: a factor on rewards would cancel in their std.
  */
+
+import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guardSearch } from '../../kl/guard-search.ts';
-import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/index.ts';
-import { Decoder, type LanguageModel, type ScoredSequence, shapeFor } from '../../lm/index.ts';
-import { Rng } from '../../random/index.ts';
-import type { TextTask } from '../../tasks/index.ts';
+import { Decoder } from '../../lm/decoder.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { type ScoredSequence, shapeFor } from '../../lm/scorer.ts';
+import { Rng } from '../../random/rng.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import { TrainError } from '../errors.ts';
 import type { TrainEvent } from '../events.ts';
 import { refuseLiveChange } from '../settings/resolve.ts';

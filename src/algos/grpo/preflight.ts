@@ -1,7 +1,10 @@
 /** GRPO's parts of a preflight: the model, the sampler against the scorer, rewards, an update, what is not finite. */
 import { grouped, number } from '../../base/numbers.ts';
-import { type LanguageModel, LmError, loadModel } from '../../lm/index.ts';
-import { createTask, type TextTask } from '../../tasks/index.ts';
+import { LmError } from '../../lm/errors.ts';
+import { loadModel } from '../../lm/huggingface.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { createTask } from '../../tasks/definition.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
 import { MismatchError, TrainError } from '../errors.ts';
 import { FailedLater, NO_RATE, type PartFound, tryParts, tryResume } from '../preflight.ts';

@@ -1,5 +1,5 @@
 /** An iteration's row, by registry name. */
-import type { TextTask } from '../../tasks/index.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import { wasTruncated } from '../text/graded.ts';
 import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';

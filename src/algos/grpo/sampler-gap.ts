@@ -1,5 +1,5 @@
 /** Whether the program that scores agrees with the one that sampled, at the same weights. */
-import { k3, LOG_RATIO_LIMIT } from '../../kl/index.ts';
+import { k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { MismatchError } from '../errors.ts';
 import type { TextBatch } from './collect.ts';
 

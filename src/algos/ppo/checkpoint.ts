@@ -1,10 +1,12 @@
 /** A trainer's snapshot as the files of a checkpoint, and back. Weights go by name, so that other tools can read them. */
 import { z } from 'zod';
-import type { VectorState } from '../../envs/index.ts';
-import { decodeSafetensors, encodeSafetensors, namedTensors, type Parameters } from '../../nn/index.ts';
-import type { RngState } from '../../random/index.ts';
+import type { VectorState } from '../../envs/vector/vector.ts';
+import { namedTensors } from '../../nn/named-tensors.ts';
+import type { Parameters } from '../../nn/parameters.ts';
+import { decodeSafetensors, encodeSafetensors } from '../../nn/safetensors.ts';
+import type { RngState } from '../../random/rng.ts';
 import type { MomentsState, RewardNormaliserState } from '../../rollout/normalise.ts';
-import type { Checkpoint } from '../../runs/index.ts';
+import type { Checkpoint } from '../../runs/checkpoint.ts';
 import {
   countersSchema,
   momentsSchema,

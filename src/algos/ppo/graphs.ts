@@ -10,43 +10,40 @@
  * 3. A minibatch with a non-finite loss or gradient changes nothing; several in a row end the update.
  * 4. Advantages whose std in a minibatch is below .01 are only centred: dividing would make noise of them.
  */
+
+import { grad } from '../../engine/grad.ts';
+import { Graph, type Tensor } from '../../engine/graph.ts';
 import {
   add,
   and,
   cast,
   clip,
-  compile,
-  concat,
   div,
   equal,
   exp,
-  Graph,
-  gather,
-  grad,
   greater,
   less,
   lessEqual,
-  loop,
   max,
   min,
   mul,
   neg,
   not,
   or,
-  type Program,
-  reduceMax,
-  reduceMean,
   relu,
-  split,
   sqrt,
   stopGradient,
   sub,
-  type Tensor,
   where,
-} from '../../engine/index.ts';
+} from '../../engine/ops/elementwise.ts';
+import { gather } from '../../engine/ops/gather.ts';
+import { loop } from '../../engine/ops/loop.ts';
+import { reduceMax, reduceMean } from '../../engine/ops/reduce.ts';
+import { concat, split } from '../../engine/ops/shape.ts';
+import { compile, type Program } from '../../engine/program.ts';
+import { k1Graph, k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guard } from '../../kl/guard.ts';
-import { k1Graph, k3Graph, LOG_RATIO_LIMIT } from '../../kl/index.ts';
-import { adam, adamCorrections, clipScale, correctionsAt, ratesByGroup } from '../../nn/index.ts';
+import { adam, adamCorrections, clipScale, correctionsAt, ratesByGroup } from '../../nn/adam.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import type { PpoConfig } from './settings.ts';
 

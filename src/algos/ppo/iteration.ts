@@ -4,8 +4,8 @@
  * `iterate` does one round and returns its row. All state is in plain values that `snapshot` gives and `restore` takes,
  * so that a run that was killed goes on to the same bits. The mathematics of the update is in graphs.ts.
  */
-import type { VectorEnv } from '../../envs/index.ts';
-import { Rng } from '../../random/index.ts';
+import type { VectorEnv } from '../../envs/vector/vector.ts';
+import { Rng } from '../../random/rng.ts';
 import { createRollout } from '../../rollout/buffer.ts';
 import { type Act, collect, type Evaluate } from '../../rollout/collect.ts';
 import { gae } from '../../rollout/gae.ts';

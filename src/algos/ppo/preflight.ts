@@ -1,8 +1,10 @@
 /** PPO's parts of a preflight. */
 import { join } from 'node:path';
 import { grouped, number } from '../../base/numbers.ts';
-import { checkEnv, makeEnv, type VectorEnv } from '../../envs/index.ts';
-import { listCheckpoints, loadCheckpoint } from '../../runs/index.ts';
+import { checkEnv } from '../../envs/check.ts';
+import { makeEnv } from '../../envs/registry.ts';
+import type { VectorEnv } from '../../envs/vector/vector.ts';
+import { listCheckpoints, loadCheckpoint } from '../../runs/checkpoint.ts';
 import { openEnvironments } from '../agents/environments.ts';
 import type { PolicyStart } from '../agents/start.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';

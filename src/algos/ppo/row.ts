@@ -1,6 +1,6 @@
 /** The row of a PPO iteration. */
-import type { VectorEnv } from '../../envs/index.ts';
-import { explainedVariance } from '../../metrics/index.ts';
+import type { VectorEnv } from '../../envs/vector/vector.ts';
+import { explainedVariance } from '../../metrics/aggregate.ts';
 import type { Rollout } from '../../rollout/buffer.ts';
 import type { CollectStats } from '../../rollout/collect.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';

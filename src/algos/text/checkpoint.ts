@@ -4,15 +4,16 @@
  */
 import {
   flatFrom,
-  type LanguageModel,
   modelFiles,
   modelFromFiles,
   modelTensors,
   weightsFromFiles,
-} from '../../lm/index.ts';
-import { decodeSafetensors, namedTensors, writeSafetensors } from '../../nn/index.ts';
-import type { RngState } from '../../random/index.ts';
-import type { Checkpoint, CheckpointFile } from '../../runs/index.ts';
+} from '../../lm/huggingface.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { namedTensors } from '../../nn/named-tensors.ts';
+import { decodeSafetensors, writeSafetensors } from '../../nn/safetensors.ts';
+import type { RngState } from '../../random/rng.ts';
+import type { Checkpoint, CheckpointFile } from '../../runs/checkpoint.ts';
 import { readTensors, savedCounters } from '../checkpoint.ts';
 import type { UpdateCounters } from '../update/guarded.ts';
 import type { OptimiserState } from './optimiser.ts';

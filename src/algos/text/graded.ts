@@ -1,6 +1,7 @@
 /** Completions with their grades. */
-import type { Completion } from '../../lm/index.ts';
-import { gradeSafely, newGrade, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
+import type { Completion } from '../../lm/generate.ts';
+import { gradeSafely } from '../../tasks/grade-safely.ts';
+import { newGrade, type TaskPrompt, type TextTask } from '../../tasks/text-task.ts';
 
 export interface GradedCompletion extends Completion {
   /** NaN where grading failed. */

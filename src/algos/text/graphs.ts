@@ -1,14 +1,10 @@
 /** Graphs over the tokens of completions that every trainer of text uses: scores, measures, gradients. */
-import { Graph, grad, type Tensor } from '../../engine/index.ts';
+
+import { grad } from '../../engine/grad.ts';
+import { Graph, type Tensor } from '../../engine/graph.ts';
 import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
-import {
-  type BatchInputs,
-  type BatchShape,
-  batchInputs,
-  completionLogProbs,
-  flat,
-  type LanguageModel,
-} from '../../lm/index.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { type BatchInputs, type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
 
 export type TextNetwork = Pick<LanguageModel, 'gpt' | 'layout' | 'options'>;
 

@@ -1,7 +1,12 @@
 /** A trainer of a language model on the task of a run, whichever it is trained by. */
-import { type LanguageModel, loadModel } from '../../lm/index.ts';
-import type { Checkpoint, EnvironmentSpec, Manifest, RunWriter } from '../../runs/index.ts';
-import { createTask, type TextTask, taskOptions } from '../../tasks/index.ts';
+
+import { loadModel } from '../../lm/huggingface.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import type { Checkpoint } from '../../runs/checkpoint.ts';
+import type { EnvironmentSpec, Manifest } from '../../runs/schema.ts';
+import type { RunWriter } from '../../runs/writer.ts';
+import { createTask, taskOptions } from '../../tasks/definition.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
 import { TrainError } from '../errors.ts';
 import { refuseModelSizes } from '../settings/resolve.ts';

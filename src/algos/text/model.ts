@@ -1,10 +1,13 @@
 /** The models that text is learnt with: new ones, and those to start from. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type LanguageModel, languageModel, ownTokenizer } from '../../lm/index.ts';
-import { Rng } from '../../random/index.ts';
-import { checkpointDir, RunError, resolveRun } from '../../runs/index.ts';
-import type { TextTask } from '../../tasks/index.ts';
+import { RunError } from '../../base/errors.ts';
+import { type LanguageModel, languageModel } from '../../lm/model.ts';
+import { ownTokenizer } from '../../lm/tokenizer.ts';
+import { Rng } from '../../random/rng.ts';
+import { checkpointDir } from '../../runs/layout.ts';
+import { resolveRun } from '../../runs/store.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import type { Start, WhichCheckpoint } from '../algorithm.ts';
 import { chooseCheckpoint } from '../choose-checkpoint.ts';
 import { ConfigError, TrainError } from '../errors.ts';

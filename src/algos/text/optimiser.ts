@@ -2,8 +2,9 @@
  * A language model's weights and Adam's moments of them, twice: as they stand, and as a draft that an update is made in.
  * A step whose loss or gradient is not finite changes nothing and is counted.
  */
-import type { LanguageModel } from '../../lm/index.ts';
-import { adamW, norm } from '../../nn/index.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { adamW } from '../../nn/adamw.ts';
+import { norm } from '../../nn/vector-kernels.ts';
 import { TrainError } from '../errors.ts';
 
 /** The weights, and Adam's moments of them. */

@@ -1,7 +1,10 @@
 /** A language model that completes the prompts of a task, to hold. */
-import { type LanguageModel, loadModel, modelFiles, saveModel } from '../../lm/index.ts';
-import { Rng } from '../../random/index.ts';
-import { createTask, type TextTask } from '../../tasks/index.ts';
+
+import { loadModel, modelFiles, saveModel } from '../../lm/huggingface.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import { Rng } from '../../random/rng.ts';
+import { createTask } from '../../tasks/definition.ts';
+import type { TextTask } from '../../tasks/text-task.ts';
 import type { PolicyOpening } from '../algorithm.ts';
 import { ConfigError, TrainError } from '../errors.ts';
 import type { ActOptions, EvaluatePolicyOptions, Evaluation, Policy } from '../policy.ts';

@@ -3,18 +3,11 @@
  *
  * Sequences go through in microbatches of about the same length, each in a program that is no longer than it must be.
  */
-import type { Graph } from '../../engine/index.ts';
-import {
-  type BatchShape,
-  type PackedBatch,
-  ProgramCache,
-  pack,
-  type Runtime,
-  type ScoredSequence,
-  shapeFor,
-  weightFeeds,
-} from '../../lm/index.ts';
-import { addInto } from '../../nn/index.ts';
+import type { Graph } from '../../engine/graph.ts';
+import { weightFeeds } from '../../lm/model.ts';
+import { ProgramCache, type Runtime } from '../../lm/program-cache.ts';
+import { type BatchShape, type PackedBatch, pack, type ScoredSequence, shapeFor } from '../../lm/scorer.ts';
+import { addInto } from '../../nn/vector-kernels.ts';
 import { measureGraph, scoreGraph, type TextNetwork } from './graphs.ts';
 
 type Arrays = Record<string, Float32Array>;

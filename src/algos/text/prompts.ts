@@ -1,7 +1,8 @@
 /** Prompts of a task as tokens, of which only those are taken that fit into a model's context. */
-import type { LanguageModel } from '../../lm/index.ts';
-import type { Rng } from '../../random/index.ts';
-import { drawPrompt, type TaskPrompt, type TextTask } from '../../tasks/index.ts';
+import type { LanguageModel } from '../../lm/model.ts';
+import type { Rng } from '../../random/rng.ts';
+import { drawPrompt } from '../../tasks/draw-safely.ts';
+import type { TaskPrompt, TextTask } from '../../tasks/text-task.ts';
 import { TrainError } from '../errors.ts';
 
 /** A prompt and its tokens. */

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import { toJson } from '../../base/json.ts';
-import { checkEnv, formatCheckReport, makeEnv, resolveEnv } from '../../envs/index.ts';
+import { checkEnv } from '../../envs/check.ts';
+import { formatCheckReport } from '../../envs/check-format.ts';
+import { resolveEnv } from '../../envs/load.ts';
+import { makeEnv } from '../../envs/registry.ts';
 import { contextOf } from '../context.ts';
 import { ExitWith } from '../errors.ts';
 import { countOption, setOption } from '../options.ts';

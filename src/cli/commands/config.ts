@@ -75,7 +75,7 @@ async function resolveConfig(wanted: Wanted, flags: ConfigFlags, verb: 'train' |
   const table = algorithm.settings as unknown as ReturnType<typeof tableFor>;
   const about = { [subject.kind]: env, [`${subject.kind}Options`]: envOptions };
   if (subject.kind === 'task') return { table, about, config, actionSpace: undefined };
-  const { makeEnv } = await import('../../envs/index.ts');
+  const { makeEnv } = await import('../../envs/registry.ts');
   const made = makeEnv(subject.id, envOptions);
   const { actionSpace } = made;
   made.close?.();

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { defaultRoot, resolveRun } from '../../runs/index.ts';
+import { defaultRoot } from '../../runs/layout.ts';
+import { resolveRun } from '../../runs/store.ts';
 import { type Context, contextOf } from '../context.ts';
 import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
 import { UsageError } from '../errors.ts';

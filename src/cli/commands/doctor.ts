@@ -3,7 +3,8 @@ import { type Command, CommanderError, InvalidArgumentError, Option } from 'comm
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
 import { fit } from '../../base/terminal.ts';
-import { dialects, mapProblem, metricOf } from '../../doctor/dialects/index.ts';
+import { dialects } from '../../doctor/dialects/translate.ts';
+import { mapProblem, metricOf } from '../../doctor/dialects/user-map.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import { type ExamineOptions, type ExamineProgress, examinePaths } from '../../doctor/report/examine.ts';
 import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';

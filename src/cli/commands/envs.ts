@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { toJson } from '../../base/json.ts';
-import { listEnvs, makeEnv, prepareEnv } from '../../envs/index.ts';
-import { listTasks } from '../../tasks/index.ts';
+import { listEnvs, makeEnv, prepareEnv } from '../../envs/registry.ts';
+import { listTasks } from '../../tasks/registry.ts';
 import { contextOf } from '../context.ts';
 
 /** Its arguments, options and action; name and description stand in program.ts. */

@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { WhichCheckpoint } from '../../algos/algorithm.ts';
 import type { Policy } from '../../algos/policy.ts';
+import { openPolicy, openPolicyOn } from '../../algos/runs.ts';
 import { toJson } from '../../base/json.ts';
-import { openRun, resolveRun } from '../../runs/index.ts';
+import { isEnvFile } from '../../envs/load.ts';
+import { isEnvName } from '../../envs/registry.ts';
+import { openRun, resolveRun } from '../../runs/store.ts';
+import { isTaskName } from '../../tasks/registry.ts';
 import { optionsOf } from '../begin.ts';
 import { checkpointHelp, whyCheckpoint } from '../checkpoints.ts';
 import { contextOf, shownDir } from '../context.ts';
@@ -81,7 +85,6 @@ Examples:
 
 /** The policy of a run; of an environment or a task, that of its newest run or of what `--from` names. */
 async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
-  const { openPolicy, openPolicyOn } = await import('../../algos/runs.ts');
   const wanted = gatherSettings(reference, { set: flags.set ?? [] });
   const [inert] = Object.keys(wanted.settings);
   if (inert !== undefined)
@@ -90,7 +93,7 @@ async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
     );
   const { runDir: root, checkpoint, envFile, from } = flags;
   const options = { root, checkpoint, envFile, options: optionsOf(wanted, flags) };
-  if (!(await meansSubject(reference, root))) {
+  if (!meansSubject(reference, root)) {
     if (from !== undefined)
       throw new UsageError(
         `--from is for an environment or a task, ${reference} is a run: leave one of them out`,
@@ -101,10 +104,8 @@ async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
 }
 
 /** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
-async function meansSubject(reference: string, root: string): Promise<boolean> {
+function meansSubject(reference: string, root: string): boolean {
   if ([reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')))) return false;
-  const { isEnvFile, isEnvName } = await import('../../envs/index.ts');
-  const { isTaskName } = await import('../../tasks/index.ts');
   if (isEnvFile(reference))
     return existsSync(reference.replace(/#[^#/\\]*$/, '')) && /\.[cm]?[jt]sx?(#|$)/.test(reference);
   return isTaskName(reference) || isEnvName(reference);

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { WhichCheckpoint } from '../../algos/algorithm.ts';
 import { fileError } from '../../base/files.ts';
 import { grouped } from '../../base/numbers.ts';
-import { resolveRun } from '../../runs/index.ts';
+import { resolveRun } from '../../runs/store.ts';
 import { checkpointHelp, whyCheckpoint } from '../checkpoints.ts';
 import { contextOf } from '../context.ts';
 import { envFileOption, policyCheckpointOption, runArgument, runDirOption } from '../options.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { grouped } from '../../base/numbers.ts';
-import { resolveRun } from '../../runs/index.ts';
+import { resolveRun } from '../../runs/store.ts';
 import { contextOf, shownDir } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import {

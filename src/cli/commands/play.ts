@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { WhichCheckpoint } from '../../algos/algorithm.ts';
-import { listCheckpoints, listReplays, resolveRun } from '../../runs/index.ts';
+import { listCheckpoints } from '../../runs/checkpoint.ts';
+import { listReplays } from '../../runs/replays.ts';
+import { resolveRun } from '../../runs/store.ts';
 import { contextOf } from '../context.ts';
 import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
 import { UsageError } from '../errors.ts';

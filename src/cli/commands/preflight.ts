@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PartReport } from '../../algos/algorithm.ts';
 import { toJson } from '../../base/json.ts';
-import { resolveRun } from '../../runs/index.ts';
+import { resolveRun } from '../../runs/store.ts';
 import { type BeginFlags, beginOptions, optionsOf } from '../begin.ts';
 import { contextOf } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';

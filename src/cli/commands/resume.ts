@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Settings } from '../../algos/algorithm.ts';
 import { grouped } from '../../base/numbers.ts';
-import { openRun, type Run, resolveRun } from '../../runs/index.ts';
+import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { type Context, contextOf, referenceTo, shownDir } from '../context.ts';
 import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
 import { UsageError } from '../errors.ts';

@@ -4,18 +4,11 @@ import { tableOf } from '../../algos/settings/tables.ts';
 import { toJson } from '../../base/json.ts';
 import { counted, grouped, number, short } from '../../base/numbers.ts';
 import { columnsOf, fit, type Tone, table, toneColours } from '../../base/terminal.ts';
-import { findMetric, headlineMetrics, klBand } from '../../metrics/index.ts';
-import {
-  deleteRun,
-  differences,
-  listCheckpoints,
-  listRuns,
-  type Run,
-  readEvents,
-  readLastRow,
-  readRows,
-  resolveRun,
-} from '../../runs/index.ts';
+import { findMetric, headlineMetrics, klBand } from '../../metrics/registry.ts';
+import { listCheckpoints } from '../../runs/checkpoint.ts';
+import { differences } from '../../runs/differences.ts';
+import { readEvents, readLastRow, readRows } from '../../runs/log.ts';
+import { deleteRun, listRuns, type Run, resolveRun } from '../../runs/store.ts';
 import { type Context, contextOf, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { runDirOption } from '../options.ts';

@@ -1,17 +1,24 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Policy } from '../../algos/policy.ts';
+import { openPolicy } from '../../algos/runs.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { toJson } from '../../base/json.ts';
 import { number } from '../../base/numbers.ts';
 import { table } from '../../base/terminal.ts';
-import type { ClusterReport, Router } from '../../envs/cluster/index.ts';
-import { Rng } from '../../random/index.ts';
+import { clusterDefinition } from '../../envs/cluster/cluster-env.ts';
+import type { ClusterReport } from '../../envs/cluster/metrics.ts';
+import { clusterSpaces } from '../../envs/cluster/observation.ts';
+import { policyRouter } from '../../envs/cluster/policy-router.ts';
+import { makeRouter, type Router, routerKinds } from '../../envs/cluster/routers.ts';
+import { simulate } from '../../envs/cluster/simulate.ts';
+import { TimelineRecorder } from '../../envs/cluster/timeline.ts';
+import { Rng } from '../../random/rng.ts';
 import { runPaths } from '../../runs/layout.ts';
+import { resolveRun } from '../../runs/store.ts';
 import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
-import type { ClusterFlags, ClusterTask } from '../cluster-workload.ts';
+import { type ClusterFlags, type ClusterTask, clusterTask } from '../cluster-workload.ts';
 import { type Context, contextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { countOption, numberOption, runDirOption } from '../options.ts';
@@ -72,10 +79,6 @@ Examples:
       if (system !== 'cluster')
         throw new UsageError(`there is nothing to simulate called ${system}: use cluster`);
       const context = contextOf(command);
-      const [{ routerKinds, simulate, TimelineRecorder }, { clusterTask }] = await Promise.all([
-        import('../../envs/cluster/index.ts'),
-        import('../cluster-workload.ts'),
-      ]);
       const names =
         flags.router === 'all'
           ? routerKinds.map(({ name }) => name)
@@ -155,10 +158,6 @@ async function routersOf(
   task: ClusterTask,
   flags: SimulateFlags,
 ): Promise<Routing[]> {
-  const { clusterSpaces, makeRouter, policyRouter, routerKinds } = await import(
-    '../../envs/cluster/index.ts'
-  );
-  const { clusterDefinition } = await import('../../envs/cluster/cluster-env.ts');
   const routers: Routing[] = [];
   for (const [i, name] of names.entries()) {
     const isRule = routerKinds.some(kind => kind.name === name);
@@ -166,10 +165,6 @@ async function routersOf(
       routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!) });
       continue;
     }
-    const [{ openPolicy }, { resolveRun }] = await Promise.all([
-      import('../../algos/runs.ts'),
-      import('../../runs/index.ts'),
-    ]);
     const { id, dir, manifest } = resolveRun(name, [flags.runDir]);
     // Before its network is made for spaces that are not its own.
     if (manifest.environment.id !== clusterDefinition.id)

@@ -4,9 +4,12 @@ import { resolve } from 'node:path';
 import { KeelError } from '../../base/errors.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import { diagnose } from '../diagnose.ts';
-import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
+import { type CanonicalOptions, toCanonical } from '../dialects/translate.ts';
 import type { Diagnosis } from '../findings.ts';
-import { type Candidate, findRuns, ReadError, readRun } from '../readers/index.ts';
+import type { Candidate } from '../readers/candidate.ts';
+import { ReadError } from '../readers/errors.ts';
+import { findRuns } from '../readers/find.ts';
+import { readRun } from '../readers/read.ts';
 import { isRead, type Outcome, runReport, type Unreadable, unreadable } from './run-report.ts';
 
 /** How logs are examined. */

@@ -2,7 +2,7 @@
 import { nearest } from '../../base/nearest.ts';
 import { columnsOf, fit, pad, paragraph } from '../../base/terminal.ts';
 import { rootCauses } from '../findings.ts';
-import { rules } from '../rules/index.ts';
+import { rules } from '../rules/all.ts';
 import type { Rule } from '../rules/rule.ts';
 import { type CauseText, causeText, causeTexts } from './causes.ts';
 import { toAscii } from './clean.ts';

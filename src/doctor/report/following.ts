@@ -1,7 +1,7 @@
 /** Looks at live runs again and again, and tells what changed. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signature } from '../readers/index.ts';
+import { signature } from '../readers/find.ts';
 import { type ExamineOptions, examine, search } from './examine.ts';
 import { type News, newsOf } from './follow.ts';
 import { isRead, type Outcome, unreadable } from './run-report.ts';

@@ -1,7 +1,7 @@
 /** Series that a program has in memory, without a log. */
 import { fail } from '../../base/errors.ts';
 import type { CanonicalRun } from '../canonical.ts';
-import { type CanonicalOptions, toCanonical } from '../dialects/index.ts';
+import { type CanonicalOptions, toCanonical } from '../dialects/translate.ts';
 import type { Diagnosis } from '../findings.ts';
 import type { RawRun } from '../raw-run.ts';
 import { SeriesBuilder } from '../series.ts';

@@ -1,4 +1,5 @@
-import { changePoint, median, quantile } from '../statistics/index.ts';
+import { changePoint } from '../statistics/change-point.ts';
+import { median, quantile } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { split } from './track.ts';
 import { finding, mark, name, num, place, soon, stepAt } from './words.ts';

@@ -1,4 +1,6 @@
-import { blockMedians, median, quantile, theilSen, trend } from '../statistics/index.ts';
+import { blockMedians } from '../statistics/blocks.ts';
+import { median, quantile } from '../statistics/order.ts';
+import { theilSen, trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';

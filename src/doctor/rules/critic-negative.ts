@@ -1,4 +1,4 @@
-import { quantile } from '../statistics/index.ts';
+import { quantile } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, soon } from './words.ts';

@@ -1,4 +1,4 @@
-import { median, quantile, share } from '../statistics/index.ts';
+import { median, quantile, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';

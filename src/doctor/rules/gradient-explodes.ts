@@ -1,4 +1,4 @@
-import { median, quantile, spread } from '../statistics/index.ts';
+import { median, quantile, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, place, round, soon } from './words.ts';

@@ -1,4 +1,4 @@
-import { share } from '../statistics/index.ts';
+import { share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { part } from './track.ts';

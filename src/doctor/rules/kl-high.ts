@@ -1,4 +1,6 @@
-import { blockMedians, longestAbove, share } from '../statistics/index.ts';
+import { blockMedians } from '../statistics/blocks.ts';
+import { share } from '../statistics/order.ts';
+import { longestAbove } from '../statistics/stretches.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { suspectOf } from './unstable.ts';

@@ -1,5 +1,6 @@
 import type { Finding } from '../findings.ts';
-import { blockMedians, median, share } from '../statistics/index.ts';
+import { blockMedians } from '../statistics/blocks.ts';
+import { median, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Track } from './track.ts';
 import { finding, mark, name, num, percent, soon } from './words.ts';

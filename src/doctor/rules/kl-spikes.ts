@@ -1,4 +1,5 @@
-import { median, spikes } from '../statistics/index.ts';
+import { median } from '../statistics/order.ts';
+import { spikes } from '../statistics/spikes.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { suspectOf } from './unstable.ts';

@@ -1,6 +1,7 @@
 import type { CanonicalRun } from '../canonical.ts';
 import type { Finding } from '../findings.ts';
-import { median, quantile, share, trend } from '../statistics/index.ts';
+import { median, quantile, share } from '../statistics/order.ts';
+import { trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';

@@ -1,4 +1,4 @@
-import { median, spread } from '../statistics/index.ts';
+import { median, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part } from './track.ts';

@@ -1,4 +1,4 @@
-import { spread } from '../statistics/index.ts';
+import { spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { part } from './track.ts';

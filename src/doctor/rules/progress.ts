@@ -1,5 +1,7 @@
 /** How well the run does its task over time: the question that decides whether anything else is harm. */
-import { blockMedians, jitter, median, quantile, share, trend } from '../statistics/index.ts';
+import { blockMedians, jitter } from '../statistics/blocks.ts';
+import { median, quantile, share } from '../statistics/order.ts';
+import { trend } from '../statistics/trend.ts';
 import type { Track } from './track.ts';
 
 export interface Progress {

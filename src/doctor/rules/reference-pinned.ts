@@ -1,4 +1,4 @@
-import { median } from '../statistics/index.ts';
+import { median } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, round, soon } from './words.ts';

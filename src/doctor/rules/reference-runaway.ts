@@ -1,6 +1,8 @@
 import type { CanonicalRun } from '../canonical.ts';
 import type { Finding } from '../findings.ts';
-import { blockMedians, median, trend } from '../statistics/index.ts';
+import { blockMedians } from '../statistics/blocks.ts';
+import { median } from '../statistics/order.ts';
+import { trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';

@@ -1,4 +1,6 @@
-import { longestAbove, median, spikes } from '../statistics/index.ts';
+import { median } from '../statistics/order.ts';
+import { spikes } from '../statistics/spikes.ts';
+import { longestAbove } from '../statistics/stretches.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { finding, mark, name, num, stepAt } from './words.ts';

@@ -1,5 +1,6 @@
 import { fixOf } from '../fixes.ts';
-import { abruptStep, changePoint, median, quantile, share } from '../statistics/index.ts';
+import { abruptStep, changePoint } from '../statistics/change-point.ts';
+import { median, quantile, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';

@@ -1,4 +1,5 @@
-import { quantile, share, trend } from '../statistics/index.ts';
+import { quantile, share } from '../statistics/order.ts';
+import { trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { part } from './track.ts';

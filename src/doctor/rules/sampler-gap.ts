@@ -1,5 +1,5 @@
 import type { Finding } from '../findings.ts';
-import { median, quantile, share } from '../statistics/index.ts';
+import { median, quantile, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';

@@ -3,7 +3,7 @@
  * conclude from them; nothing here says that something is wrong.
  */
 import { type CanonicalRun, objectiveOf } from '../canonical.ts';
-import { median, share } from '../statistics/index.ts';
+import { median, share } from '../statistics/order.ts';
 import { type Progress, progressOf } from './progress.ts';
 import { part, type Track, trackOf } from './track.ts';
 

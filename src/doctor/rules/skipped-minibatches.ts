@@ -1,4 +1,4 @@
-import { share } from '../statistics/index.ts';
+import { share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { finding, mark, name, percent, soon, stepAt } from './words.ts';
 

@@ -1,5 +1,5 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
-import { quantile, share } from '../statistics/index.ts';
+import { quantile, share } from '../statistics/order.ts';
 import type { Signals } from './signals.ts';
 import type { Track } from './track.ts';
 

@@ -1,5 +1,5 @@
 import type { CanonicalRun } from '../canonical.ts';
-import { trend } from '../statistics/index.ts';
+import { trend } from '../statistics/trend.ts';
 import { impliedEntropyCoef } from './entropy-stuck.ts';
 import type { Rule } from './rule.ts';
 import type { Track } from './track.ts';

@@ -1,4 +1,4 @@
-import { share, spread } from '../statistics/index.ts';
+import { share, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';

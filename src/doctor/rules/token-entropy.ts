@@ -1,4 +1,5 @@
-import { median, trend } from '../statistics/index.ts';
+import { median } from '../statistics/order.ts';
+import { trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import { change, finding, mark, name, num, soon } from './words.ts';
 

@@ -1,6 +1,6 @@
 /** One series as the rules see it: its finite points, and what was not finite apart from them. */
 import type { BlankEnd, CanonicalSeries, KlMeaning } from '../canonical.ts';
-import { quantileOfSorted, sorted } from '../statistics/index.ts';
+import { quantileOfSorted, sorted } from '../statistics/order.ts';
 
 export interface Track {
   readonly id: string;

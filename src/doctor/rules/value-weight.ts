@@ -1,4 +1,4 @@
-import { quantile } from '../statistics/index.ts';
+import { quantile } from '../statistics/order.ts';
 import type { Signals } from './signals.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 
 /** Uniform in [low, high). */
 export function uniformIn(rng: Rng, low: number, high: number): number {

@@ -1,5 +1,5 @@
 /** When requests arrive. */
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { fail } from '../errors.ts';
 
 /** How gaps between arrivals are drawn. */

@@ -1,5 +1,5 @@
 /** How many requests a second a cluster can bear, which is what a load is a share of. */
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import type { ReplicaSpec } from './replica-model.ts';
 import type { Workload } from './requests.ts';
 import { Cluster } from './simulator.ts';

@@ -1,4 +1,4 @@
-import { Rng, type RngState } from '../../random/index.ts';
+import { Rng, type RngState } from '../../random/rng.ts';
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../definition.ts';
 import { fail } from '../errors.ts';
 import { checkAlike } from '../plain-data.ts';

@@ -1,5 +1,5 @@
 /** The rules of routers.ts on observations: what a policy sees is enough for them. */
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import type { Demonstrator } from '../definition.ts';
 import { FEATURES, replicaFeatures, SHARED } from './observation.ts';
 import type { ClusterOptions } from './options.ts';

@@ -1,5 +1,5 @@
 /** How long prompts and answers are. */
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { fail } from '../errors.ts';
 
 /** How a number of tokens is drawn. */

@@ -1,5 +1,5 @@
 /** What a policy that routes requests does while it is trained, for the page: one workload, again and again. */
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import type { RecordingHook } from '../definition.ts';
 import { clusterFor } from './described.ts';
 import type { ClusterOptions } from './options.ts';

@@ -1,7 +1,7 @@
 /** Which replica a request goes to: the rules that people use, to compare with and to learn from. */
 
 import { didYouMean } from '../../base/nearest.ts';
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { fail, show } from '../errors.ts';
 import { countsOf, emptyCounts, emptyOutlook, type Outlook, outlookFor } from './outlook.ts';
 import type { Cluster } from './simulator.ts';

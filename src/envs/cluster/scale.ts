@@ -1,5 +1,5 @@
 /** What is usual for a workload on a cluster: the units of observations and costs. */
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import { capacityRequests, replicaCapacity } from './capacity.ts';
 import { checkFits } from './fits.ts';
 import type { ObservationScale } from './observation.ts';

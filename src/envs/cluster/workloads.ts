@@ -1,5 +1,5 @@
 /** Workloads by name, and those that a user describes: arrivals, lengths, and what the router is told of them. */
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { type Arrivals, fillArrivals } from './arrivals.ts';
 import { type Lengths, lengthSampler } from './lengths.ts';
 import { emptyWorkload, type Workload } from './requests.ts';

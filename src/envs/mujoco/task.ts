@@ -1,5 +1,5 @@
 /** An environment whose world is a MuJoCo model: a task says how it starts, what is seen, and what it is worth. */
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import { checkSeed, type Env, type EnvView, type ResetOptions, type StepResult, stepResult } from '../env.ts';
 import { fail, show } from '../errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from '../plain-data.ts';

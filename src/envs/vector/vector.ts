@@ -1,4 +1,4 @@
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import { checkSeed, type Env, type EnvSpec, type ResetOptions } from '../env.ts';
 import { type EnvErrorPlace, fail, show } from '../errors.ts';
 import { fieldsOf, type Json } from '../plain-data.ts';

@@ -1,3 +1,4 @@
+import type { Tensor } from '../../engine/graph.ts';
 import {
   add,
   cast,
@@ -7,12 +8,11 @@ import {
   less,
   log,
   mul,
-  reduceSum,
   relu,
   sigmoid as sigmoidNode,
   sub,
-  type Tensor,
-} from '../../engine/index.ts';
+} from '../../engine/ops/elementwise.ts';
+import { reduceSum } from '../../engine/ops/reduce.ts';
 import { nonNegative } from '../non-negative.ts';
 import { checkBatch, checkCount, checkLength, checkNoiseRows } from './checks.ts';
 import type { Distribution } from './distribution.ts';

@@ -1,20 +1,10 @@
-import {
-  add,
-  argMax,
-  cast,
-  exp,
-  lessEqual,
-  logSoftmax,
-  matmul,
-  mul,
-  neg,
-  reduceSum,
-  softmax,
-  split,
-  sub,
-  type Tensor,
-  takeAlong,
-} from '../../engine/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
+import { add, cast, exp, lessEqual, mul, neg, sub } from '../../engine/ops/elementwise.ts';
+import { takeAlong } from '../../engine/ops/gather.ts';
+import { matmul } from '../../engine/ops/matmul.ts';
+import { argMax, reduceSum } from '../../engine/ops/reduce.ts';
+import { split } from '../../engine/ops/shape.ts';
+import { logSoftmax, softmax } from '../../engine/ops/softmax.ts';
 import { nonNegative } from '../non-negative.ts';
 import { checkBatch, checkCount, checkLength, checkNoiseRows } from './checks.ts';
 import type { Distribution } from './distribution.ts';

@@ -1,4 +1,4 @@
-import type { Tensor } from '../../engine/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
 import type { Vector } from './distribution.ts';
 
 /** Fails unless `size` counts something; `what` names the factory and the argument. */

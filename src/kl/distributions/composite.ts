@@ -1,4 +1,6 @@
-import { add, concat, split, type Tensor } from '../../engine/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
+import { add } from '../../engine/ops/elementwise.ts';
+import { concat, split } from '../../engine/ops/shape.ts';
 import { checkBatch, checkLength, checkNoiseRows } from './checks.ts';
 import type { Distribution, Vector } from './distribution.ts';
 

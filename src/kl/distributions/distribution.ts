@@ -1,5 +1,5 @@
-import type { Tensor } from '../../engine/index.ts';
-import type { Rng } from '../../random/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
+import type { Rng } from '../../random/rng.ts';
 
 /** A row of numbers to read: an array, a typed array or a `subarray` of one. */
 export type Vector = ArrayLike<number>;

@@ -1,4 +1,7 @@
-import { add, clip, div, exp, mul, reduceSum, split, sub, type Tensor } from '../../engine/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
+import { add, clip, div, exp, mul, sub } from '../../engine/ops/elementwise.ts';
+import { reduceSum } from '../../engine/ops/reduce.ts';
+import { split } from '../../engine/ops/shape.ts';
 import { nonNegative } from '../non-negative.ts';
 import { checkBatch, checkCount, checkLength, checkNoiseRows } from './checks.ts';
 import type { Distribution, Vector } from './distribution.ts';

@@ -1,19 +1,10 @@
-import {
-  add,
-  argMax,
-  cast,
-  concat,
-  lessEqual,
-  logSoftmax,
-  matmul,
-  mul,
-  reduceSum,
-  reshape,
-  softmax,
-  split,
-  type Tensor,
-  takeAlong,
-} from '../../engine/index.ts';
+import type { Tensor } from '../../engine/graph.ts';
+import { add, cast, lessEqual, mul } from '../../engine/ops/elementwise.ts';
+import { takeAlong } from '../../engine/ops/gather.ts';
+import { matmul } from '../../engine/ops/matmul.ts';
+import { argMax, reduceSum } from '../../engine/ops/reduce.ts';
+import { concat, reshape, split } from '../../engine/ops/shape.ts';
+import { logSoftmax, softmax } from '../../engine/ops/softmax.ts';
 import { entropyFromLogProbs, klFromLogProbs } from './categorical.ts';
 import { checkBatch, checkCount, checkLength, checkNoiseRows } from './checks.ts';
 import type { Distribution } from './distribution.ts';

@@ -2,10 +2,12 @@
 import { basename } from 'node:path';
 import { RunError } from '../../base/errors.ts';
 import { objectiveOf } from '../../doctor/canonical.ts';
-import { toCanonical } from '../../doctor/dialects/index.ts';
+import { toCanonical } from '../../doctor/dialects/translate.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
-import { findRuns, ReadError, readRun } from '../../doctor/readers/index.ts';
+import { ReadError } from '../../doctor/readers/errors.ts';
+import { findRuns } from '../../doctor/readers/find.ts';
+import { readRun } from '../../doctor/readers/read.ts';
 import { RunBuilder } from '../../doctor/readers/run-builder.ts';
 import { addSaid } from '../../doctor/readers/said.ts';
 import { examine, judged } from '../../doctor/report/examine.ts';

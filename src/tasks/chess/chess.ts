@@ -3,7 +3,7 @@
  * rewards in rewards.ts; docs/chess.md tells all.
  */
 import type { OptionSchemas } from '../../envs/options.ts';
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { defineTask } from '../definition.ts';
 import { fail } from '../errors.ts';
 import type { TaskPrompt, TextTask } from '../text-task.ts';

@@ -1,5 +1,5 @@
 /** Positions drawn from games, with what was played in them. */
-import type { Rng } from '../../random/index.ts';
+import type { Rng } from '../../random/rng.ts';
 import { formatFen } from './fen.ts';
 import type { Games } from './games.ts';
 import { endingOf, generateLegal, legalMoveNamed, MAX_MOVES, squareName, uciOf } from './moves.ts';

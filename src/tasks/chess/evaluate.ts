@@ -3,7 +3,7 @@
  * prompts and knows nothing of models.
  */
 import { show } from '../../envs/errors.ts';
-import { MAX_SEED, Rng } from '../../random/index.ts';
+import { MAX_SEED, Rng } from '../../random/rng.ts';
 import { createTask, taskOptions } from '../definition.ts';
 import { fail } from '../errors.ts';
 import { gradeSafely } from '../grade-safely.ts';

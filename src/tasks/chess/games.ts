@@ -2,7 +2,7 @@
  * Games to take positions from: game `i` of a seed is always the same. A few random half-moves open it, then each side
  * takes a good move as it sees it at a glance (material, placement, what would hang), or now and then any move.
  */
-import { Rng } from '../../random/index.ts';
+import { Rng } from '../../random/rng.ts';
 import { parseFen, START_FEN } from './fen.ts';
 import { generateLegal, insufficientMaterial, MAX_MOVES } from './moves.ts';
 import { Position, toOf, WHITE } from './position.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { policyGraph } from '../../../src/algos/agents/export.ts';
 import type { ActorCritic } from '../../../src/algos/agents/networks/actor-critic.ts';
 import { networkFor } from '../../../src/algos/agents/networks/network.ts';
-import { createPpoTrainer } from '../../../src/algos/index.ts';
+import { createPpoTrainer } from '../../../src/algos/ppo/iteration.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { compile, Graph, toOnnx } from '../../../src/engine/index.ts';
 import {

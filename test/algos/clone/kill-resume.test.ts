@@ -2,13 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  type ClonePolicySettings,
-  clone,
-  resume,
-  type TrainHooks,
-  type TrainResult,
-} from '../../../src/algos/index.ts';
+import type { ClonePolicySettings } from '../../../src/algos/clone/policy/settings.ts';
+import type { TrainHooks, TrainResult } from '../../../src/algos/hooks.ts';
+import { clone, resume } from '../../../src/algos/runs.ts';
 import { Rng } from '../../../src/random/index.ts';
 import {
   checkpointDir,

@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConfigError, resume, train } from '../../../src/algos/index.ts';
+import { ConfigError } from '../../../src/algos/errors.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
+import { resume, train } from '../../../src/algos/runs.ts';
 import { inertForActions, refuseInertForActions } from '../../../src/algos/settings/resolve.ts';
 import {
   box,

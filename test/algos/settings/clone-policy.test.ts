@@ -8,8 +8,9 @@ import {
   type ClonePolicySettings,
   clonePolicySettings,
 } from '../../../src/algos/clone/policy/settings.ts';
-import { clone, type TrainResult } from '../../../src/algos/index.ts';
+import type { TrainResult } from '../../../src/algos/hooks.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
+import { clone } from '../../../src/algos/runs.ts';
 import { loadPreset } from '../../../src/algos/settings/files.ts';
 import { ofTrainingPreset, savedSettings } from '../../../src/algos/settings/resolve.ts';
 import { checkpointDir } from '../../../src/runs/index.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RunError } from '../../../src/base/errors.ts';
-import { dialects, toCanonical } from '../../../src/doctor/dialects/index.ts';
+import { dialects, toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { dialectTable } from '../../../tools/doctor-docs/dialect-table.ts';
 import { processorMs } from '../../support/processor-time.ts';
 import { events, named, table } from './support/raw.ts';

@@ -1,6 +1,7 @@
 /** What the user says with a map, which columns count steps, and fixes in the words of each trainer. */
 import { describe, expect, it } from 'vitest';
-import { dialects, mapProblem, toCanonical } from '../../../src/doctor/dialects/index.ts';
+import { dialects, toCanonical } from '../../../src/doctor/dialects/translate.ts';
+import { mapProblem } from '../../../src/doctor/dialects/user-map.ts';
 import { change } from '../../../src/doctor/rules/words.ts';
 import { named, table } from './support/raw.ts';
 

@@ -1,7 +1,7 @@
 /** For each trainer: names as it really logs them, and where each must land. */
 import { describe, expect, it } from 'vitest';
 import type { KlMeaning } from '../../../src/doctor/canonical.ts';
-import { dialects, toCanonical } from '../../../src/doctor/dialects/index.ts';
+import { dialects, toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { named } from './support/raw.ts';
 

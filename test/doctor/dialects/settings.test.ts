@@ -1,7 +1,7 @@
 /** Settings of a run, what its actions are, and how a change is typed. */
 import { describe, expect, it } from 'vitest';
 import { choicesAt } from '../../../src/doctor/dialects/actions.ts';
-import { dialects, toCanonical } from '../../../src/doctor/dialects/index.ts';
+import { dialects, toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { typed } from '../../../src/doctor/dialects/wording.ts';
 import type { KnownConfig } from '../../../src/doctor/known-settings.ts';
 import { named, table } from './support/raw.ts';

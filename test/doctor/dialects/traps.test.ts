@@ -1,8 +1,9 @@
 /** What trips a reader of others' logs: late rows, other axes, signs, values that are no measurements. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { toCanonical } from '../../../src/doctor/dialects/index.ts';
-import { findRuns, readRun } from '../../../src/doctor/readers/index.ts';
+import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
 import type { Series } from '../../../src/doctor/series.ts';
 import { events, table } from './support/raw.ts';
 

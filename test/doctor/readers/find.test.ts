@@ -3,7 +3,9 @@ import { appendFileSync, chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { findRuns, ReadError, readRun, signature } from '../../../src/doctor/readers/index.ts';
+import { ReadError } from '../../../src/doctor/readers/errors.ts';
+import { findRuns, signature } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
 import { processorMs } from '../../support/processor-time.ts';
 import { readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import {

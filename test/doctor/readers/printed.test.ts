@@ -1,8 +1,8 @@
 /** What long-winded programs print: rows that come late, settings over many lines, lists, copies that W&B keeps. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { toCanonical } from '../../../src/doctor/dialects/index.ts';
-import { findRuns } from '../../../src/doctor/readers/index.ts';
+import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import { configRecord, wandbFile } from '../support/wandb-file.ts';
 

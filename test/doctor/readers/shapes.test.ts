@@ -1,8 +1,8 @@
 /** Logs in the shapes in which people leave them: exports of web pages, JSON documents, lines they print themselves. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { toCanonical } from '../../../src/doctor/dialects/index.ts';
-import { findRuns } from '../../../src/doctor/readers/index.ts';
+import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 
 const list = Array.from({ length: 6 }, (_, i) => i);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReadError } from '../../../src/doctor/readers/index.ts';
+import { ReadError } from '../../../src/doctor/readers/errors.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 
 const sb3 = join(import.meta.dirname, '../fixtures/sb3');

@@ -6,7 +6,7 @@ import { dialects } from '../../../src/doctor/dialects/all.ts';
 import { unknownDialect } from '../../../src/doctor/dialects/unknown.ts';
 import { typed, wordingOf } from '../../../src/doctor/dialects/wording.ts';
 import { lead, rootCauses, severities, tale, verdicts } from '../../../src/doctor/findings.ts';
-import { rules, signalsOf } from '../../../src/doctor/rules/index.ts';
+import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { processorMs } from '../../support/processor-time.ts';

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalRun, CanonicalSeries } from '../../../src/doctor/canonical.ts';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
-import { toCanonical } from '../../../src/doctor/dialects/index.ts';
-import { findRuns, readRun } from '../../../src/doctor/readers/index.ts';
-import { rules, signalsOf } from '../../../src/doctor/rules/index.ts';
+import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
+import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { series } from './support/build.ts';
 
 const root = new URL('../fixtures/sb3/', import.meta.url).pathname;

@@ -1,20 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  abruptStep,
-  blockMedians,
-  changePoint,
-  jitter,
-  longestAbove,
-  median,
-  quantile,
-  share,
-  spikes,
-  spread,
-  stretchesAbove,
-  theilSen,
-  trend,
-} from '../../../src/doctor/statistics/index.ts';
+import { blockMedians, jitter } from '../../../src/doctor/statistics/blocks.ts';
+import { abruptStep, changePoint } from '../../../src/doctor/statistics/change-point.ts';
+import { median, quantile, share, spread } from '../../../src/doctor/statistics/order.ts';
+import { spikes } from '../../../src/doctor/statistics/spikes.ts';
+import { longestAbove, stretchesAbove } from '../../../src/doctor/statistics/stretches.ts';
+import { theilSen, trend } from '../../../src/doctor/statistics/trend.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { processorMs } from '../../support/processor-time.ts';
 

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { RawRun } from '../../../src/doctor/raw-run.ts';
-import { findRuns, readRun } from '../../../src/doctor/readers/index.ts';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
 import type { Limits } from '../../../src/doctor/readers/run-builder.ts';
 
 /** A directory that is gone after the test. */

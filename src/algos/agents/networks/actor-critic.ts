@@ -2,16 +2,14 @@
  * A policy and a value function for one task: two networks over the same observations, and the distribution that fits
  * the actions. All parameters are one flat vector: the actor's group first, then the critic's.
  */
-import { add, clip, concat, expand, split, stopGradient, sub, type Tensor } from '../../../engine/index.ts';
-import type { Distribution } from '../../../kl/index.ts';
-import {
-  type Activation,
-  initialisers,
-  mlp,
-  type ParameterSpec,
-  type Parameters,
-  parameters,
-} from '../../../nn/index.ts';
+
+import type { Tensor } from '../../../engine/graph.ts';
+import { add, clip, expand, stopGradient, sub } from '../../../engine/ops/elementwise.ts';
+import { concat, split } from '../../../engine/ops/shape.ts';
+import type { Distribution } from '../../../kl/distributions/distribution.ts';
+import * as initialisers from '../../../nn/initialise.ts';
+import { type Activation, mlp } from '../../../nn/mlp.ts';
+import { type ParameterSpec, type Parameters, parameters } from '../../../nn/parameters.ts';
 
 /** One factor of the policy: the distribution, and how many of its parameters the network gives. */
 export interface Head {

@@ -1,13 +1,11 @@
 /** Which distribution fits which actions. */
-import type { Space } from '../../../envs/index.ts';
-import {
-  bernoulli,
-  categorical,
-  composite,
-  type Distribution,
-  gaussian,
-  multiCategorical,
-} from '../../../kl/index.ts';
+import type { Space } from '../../../envs/spaces.ts';
+import { bernoulli } from '../../../kl/distributions/bernoulli.ts';
+import { categorical } from '../../../kl/distributions/categorical.ts';
+import { composite } from '../../../kl/distributions/composite.ts';
+import type { Distribution } from '../../../kl/distributions/distribution.ts';
+import { gaussian } from '../../../kl/distributions/gaussian.ts';
+import { multiCategorical } from '../../../kl/distributions/multi-categorical.ts';
 import type { Head } from './actor-critic.ts';
 
 /** The factors of a policy over an action space, in the order of its flat layout. */

@@ -1,5 +1,5 @@
 /** The networks that a config asks for, on the spaces of a task. */
-import type { Space } from '../../../envs/index.ts';
+import type { Space } from '../../../envs/spaces.ts';
 import { TrainError } from '../../errors.ts';
 import { type ActorCritic, actorCritic } from './actor-critic.ts';
 import { distributionOf, headsFor } from './heads.ts';

@@ -5,28 +5,17 @@
  * Sets); after the last, the actor scores each item, one action for each, and the critic looks at mean and maximum. So a
  * policy that learnt on four items acts on sixteen.
  */
-import {
-  add,
-  concat,
-  gelu,
-  matmul,
-  reduceMax,
-  reduceMean,
-  relu,
-  reshape,
-  split,
-  type Tensor,
-  tanh,
-} from '../../../engine/index.ts';
-import type { Space } from '../../../envs/index.ts';
-import type { Distribution } from '../../../kl/index.ts';
-import {
-  type Activation,
-  initialisers,
-  type ParameterSpec,
-  parameterNamed,
-  parameters,
-} from '../../../nn/index.ts';
+
+import type { Tensor } from '../../../engine/graph.ts';
+import { add, gelu, relu, tanh } from '../../../engine/ops/elementwise.ts';
+import { matmul } from '../../../engine/ops/matmul.ts';
+import { reduceMax, reduceMean } from '../../../engine/ops/reduce.ts';
+import { concat, reshape, split } from '../../../engine/ops/shape.ts';
+import type { Space } from '../../../envs/spaces.ts';
+import type { Distribution } from '../../../kl/distributions/distribution.ts';
+import * as initialisers from '../../../nn/initialise.ts';
+import type { Activation } from '../../../nn/mlp.ts';
+import { type ParameterSpec, parameterNamed, parameters } from '../../../nn/parameters.ts';
 import type { ActorCritic } from './actor-critic.ts';
 
 /** How an observation is laid out: items one after the other, then what belongs to all of them. */

@@ -1,9 +1,9 @@
 /** A cloner's snapshot as the files of a checkpoint, and back; the tensors are those of any policy. */
 import { z } from 'zod';
-import type { Parameters } from '../../../nn/index.ts';
-import type { RngState } from '../../../random/index.ts';
+import type { Parameters } from '../../../nn/parameters.ts';
+import type { RngState } from '../../../random/rng.ts';
 import type { MomentsState } from '../../../rollout/normalise.ts';
-import type { Checkpoint } from '../../../runs/index.ts';
+import type { Checkpoint } from '../../../runs/checkpoint.ts';
 import {
   countersSchema,
   momentsSchema,

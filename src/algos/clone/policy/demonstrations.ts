@@ -3,8 +3,8 @@
  */
 
 import { didYouMean } from '../../../base/nearest.ts';
-import type { EnvDefinition } from '../../../envs/index.ts';
-import { Rng } from '../../../random/index.ts';
+import type { EnvDefinition } from '../../../envs/definition.ts';
+import { Rng } from '../../../random/rng.ts';
 import { openEnvironments } from '../../agents/environments.ts';
 import { ConfigError } from '../../errors.ts';
 import type { Subject } from '../../subject.ts';

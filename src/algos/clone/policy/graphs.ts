@@ -1,20 +1,13 @@
 /** An epoch of cloning as one program: every minibatch of it, actor and critic. */
-import {
-  add,
-  cast,
-  equal,
-  Graph,
-  gather,
-  grad,
-  loop,
-  mul,
-  neg,
-  reduceMean,
-  reshape,
-  sub,
-  type Tensor,
-} from '../../../engine/index.ts';
-import { adam, adamCorrections, clipScale, correctionsAt } from '../../../nn/index.ts';
+
+import { grad } from '../../../engine/grad.ts';
+import { Graph, type Tensor } from '../../../engine/graph.ts';
+import { add, cast, equal, mul, neg, sub } from '../../../engine/ops/elementwise.ts';
+import { gather } from '../../../engine/ops/gather.ts';
+import { loop } from '../../../engine/ops/loop.ts';
+import { reduceMean } from '../../../engine/ops/reduce.ts';
+import { reshape } from '../../../engine/ops/shape.ts';
+import { adam, adamCorrections, clipScale, correctionsAt } from '../../../nn/adam.ts';
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { ClonePolicyConfig } from './settings.ts';
 

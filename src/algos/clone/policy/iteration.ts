@@ -9,8 +9,8 @@
  * `iterate` does one epoch: collect (once), learn, recover, report. Demonstrations follow from the seed, so a run that was
  * killed records them again and goes on to the same bits.
  */
-import { compile, type Program } from '../../../engine/index.ts';
-import { Rng } from '../../../random/index.ts';
+import { compile, type Program } from '../../../engine/program.ts';
+import { Rng } from '../../../random/rng.ts';
 import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalise.ts';
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { IterationResult } from '../../algorithm.ts';

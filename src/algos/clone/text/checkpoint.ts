@@ -1,7 +1,7 @@
 /** A trainer's snapshot out of a checkpoint; text/checkpoint.ts has how it gets there. */
 import { z } from 'zod';
-import type { LanguageModel } from '../../../lm/index.ts';
-import type { Checkpoint } from '../../../runs/index.ts';
+import type { LanguageModel } from '../../../lm/model.ts';
+import type { Checkpoint } from '../../../runs/checkpoint.ts';
 import { countersSchema, readState, restoredCounters, rngSchema } from '../../checkpoint.ts';
 import { type TextSnapshot, textTensors } from '../../text/checkpoint.ts';
 import type { UpdateCounters } from '../../update/guarded.ts';

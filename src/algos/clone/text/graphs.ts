@@ -1,6 +1,8 @@
 /** The loss of cloning as a graph. */
-import { Graph, mul, neg, reduceSum } from '../../../engine/index.ts';
-import { type BatchShape, batchInputs, completionLogProbs } from '../../../lm/index.ts';
+import { Graph } from '../../../engine/graph.ts';
+import { mul, neg } from '../../../engine/ops/elementwise.ts';
+import { reduceSum } from '../../../engine/ops/reduce.ts';
+import { type BatchShape, batchInputs, completionLogProbs } from '../../../lm/scorer.ts';
 import { outputGradients, type TextNetwork } from '../../text/graphs.ts';
 
 /** Gradients `g.<name>` of the cross-entropy of a microbatch, and its sum. */

@@ -6,9 +6,11 @@
  * `iterate` does some minibatches: collect demonstrations, learn, recover, report. There is no policy to stay near, so
  * nothing bounds an update; one whose steps are not finite is taken back all the same.
  */
-import { type LanguageModel, type ScoredSequence, shapeFor } from '../../../lm/index.ts';
-import { Rng } from '../../../random/index.ts';
-import { drawDemonstration, drawPrompt, type TextTask } from '../../../tasks/index.ts';
+import type { LanguageModel } from '../../../lm/model.ts';
+import { type ScoredSequence, shapeFor } from '../../../lm/scorer.ts';
+import { Rng } from '../../../random/rng.ts';
+import { drawDemonstration, drawPrompt } from '../../../tasks/draw-safely.ts';
+import type { TextTask } from '../../../tasks/text-task.ts';
 import { TrainError } from '../../errors.ts';
 import type { TrainEvent } from '../../events.ts';
 import { tokenWeights } from '../../grpo/advantages.ts';

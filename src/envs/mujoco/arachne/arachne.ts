@@ -1,4 +1,4 @@
-import type { Rng } from '../../../random/index.ts';
+import type { Rng } from '../../../random/rng.ts';
 import {
   createEnv,
   defineEnv,

@@ -1,4 +1,4 @@
-import type { Rng } from '../../../random/index.ts';
+import type { Rng } from '../../../random/rng.ts';
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../../definition.ts';
 import { loadEngine } from '../engine.ts';
 import { type Element, element, toXml } from '../mjcf.ts';

@@ -1,5 +1,5 @@
 /** What the tasks of the suite share: parts of bodies, noise at the start, and the tasks that pay for running along x. */
-import type { Rng } from '../../../random/index.ts';
+import type { Rng } from '../../../random/rng.ts';
 import type { OptionSchema } from '../../options.ts';
 import { type Element, element } from '../mjcf.ts';
 import type { Physics, PhysicsArrays } from '../physics.ts';

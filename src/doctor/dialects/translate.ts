@@ -19,7 +19,6 @@ import { mappingsOf } from './user-map.ts';
 import { wordingOf } from './wording.ts';
 import { dropZeroKls } from './zero-kl.ts';
 
-export { mapProblem, metricOf } from './user-map.ts';
 export { dialects };
 
 /** How a log is translated, where it is not left to be recognised. */
