@@ -12,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 import { gradientGraph } from '../src/algos/clone/text/graphs.ts';
 import { createGrpoTrainer } from '../src/algos/grpo/iteration.ts';
 import { grpoSettings } from '../src/algos/grpo/settings.ts';
-import { resolveSettings } from '../src/algos/settings/resolve.ts';
 import { TextPrograms } from '../src/algos/text/programs.ts';
 import { compile, Graph, gather } from '../src/engine/index.ts';
 import {
@@ -29,6 +28,7 @@ import {
 } from '../src/lm/index.ts';
 import { adamW, type GptOptions, norm } from '../src/nn/index.ts';
 import { Rng } from '../src/random/index.ts';
+import { resolveSettings } from '../src/settings/resolve.ts';
 import { makeTask } from '../src/tasks/index.ts';
 import { machine, median, report, round, sum } from './measure.ts';
 

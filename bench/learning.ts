@@ -10,8 +10,8 @@ import { parse } from 'yaml';
 import { evaluatePolicy } from '../src/algos/agents/evaluate.ts';
 import { createPpoTrainer } from '../src/algos/ppo/iteration.ts';
 import { ppoSettings } from '../src/algos/ppo/settings.ts';
-import { resolveSettings } from '../src/algos/settings/resolve.ts';
 import { makeVectorEnv } from '../src/envs/index.ts';
+import { resolveSettings } from '../src/settings/resolve.ts';
 import { machine, report, round } from './measure.ts';
 
 const tasks = [

@@ -24,7 +24,6 @@ export type {
 export { registerAlgorithm } from './algos/algorithms.ts';
 export type { ClonePolicyConfig, ClonePolicySettings } from './algos/clone/policy/settings.ts';
 export type { CloneTextConfig, CloneTextSettings } from './algos/clone/text/settings.ts';
-export { ConfigError, TrainError } from './algos/errors.ts';
 export type { TrainEvent } from './algos/events.ts';
 export { createGrpoTrainer, type GrpoTrainer, type GrpoTrainerOptions } from './algos/grpo/iteration.ts';
 export { type GrpoConfig, type GrpoSettings, grpoSettings } from './algos/grpo/settings.ts';
@@ -52,17 +51,9 @@ export {
   type TrainOptions,
   train,
 } from './algos/runs.ts';
-export {
-  describeSettings,
-  refuseLiveChange,
-  resolveSettings,
-  settingsJsonSchema,
-} from './algos/settings/resolve.ts';
-export { runKeys } from './algos/settings/shared.ts';
-export { type RunConfig, type SettingTable, setting, table } from './algos/settings/spec.ts';
-export * as values from './algos/settings/values.ts';
 export type { Subject } from './algos/subject.ts';
 export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
+export { ConfigError, TrainError } from './base/errors.ts';
 export * as engine from './engine/index.ts';
 export { defineEnv } from './envs/definition.ts';
 export type { Env } from './envs/env.ts';
@@ -75,3 +66,12 @@ export * as nn from './nn/index.ts';
 export { Rng, type RngState } from './random/rng.ts';
 export { readRows } from './runs/log.ts';
 export { listRuns, openRun, resolveRun } from './runs/store.ts';
+export {
+  describeSettings,
+  refuseLiveChange,
+  resolveSettings,
+  settingsJsonSchema,
+} from './settings/resolve.ts';
+export { runKeys } from './settings/shared.ts';
+export { type RunConfig, type SettingTable, setting, table } from './settings/spec.ts';
+export * as values from './settings/values.ts';

@@ -1,7 +1,7 @@
 /** Writes the JSON schemas of config files anew: npm run docs:schemas. */
 import { writeFileSync } from 'node:fs';
-import { settingsJsonSchema } from '../src/algos/settings/resolve.ts';
-import { settingTables } from '../src/algos/settings/tables.ts';
+import { settingTables } from '../src/algos/settings.ts';
+import { settingsJsonSchema } from '../src/settings/resolve.ts';
 
 for (const table of settingTables) {
   const path = new URL(`../configs/${table.schemaFile}`, import.meta.url);

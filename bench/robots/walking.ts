@@ -8,9 +8,9 @@ import { compileActor, type PolicyWeights } from '../../src/algos/agents/actor.t
 import type { ActorCritic } from '../../src/algos/agents/networks/actor-critic.ts';
 import { createPpoTrainer } from '../../src/algos/ppo/iteration.ts';
 import { ppoSettings } from '../../src/algos/ppo/settings.ts';
-import { resolveSettings } from '../../src/algos/settings/resolve.ts';
 import { findEnv, makeVectorEnv, type OptionValues } from '../../src/envs/index.ts';
 import { judgeWalk, type WalkJudgement } from '../../src/envs/mujoco/arachne/walking.ts';
+import { resolveSettings } from '../../src/settings/resolve.ts';
 import { report, round } from '../measure.ts';
 
 const ACTIONS_PER_SECOND = 24;

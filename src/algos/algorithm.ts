@@ -13,12 +13,12 @@ import type { Space } from '../envs/spaces.ts';
 import type { Checkpoint, CheckpointFile } from '../runs/checkpoint.ts';
 import type { EnvironmentSpec, Manifest } from '../runs/schema.ts';
 import type { RunWriter } from '../runs/writer.ts';
+import type { RunConfig, SettingTable } from '../settings/spec.ts';
 import type { RecordingWriter } from './agents/record.ts';
 import type { TrainEvent } from './events.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
 import type { RewardRescale } from './same-task.ts';
-import type { RunConfig, SettingTable } from './settings/spec.ts';
 import type { Subject } from './subject.ts';
 
 /** Settings by key, as someone wrote them. */

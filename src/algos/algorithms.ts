@@ -1,9 +1,8 @@
 /** The algorithms that there are. */
-import { RunError } from '../base/errors.ts';
+import { ConfigError, RunError } from '../base/errors.ts';
 import type { Algorithm } from './algorithm.ts';
 import { clonePolicy } from './clone/policy/algorithm.ts';
 import { cloneText } from './clone/text/algorithm.ts';
-import { ConfigError } from './errors.ts';
 import { grpo } from './grpo/algorithm.ts';
 import { ppo } from './ppo/algorithm.ts';
 import type { Subject } from './subject.ts';

@@ -1,11 +1,11 @@
 /** What the checkpoints of all algorithms have in common: counters, generators, and tensors by their names. */
 import { z } from 'zod';
+import { TrainError } from '../base/errors.ts';
 import { type FoundTensors, tensorsIn } from '../nn/named-tensors.ts';
 import type { Parameters } from '../nn/parameters.ts';
 import { decodeSafetensors } from '../nn/safetensors.ts';
 import { Rng, type RngState } from '../random/rng.ts';
 import type { Checkpoint } from '../runs/checkpoint.ts';
-import { TrainError } from './errors.ts';
 import type { UpdateCounters } from './update/guarded.ts';
 
 const count = z.number().int().min(0);

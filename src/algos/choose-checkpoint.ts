@@ -1,9 +1,10 @@
 /** Which checkpoint of a run is meant, by one rule for everything that reads one: eval, export, record, `--from`. */
+
+import { TrainError } from '../base/errors.ts';
 import { knownEnv } from '../envs/registry.ts';
 import { type Checkpoint, type CheckpointInfo, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
 import type { Run } from '../runs/store.ts';
 import type { WhichCheckpoint } from './algorithm.ts';
-import { TrainError } from './errors.ts';
 
 /** The checkpoint that is meant: as asked, else the best, else the last; undefined if it is not there. */
 export function chooseCheckpoint(

@@ -1,7 +1,8 @@
 /** What people change while a run is trained: asked for through its inbox, or made again where an earlier process made it. */
+
+import { TrainError } from '../base/errors.ts';
 import { type Adjustment, openInbox, writeAdjustments } from '../runs/inbox.ts';
 import type { Progress } from './algorithm.ts';
-import { TrainError } from './errors.ts';
 import type { TrainEvent } from './events.ts';
 
 export interface HandChanges {

@@ -1,6 +1,7 @@
 /** Ways to watch a run, to stop it, and to know what came of it. */
+
+import type { RunConfig } from '../settings/spec.ts';
 import type { TrainEvent } from './events.ts';
-import type { RunConfig } from './settings/spec.ts';
 
 /** How far a run is, for whoever watches it. */
 export interface TrainProgress {

@@ -4,12 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ConfigError } from '../base/errors.ts';
 import { checkpointDir } from '../runs/layout.ts';
 import { readTrajectory } from '../runs/log.ts';
+import type { RunConfig } from '../settings/spec.ts';
 import type { PartReport, PreflightOptions } from './algorithm.ts';
-import { ConfigError } from './errors.ts';
 import type { TrainResult } from './hooks.ts';
-import type { RunConfig } from './settings/spec.ts';
 
 /** What a part has seen; how long it took where it did not take all the time. */
 export interface PartFound {

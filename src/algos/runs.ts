@@ -1,6 +1,6 @@
 /** The life of a run, for every algorithm: begin, start from weights, resume, fork, and hold what was learnt. */
 import { dirname } from 'node:path';
-import { RunError } from '../base/errors.ts';
+import { ConfigError, RunError, TrainError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import type { OptionValues } from '../envs/options.ts';
@@ -10,21 +10,20 @@ import { adjustedAt, readAdjustments } from '../runs/inbox.ts';
 import { defaultRoot } from '../runs/layout.ts';
 import { listRuns, type Place, type Run, resolveRun } from '../runs/store.ts';
 import { RunWriter } from '../runs/writer.ts';
+import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
+import type { RunConfig } from '../settings/spec.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import type { Algorithm, Learner, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
 import { readCheckpoint } from './choose-checkpoint.ts';
 import type { ClonePolicySettings } from './clone/policy/settings.ts';
 import type { CloneTextSettings } from './clone/text/settings.ts';
-import { ConfigError, TrainError } from './errors.ts';
 import type { GrpoSettings } from './grpo/settings.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
 import type { PpoSettings } from './ppo/settings.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { runSession } from './session.ts';
-import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from './settings/resolve.ts';
-import type { RunConfig } from './settings/spec.ts';
 import { resolveSubject, type Subject, type SubjectReference, subjectOf } from './subject.ts';
 
 /** What a new run is told, whatever it learns in. */

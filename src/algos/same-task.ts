@@ -1,6 +1,7 @@
 /** Whether a policy may go on where it would go on: the same environment, and rewards of the scale that its critic knows. */
+
+import { ConfigError } from '../base/errors.ts';
 import type { EnvironmentSpec, Manifest } from '../runs/schema.ts';
-import { ConfigError } from './errors.ts';
 
 /** Rewards that change their scale, and what everything measured in them is multiplied by. */
 export interface RewardRescale {

@@ -4,13 +4,13 @@ import type { Adjustment } from '../runs/inbox.ts';
 import { readRows } from '../runs/log.ts';
 import { recentReturn, scoreEpisodes } from '../runs/score.ts';
 import type { RunWriter } from '../runs/writer.ts';
+import type { RunConfig } from '../settings/spec.ts';
 import { type LiveRecorder, recordLive } from './agents/record.ts';
 import type { Learner } from './algorithm.ts';
 import { sentenceOf, type TrainEvent } from './events.ts';
 import { handChanges } from './hand-changes.ts';
 import type { TrainHooks, TrainProgress, TrainResult } from './hooks.ts';
 import type { RewardRescale } from './same-task.ts';
-import type { RunConfig } from './settings/spec.ts';
 
 /** How a session begins. */
 export interface SessionStart {

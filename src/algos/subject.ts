@@ -1,4 +1,6 @@
 /** What a run learns in: an environment or a text task, found once by whatever names it. */
+
+import { ConfigError } from '../base/errors.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import { resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
@@ -6,7 +8,6 @@ import { registerEnv } from '../envs/registry.ts';
 import type { Manifest } from '../runs/schema.ts';
 import { meansTask, resolveTask } from '../tasks/registry.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
-import { ConfigError } from './errors.ts';
 
 /** An environment or a text task, with the options that it is made with. */
 export type Subject = {

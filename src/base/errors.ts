@@ -49,6 +49,25 @@ export class RunError extends KeelError {
   override name = 'RunError';
 }
 
+/** A config that cannot be used; `problems` has an entry for each thing that is wrong, the message a line. */
+export class ConfigError extends KeelError {
+  override name = 'ConfigError';
+
+  constructor(problems: string | readonly Problem[], options: { readonly cause?: unknown } = {}) {
+    super(problems, { ...options, code: 'config-invalid' });
+  }
+}
+
+/** Training cannot go on; the message says why and what to change. */
+export class TrainError extends KeelError {
+  override name = 'TrainError';
+}
+
+/** Before the first step the program that scores does not agree with the one that sampled. */
+export class MismatchError extends TrainError {
+  override name = 'MismatchError';
+}
+
 /** Fails with a one-line {@link RunError}. An expression, so that it can stand where a value is missing. */
 export function fail(message: string, code?: string): never {
   throw new RunError(message, { code });

@@ -2,13 +2,12 @@
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Algorithm, Settings } from '../algos/algorithm.ts';
-import { ConfigError } from '../algos/errors.ts';
-import { settingProblems } from '../algos/settings/explain.ts';
-import { readSettings } from '../algos/settings/files.ts';
-import { tableFor } from '../algos/settings/tables.ts';
-import type { Problem } from '../base/errors.ts';
+import { tableFor } from '../algos/settings.ts';
+import { ConfigError, type Problem } from '../base/errors.ts';
 import { isEnvFile } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
+import { settingProblems } from '../settings/explain.ts';
+import { readSettings } from '../settings/files.ts';
 import { isTaskName } from '../tasks/registry.ts';
 import { UsageError } from './errors.ts';
 

@@ -2,8 +2,7 @@
 import { loopDerivative } from './derivatives/loop.ts';
 import { derivativeOf, zerosLike } from './derivatives/table.ts';
 import { fail } from './errors.ts';
-import type { InputAttrs, Node, Tensor } from './graph.ts';
-import { inputOp, type Operator } from './graph.ts';
+import { type InputAttrs, inputOp, type Node, type Operator, type Tensor } from './graph.ts';
 import { add, expand } from './ops/elementwise.ts';
 import { isLoop, operandsOf } from './ops/loop.ts';
 import { showShape, sizeOf } from './shape.ts';

@@ -1,7 +1,7 @@
 /** What `train` and its kin refuse before anything is made. */
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../src/algos/errors.ts';
 import { fork, resume, train } from '../../src/algos/runs.ts';
+import { ConfigError } from '../../src/base/errors.ts';
 
 /** What JavaScript can pass. */
 const loose = <T>(call: T): ((...args: unknown[]) => Promise<unknown>) => call as never;

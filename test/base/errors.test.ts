@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { ConfigError } from '../../src/algos/errors.ts';
-import { codeOf, KeelError, RunError } from '../../src/base/errors.ts';
+import { ConfigError, codeOf, KeelError, RunError } from '../../src/base/errors.ts';
 import { ReadError } from '../../src/doctor/readers/errors.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { EnvError } from '../../src/envs/errors.ts';

@@ -11,10 +11,10 @@ import { cloneTextSettings } from '../../src/algos/clone/text/settings.ts';
 import { grpoSettings } from '../../src/algos/grpo/settings.ts';
 import { ppoSettings } from '../../src/algos/ppo/settings.ts';
 import { clone, train } from '../../src/algos/runs.ts';
-import type { SettingTable } from '../../src/algos/settings/spec.ts';
-import { settingTables } from '../../src/algos/settings/tables.ts';
+import { settingTables } from '../../src/algos/settings.ts';
 import { reportError } from '../../src/cli/errors.ts';
 import { entries, makeProgram } from '../../src/cli/program.ts';
+import type { SettingTable } from '../../src/settings/spec.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-every-key-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

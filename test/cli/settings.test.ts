@@ -3,24 +3,24 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { algorithmFor } from '../../src/algos/algorithms.ts';
-import { ConfigError } from '../../src/algos/errors.ts';
 import { ppo } from '../../src/algos/ppo/algorithm.ts';
 import { type PpoSettings, ppoSettings } from '../../src/algos/ppo/settings.ts';
-import { meantKey } from '../../src/algos/settings/explain.ts';
-import { loadPreset, readSettings } from '../../src/algos/settings/files.ts';
-import {
-  describeSettings,
-  resolveSettings,
-  settingsJsonSchema,
-  settingsOf,
-} from '../../src/algos/settings/resolve.ts';
-import { settingTables } from '../../src/algos/settings/tables.ts';
+import { settingTables } from '../../src/algos/settings.ts';
+import { ConfigError } from '../../src/base/errors.ts';
 import { duration, grouped, number, short } from '../../src/base/numbers.ts';
 import { columnsOf, fit, painter, table, wrap } from '../../src/base/terminal.ts';
 import { summary } from '../../src/cli/progress.ts';
 import { absoluteEnv, gatherSettings, located, parseSets, type Wanted } from '../../src/cli/settings.ts';
 import { whichCheckpoint, wholeNumber } from '../../src/cli/values.ts';
 import { findEnv, listEnvs } from '../../src/envs/index.ts';
+import { meantKey } from '../../src/settings/explain.ts';
+import { loadPreset, readSettings } from '../../src/settings/files.ts';
+import {
+  describeSettings,
+  resolveSettings,
+  settingsJsonSchema,
+  settingsOf,
+} from '../../src/settings/resolve.ts';
 import { isTaskName } from '../../src/tasks/index.ts';
 import { root, scratch } from './support/keel.ts';
 

@@ -1,9 +1,9 @@
 /** Playing episodes with a policy, to know what it is worth. */
 
+import { TrainError } from '../../base/errors.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import { makeVectorEnv } from '../../envs/vector/make.ts';
 import { Rng } from '../../random/rng.ts';
-import { TrainError } from '../errors.ts';
 import { moments } from '../update/moments.ts';
 import { compileActor, type PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';

@@ -1,10 +1,11 @@
 /** A policy that acts in environments, to hold. */
+
+import { TrainError } from '../../base/errors.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { Rng } from '../../random/rng.ts';
+import type { RunConfig } from '../../settings/spec.ts';
 import type { PolicyOpening } from '../algorithm.ts';
-import { TrainError } from '../errors.ts';
 import type { ActOptions, Observation, Policy } from '../policy.ts';
-import type { RunConfig } from '../settings/spec.ts';
 import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';

@@ -1,5 +1,6 @@
 /** Episodes as replays: the policy plays in an environment of its own, and where its bodies were is kept. */
 import { join } from 'node:path';
+import { TrainError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import type { MadeEnv, RecordingHook } from '../../envs/definition.ts';
 import type { EnvView } from '../../envs/env.ts';
@@ -7,7 +8,6 @@ import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { packTurn, type Replay } from '../../runs/replay-format.ts';
 import { saveReplay } from '../../runs/replays.ts';
-import { TrainError } from '../errors.ts';
 import { type Actor, compileActor, type PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 

@@ -2,19 +2,18 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { TrainError } from '../../base/errors.ts';
 import { fileError, readBounded } from '../../base/files.ts';
 import { parseJson } from '../../base/json.ts';
 import { tensorsIn } from '../../nn/named-tensors.ts';
 import type { Parameters } from '../../nn/parameters.ts';
 import { decodeSafetensors } from '../../nn/safetensors.ts';
 import { type MomentsState, ObservationNormaliser } from '../../rollout/normalise.ts';
-import type { Checkpoint } from '../../runs/checkpoint.ts';
-import { stateName } from '../../runs/checkpoint.ts';
+import { type Checkpoint, stateName } from '../../runs/checkpoint.ts';
 import { resolveRun } from '../../runs/store.ts';
 import type { Start, WhichCheckpoint } from '../algorithm.ts';
 import { wholeTensors } from '../checkpoint.ts';
 import { readCheckpoint } from '../choose-checkpoint.ts';
-import { TrainError } from '../errors.ts';
 
 /** The weights of a policy, whatever its network, with the scale of the observations that they were learnt with. */
 export interface PolicyStart extends Start {

@@ -15,16 +15,16 @@
  * 6. Reward warm-up scales advantages: a factor on rewards would cancel in their std.
  */
 
+import { TrainError } from '../../base/errors.ts';
 import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guardSearch } from '../../kl/guard-search.ts';
 import { Decoder } from '../../lm/decoder.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { type ScoredSequence, shapeFor } from '../../lm/scorer.ts';
 import { Rng } from '../../random/rng.ts';
+import { refuseLiveChange } from '../../settings/resolve.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
-import { TrainError } from '../errors.ts';
 import type { TrainEvent } from '../events.ts';
-import { refuseLiveChange } from '../settings/resolve.ts';
 import { type GradedCompletion, wasTruncated } from '../text/graded.ts';
 import type { TextNetwork } from '../text/graphs.ts';
 import type { TextTrainer } from '../text/learner.ts';

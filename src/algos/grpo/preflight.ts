@@ -1,14 +1,15 @@
 /** GRPO's parts of a preflight: the model, the sampler against the scorer, rewards, an update, what is not finite. */
+
+import { MismatchError, TrainError } from '../../base/errors.ts';
 import { grouped, number } from '../../base/numbers.ts';
 import { LmError } from '../../lm/errors.ts';
 import { loadModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
+import { resolveSettings } from '../../settings/resolve.ts';
 import { createTask } from '../../tasks/definition.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
-import { MismatchError, TrainError } from '../errors.ts';
 import { FailedLater, NO_RATE, type PartFound, tryParts, tryResume } from '../preflight.ts';
-import { resolveSettings } from '../settings/resolve.ts';
 import { type ModelStart, newModel } from '../text/model.ts';
 import type { GroupRecord } from './completions.ts';
 import { createGrpoTrainer, type GrpoTrainer } from './iteration.ts';

@@ -1,6 +1,7 @@
 /** Whether the program that scores agrees with the one that sampled, at the same weights. */
+
+import { MismatchError } from '../../base/errors.ts';
 import { k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
-import { MismatchError } from '../errors.ts';
 import type { TextBatch } from './collect.ts';
 
 /**

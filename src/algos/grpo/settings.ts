@@ -1,9 +1,9 @@
 /** Every setting of GRPO. */
 import * as z from 'zod/mini';
 import type { Problem } from '../../base/errors.ts';
-import * as shared from '../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../settings/spec.ts';
-import { coefficientRule, count, countFromZero, fromZero, positive } from '../settings/values.ts';
+import * as shared from '../../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
+import { coefficientRule, count, countFromZero, fromZero, positive } from '../../settings/values.ts';
 
 /** What needs a model to stay near. */
 const toReference = { key: 'reference', not: 'none', add: 'a reference (reference frozen)' };

@@ -1,9 +1,9 @@
 /** PPO as a run knows it. */
 import { grouped } from '../../base/numbers.ts';
+import { loadPreset } from '../../settings/files.ts';
+import { resolveSettings } from '../../settings/resolve.ts';
 import { type PolicyStart, policyStart } from '../agents/start.ts';
 import type { Algorithm, Settings } from '../algorithm.ts';
-import { loadPreset } from '../settings/files.ts';
-import { resolveSettings } from '../settings/resolve.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
 
 /** The reference is let go over this share of the run. */

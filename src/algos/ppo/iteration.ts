@@ -4,6 +4,8 @@
  * `iterate` does one round and returns its row. All state is in plain values that `snapshot` gives and `restore` takes,
  * so that a run that was killed goes on to the same bits. The mathematics of the update is in graphs.ts.
  */
+
+import { MismatchError, TrainError } from '../../base/errors.ts';
 import type { VectorEnv } from '../../envs/vector/vector.ts';
 import { Rng } from '../../random/rng.ts';
 import { createRollout } from '../../rollout/buffer.ts';
@@ -11,13 +13,12 @@ import { type Act, collect, type Evaluate } from '../../rollout/collect.ts';
 import { gae } from '../../rollout/gae.ts';
 import { ActionNoise } from '../../rollout/noise.ts';
 import { type MomentsState, ObservationNormaliser, RewardNormaliser } from '../../rollout/normalise.ts';
+import { refuseLiveChange } from '../../settings/resolve.ts';
 import { compileNetwork, partsOf } from '../agents/actor.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { networkFor } from '../agents/networks/network.ts';
 import type { IterationResult } from '../algorithm.ts';
-import { MismatchError, TrainError } from '../errors.ts';
 import type { TrainEvent } from '../events.ts';
-import { refuseLiveChange } from '../settings/resolve.ts';
 import { guardedUpdate } from '../update/guarded.ts';
 import { moveReference } from '../update/reference.ts';
 import { stopwatch } from '../update/stopwatch.ts';

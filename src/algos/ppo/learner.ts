@@ -1,11 +1,11 @@
 /** PPO's trainer on the environments of a run. */
 import { join } from 'node:path';
+import { fittingActions, refuseInertForActions } from '../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../agents/environments.ts';
 import { savePolicy } from '../agents/export.ts';
 import { hookWriter, replayWriter } from '../agents/record.ts';
 import { normaliserOf, type PolicyStart } from '../agents/start.ts';
 import type { Learner, Opening } from '../algorithm.ts';
-import { fittingActions, refuseInertForActions } from '../settings/resolve.ts';
 import { snapshotFrom, stateOf, tensorFiles } from './checkpoint.ts';
 import { countersOfFork } from './control.ts';
 import { createPpoTrainer, type PpoTrainer } from './iteration.ts';

@@ -1,18 +1,18 @@
 /** PPO's parts of a preflight. */
 import { join } from 'node:path';
+import { MismatchError } from '../../base/errors.ts';
 import { grouped, number } from '../../base/numbers.ts';
 import { checkEnv } from '../../envs/check.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import type { VectorEnv } from '../../envs/vector/vector.ts';
 import { listCheckpoints, loadCheckpoint } from '../../runs/checkpoint.ts';
+import { fittingActions, refuseInertForActions, resolveSettings } from '../../settings/resolve.ts';
 import { openEnvironments } from '../agents/environments.ts';
 import type { PolicyStart } from '../agents/start.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
-import { MismatchError } from '../errors.ts';
 import type { TrainResult } from '../hooks.ts';
 import type { Policy } from '../policy.ts';
 import { FailedLater, NO_RATE, type PartFound, tryParts, tryResume } from '../preflight.ts';
-import { fittingActions, refuseInertForActions, resolveSettings } from '../settings/resolve.ts';
 import { createPpoTrainer, type PpoTrainer } from './iteration.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
 

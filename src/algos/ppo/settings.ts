@@ -1,8 +1,8 @@
 /** Every setting of PPO. */
 import * as z from 'zod/mini';
 import type { Problem } from '../../base/errors.ts';
-import * as shared from '../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../settings/spec.ts';
+import * as shared from '../../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
 import {
   belowOne,
   coefficientRule,
@@ -12,7 +12,7 @@ import {
   positive,
   schedule,
   share,
-} from '../settings/values.ts';
+} from '../../settings/values.ts';
 
 /** What needs a policy to stay near. */
 const toReference = { key: 'reference', not: 'none', add: 'a reference policy (reference frozen)' };

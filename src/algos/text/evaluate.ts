@@ -1,12 +1,12 @@
 /** How good a language model is at a task: completions of fresh prompts, graded. */
 
+import { TrainError } from '../../base/errors.ts';
 import { Decoder } from '../../lm/decoder.ts';
 import { type Completion, generate } from '../../lm/generate.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import type { SamplingOptions } from '../../lm/truncation.ts';
 import { Rng } from '../../random/rng.ts';
 import type { TaskEvaluation, TaskPrompt, TextTask } from '../../tasks/text-task.ts';
-import { TrainError } from '../errors.ts';
 import { gradeOf, wasTruncated } from './graded.ts';
 import { drawPrompts, promptTokens } from './prompts.ts';
 

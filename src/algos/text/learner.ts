@@ -1,16 +1,16 @@
 /** A trainer of a language model on the task of a run, whichever it is trained by. */
 
+import { TrainError } from '../../base/errors.ts';
 import { loadModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import type { Checkpoint } from '../../runs/checkpoint.ts';
 import type { EnvironmentSpec, Manifest } from '../../runs/schema.ts';
 import type { RunWriter } from '../../runs/writer.ts';
+import { refuseModelSizes } from '../../settings/resolve.ts';
+import type { RunConfig, SettingTable } from '../../settings/spec.ts';
 import { createTask, taskOptions } from '../../tasks/definition.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
-import { TrainError } from '../errors.ts';
-import { refuseModelSizes } from '../settings/resolve.ts';
-import type { RunConfig, SettingTable } from '../settings/spec.ts';
 import type { UpdateCounters } from '../update/guarded.ts';
 import { checkpointModel, savedText, type TextSnapshot } from './checkpoint.ts';
 import { type ModelConfig, type ModelStart, newModel, refuseUnfit } from './model.ts';

@@ -1,7 +1,7 @@
 /** The models that text is learnt with: new ones, and those to start from. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { RunError } from '../../base/errors.ts';
+import { ConfigError, RunError, TrainError } from '../../base/errors.ts';
 import { type LanguageModel, languageModel } from '../../lm/model.ts';
 import { ownTokenizer } from '../../lm/tokenizer.ts';
 import { Rng } from '../../random/rng.ts';
@@ -10,7 +10,6 @@ import { resolveRun } from '../../runs/store.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { Start, WhichCheckpoint } from '../algorithm.ts';
 import { chooseCheckpoint } from '../choose-checkpoint.ts';
-import { ConfigError, TrainError } from '../errors.ts';
 
 /** A model to start from. */
 export interface ModelStart extends Start {

@@ -2,10 +2,11 @@
  * A language model's weights and Adam's moments of them, twice: as they stand, and as a draft that an update is made in.
  * A step whose loss or gradient is not finite changes nothing and is counted.
  */
+
+import { TrainError } from '../../base/errors.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { adamW } from '../../nn/adamw.ts';
 import { norm } from '../../nn/vector-kernels.ts';
-import { TrainError } from '../errors.ts';
 
 /** The weights, and Adam's moments of them. */
 export interface OptimiserState {

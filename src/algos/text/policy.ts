@@ -1,14 +1,14 @@
 /** A language model that completes the prompts of a task, to hold. */
 
+import { ConfigError, TrainError } from '../../base/errors.ts';
 import { loadModel, modelFiles, saveModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { Rng } from '../../random/rng.ts';
+import type { RunConfig } from '../../settings/spec.ts';
 import { createTask } from '../../tasks/definition.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { PolicyOpening } from '../algorithm.ts';
-import { ConfigError, TrainError } from '../errors.ts';
 import type { ActOptions, EvaluatePolicyOptions, Evaluation, Policy } from '../policy.ts';
-import type { RunConfig } from '../settings/spec.ts';
 import type { Subject } from '../subject.ts';
 import { checkpointModel } from './checkpoint.ts';
 import { type CompleteOptions, completer, evaluateText } from './evaluate.ts';

@@ -1,9 +1,10 @@
 /** Prompts of a task as tokens, of which only those are taken that fit into a model's context. */
+
+import { TrainError } from '../../base/errors.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import type { Rng } from '../../random/rng.ts';
 import { drawPrompt } from '../../tasks/draw-safely.ts';
 import type { TaskPrompt, TextTask } from '../../tasks/text-task.ts';
-import { TrainError } from '../errors.ts';
 
 /** A prompt and its tokens. */
 export interface TokenisedPrompt {

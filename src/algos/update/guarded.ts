@@ -5,8 +5,9 @@
  * again from where it began, at a lower rate; what still leaves it is taken back along the line by the guard. One whose
  * steps were not finite changes nothing, and the rate is cut; after too many of those the run ends with a diagnosis.
  */
+
+import { TrainError } from '../../base/errors.ts';
 import { regainedFactor, slowerFactor } from '../../kl/controllers/guarded-rate.ts';
-import { TrainError } from '../errors.ts';
 import type { TrainEvent } from '../events.ts';
 
 /** What every update counts; a checkpoint holds it. */

@@ -1,14 +1,9 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import {
-  describeSettings,
-  inertForActions,
-  inertKeys,
-  settingsJsonSchema,
-} from '../../algos/settings/resolve.ts';
-import { tableFor } from '../../algos/settings/tables.ts';
+import { tableFor } from '../../algos/settings.ts';
 import { toJson } from '../../base/json.ts';
 import { wrap } from '../../base/terminal.ts';
+import { describeSettings, inertForActions, inertKeys, settingsJsonSchema } from '../../settings/resolve.ts';
 import { type Context, contextOf } from '../context.ts';
 import { settingOptions } from '../options.ts';
 import { gatherSettings, located, type SettingFlags, type Wanted } from '../settings.ts';
@@ -61,7 +56,7 @@ Examples:
 async function resolveConfig(wanted: Wanted, flags: ConfigFlags, verb: 'train' | 'clone') {
   const { env, envOptions, settings } = wanted;
   const { prepareRun } = await import('../../algos/runs.ts');
-  const { refuseInertForActions, resolveSettings } = await import('../../algos/settings/resolve.ts');
+  const { refuseInertForActions, resolveSettings } = await import('../../settings/resolve.ts');
   if (env === undefined) {
     const table = tableFor(verb, 'env');
     return { table, about: {}, config: resolveSettings(table, { given: settings }), actionSpace: undefined };

@@ -97,7 +97,7 @@ async function refuseNothingToDo(run: Run, changes: Settings): Promise<void> {
   const [{ algorithmOf }, { resolveSettings, savedSettings }, { allOf, isLonger, twiceAsLong }] =
     await Promise.all([
       import('../../algos/algorithms.ts'),
-      import('../../algos/settings/resolve.ts'),
+      import('../../settings/resolve.ts'),
       import('../run-training.ts'),
     ]);
   const { manifest } = run;

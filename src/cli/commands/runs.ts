@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
-import { tableOf } from '../../algos/settings/tables.ts';
+import { tableOf } from '../../algos/settings.ts';
 import { toJson } from '../../base/json.ts';
 import { counted, grouped, number, short } from '../../base/numbers.ts';
 import { columnsOf, fit, type Tone, table, toneColours } from '../../base/terminal.ts';

@@ -1,9 +1,9 @@
 /** Keel's own log: its names are the registry's. */
 import { grpoSettings } from '../../algos/grpo/settings.ts';
 import { ppoSettings } from '../../algos/ppo/settings.ts';
-import type { DoctorSetting, SettingTable } from '../../algos/settings/spec.ts';
-import { settingTables } from '../../algos/settings/tables.ts';
+import { settingTables } from '../../algos/settings.ts';
 import { metrics } from '../../metrics/registry.ts';
+import type { DoctorSetting, SettingTable } from '../../settings/spec.ts';
 import type { SettingChange } from '../fixes.ts';
 import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
 import { typed } from './wording.ts';

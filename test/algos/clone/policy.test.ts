@@ -9,7 +9,6 @@ import { ppo } from '../../../src/algos/ppo/algorithm.ts';
 import { tensorsFrom } from '../../../src/algos/ppo/checkpoint.ts';
 import { type PpoSettings, ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { clone, fork, openPolicy, resume, train } from '../../../src/algos/runs.ts';
-import { loadPreset } from '../../../src/algos/settings/files.ts';
 import { compile, Graph } from '../../../src/engine/index.ts';
 import { clusterDemonstrators } from '../../../src/envs/cluster/demonstrators.ts';
 import {
@@ -27,6 +26,7 @@ import { makeVectorEnv } from '../../../src/envs/index.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { loadCheckpoint, openRun } from '../../../src/runs/index.ts';
 import { clusterOf } from '../../../src/server/cluster.ts';
+import { loadPreset } from '../../../src/settings/files.ts';
 import { keel } from '../../cli/support/keel.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-clone-'));

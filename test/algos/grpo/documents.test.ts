@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { cloneTextSettings } from '../../../src/algos/clone/text/settings.ts';
 import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
-import { describeSettings } from '../../../src/algos/settings/resolve.ts';
 import { requireMetric } from '../../../src/metrics/index.ts';
+import { describeSettings } from '../../../src/settings/resolve.ts';
 
 const docs = readFileSync(join(fileURLToPath(new URL('../../..', import.meta.url)), 'docs/grpo.md'), 'utf8');
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createGrpoTrainer } from '../../../src/algos/grpo/iteration.ts';
 import { type GrpoSettings, grpoSettings } from '../../../src/algos/grpo/settings.ts';
-import { resolveSettings } from '../../../src/algos/settings/resolve.ts';
 import { newModel } from '../../../src/algos/text/model.ts';
 import { checkpointDir, readTrajectory } from '../../../src/runs/index.ts';
+import { resolveSettings } from '../../../src/settings/resolve.ts';
 import {
   clearGrade,
   type Grade,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { penalised } from '../../../src/algos/grpo/iteration.ts';
 import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
-import { resolveSettings } from '../../../src/algos/settings/resolve.ts';
 import { requireMetric } from '../../../src/metrics/index.ts';
+import { resolveSettings } from '../../../src/settings/resolve.ts';
 import { clearGrade, sumParts } from '../../../src/tasks/index.ts';
 import { echoTask, trainerFor } from './support.ts';
 

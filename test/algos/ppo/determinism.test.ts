@@ -7,11 +7,11 @@
  */
 import { cpus } from 'node:os';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TrainError } from '../../../src/algos/errors.ts';
 import { type PpoSnapshot, snapshotFrom, stateOf, tensorFiles } from '../../../src/algos/ppo/checkpoint.ts';
 import { createPpoTrainer, type PpoTrainer } from '../../../src/algos/ppo/iteration.ts';
 import type { PpoConfig } from '../../../src/algos/ppo/settings.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
+import { TrainError } from '../../../src/base/errors.ts';
 import {
   cartPole,
   courier,

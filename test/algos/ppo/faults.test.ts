@@ -3,8 +3,8 @@
  * a diagnosis. And before the first step, sampler and scorer must agree.
  */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { TrainError } from '../../../src/algos/errors.ts';
 import type { PpoBatch } from '../../../src/algos/ppo/graphs.ts';
+import { TrainError } from '../../../src/base/errors.ts';
 import { box, cartPole, courier, type Env, pendulum } from '../../../src/envs/index.ts';
 import { categorical, gaussian } from '../../../src/kl/index.ts';
 import type { Rollout } from '../../../src/rollout/buffer.ts';

@@ -1,10 +1,10 @@
 /** KL control in a running trainer: what the row says is true, and every controller acts on what the update did. */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { PpoConfig } from '../../../src/algos/ppo/settings.ts';
-import { MIN_GUARD } from '../../../src/algos/settings/shared.ts';
 import { cartPole, courier, type Env, pendulum } from '../../../src/envs/index.ts';
 import { estimateKl } from '../../../src/kl/index.ts';
 import type { Rollout } from '../../../src/rollout/buffer.ts';
+import { MIN_GUARD } from '../../../src/settings/shared.ts';
 import { Tape } from './support/autodiff.ts';
 import { distributionAt, entropy, kl, logProb, placesOf, type Shape } from './support/reference-ppo.ts';
 import { disposeTrainers, faultyEnv, iterations, trained, trainerOf } from './support/trainer.ts';

@@ -3,8 +3,8 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ConfigError } from '../../../src/algos/errors.ts';
 import { fork, type ResumeOptions, resume, train } from '../../../src/algos/runs.ts';
+import { ConfigError } from '../../../src/base/errors.ts';
 import {
   checkpointDir,
   listCheckpoints,

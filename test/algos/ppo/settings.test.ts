@@ -3,10 +3,10 @@
  * the last test.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import { TrainError } from '../../../src/algos/errors.ts';
 import { type PpoConfig, ppoSettings } from '../../../src/algos/ppo/settings.ts';
-import { environmentKeys, logKeys } from '../../../src/algos/settings/shared.ts';
+import { TrainError } from '../../../src/base/errors.ts';
 import { box, cluster, type Env, pendulum, simulation } from '../../../src/envs/index.ts';
+import { environmentKeys, logKeys } from '../../../src/settings/shared.ts';
 import {
   disposeTrainers,
   faultyEnv,

@@ -3,10 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConfigError } from '../../../src/algos/errors.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { resume, train } from '../../../src/algos/runs.ts';
-import { inertForActions, refuseInertForActions } from '../../../src/algos/settings/resolve.ts';
+import { ConfigError } from '../../../src/base/errors.ts';
 import {
   box,
   dict,
@@ -16,6 +15,7 @@ import {
   type Space,
   tuple,
 } from '../../../src/envs/index.ts';
+import { inertForActions, refuseInertForActions } from '../../../src/settings/resolve.ts';
 
 const work = mkdtempSync(join(tmpdir(), 'keel-actions-'));
 afterAll(() => rmSync(work, { recursive: true }));

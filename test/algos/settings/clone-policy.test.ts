@@ -11,9 +11,9 @@ import {
 import type { TrainResult } from '../../../src/algos/hooks.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { clone } from '../../../src/algos/runs.ts';
-import { loadPreset } from '../../../src/algos/settings/files.ts';
-import { ofTrainingPreset, savedSettings } from '../../../src/algos/settings/resolve.ts';
 import { checkpointDir } from '../../../src/runs/index.ts';
+import { loadPreset } from '../../../src/settings/files.ts';
+import { ofTrainingPreset, savedSettings } from '../../../src/settings/resolve.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'keel-clone-keys-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

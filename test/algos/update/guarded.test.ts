@@ -1,6 +1,5 @@
 /** An update inside its bound, with attempts that are made up: what is tried, counted and told, and in which order. */
 import { describe, expect, it } from 'vitest';
-import { TrainError } from '../../../src/algos/errors.ts';
 import type { TrainEvent } from '../../../src/algos/events.ts';
 import {
   type Attempt,
@@ -13,6 +12,7 @@ import {
   newCounters,
   type UpdateCounters,
 } from '../../../src/algos/update/guarded.ts';
+import { TrainError } from '../../../src/base/errors.ts';
 import { pendulum } from '../../../src/envs/index.ts';
 import { disposeTrainers, iterations, trainerOf } from '../ppo/support/trainer.ts';
 

@@ -1,6 +1,7 @@
 /** The networks that a config asks for, on the spaces of a task. */
+
+import { TrainError } from '../../../base/errors.ts';
 import type { Space } from '../../../envs/spaces.ts';
-import { TrainError } from '../../errors.ts';
 import { type ActorCritic, actorCritic } from './actor-critic.ts';
 import { distributionOf, headsFor } from './heads.ts';
 import { setActorCritic, setLayoutOf } from './set-network.ts';

@@ -1,7 +1,8 @@
 /** The cloning of an environment's demonstrators as a run knows it. */
+
+import { loadPreset } from '../../../settings/files.ts';
+import { ofTrainingPreset } from '../../../settings/resolve.ts';
 import type { Algorithm } from '../../algorithm.ts';
-import { loadPreset } from '../../settings/files.ts';
-import { ofTrainingPreset } from '../../settings/resolve.ts';
 import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
 
 export const clonePolicy: Algorithm<ClonePolicyConfig> = {

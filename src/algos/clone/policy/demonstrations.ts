@@ -2,11 +2,11 @@
  * Demonstrations of a policy: an environment's own rules play, each in environments of its own, with the same seeds.
  */
 
+import { ConfigError } from '../../../base/errors.ts';
 import { didYouMean } from '../../../base/nearest.ts';
 import type { EnvDefinition } from '../../../envs/definition.ts';
 import { Rng } from '../../../random/rng.ts';
 import { openEnvironments } from '../../agents/environments.ts';
-import { ConfigError } from '../../errors.ts';
 import type { Subject } from '../../subject.ts';
 import type { ClonePolicyConfig } from './settings.ts';
 

@@ -1,12 +1,12 @@
 /** The cloning of an environment's demonstrators, in the environment of a run. */
 import { join } from 'node:path';
+import { TrainError } from '../../../base/errors.ts';
+import { refuseInertForActions, refuseLiveChange } from '../../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../../agents/environments.ts';
 import { savePolicy } from '../../agents/export.ts';
 import { networkFor } from '../../agents/networks/network.ts';
 import type { Learner, Opening } from '../../algorithm.ts';
-import { TrainError } from '../../errors.ts';
 import { tensorFiles } from '../../ppo/checkpoint.ts';
-import { refuseInertForActions, refuseLiveChange } from '../../settings/resolve.ts';
 import { forkedCounters } from '../../update/guarded.ts';
 import { snapshotFrom, stateOf } from './checkpoint.ts';
 import { demonstrationCount, demonstratorsOf, recordDemonstrations } from './demonstrations.ts';

@@ -1,9 +1,9 @@
 /** Every setting of cloning an environment's demonstrators into a policy. */
 import * as z from 'zod/mini';
+import * as shared from '../../../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../../../settings/spec.ts';
+import { count } from '../../../settings/values.ts';
 import { ppoSettings } from '../../ppo/settings.ts';
-import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
-import { count } from '../../settings/values.ts';
 
 const own = {
   steps: shared.steps(100_000, 'Demonstrations of the run, over all demonstrators and environments.'),

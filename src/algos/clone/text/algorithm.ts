@@ -1,6 +1,7 @@
 /** The cloning of a task's demonstrations as a run knows it. */
+
+import { loadPreset } from '../../../settings/files.ts';
 import type { Algorithm } from '../../algorithm.ts';
-import { loadPreset } from '../../settings/files.ts';
 import { type ModelStart, modelStart } from '../../text/model.ts';
 import { type CloneTextConfig, cloneTextSettings } from './settings.ts';
 

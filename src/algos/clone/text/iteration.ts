@@ -6,15 +6,16 @@
  * `iterate` does some minibatches: collect demonstrations, learn, recover, report. There is no policy to stay near, so
  * nothing bounds an update; one whose steps are not finite is taken back all the same.
  */
+
+import { TrainError } from '../../../base/errors.ts';
 import type { LanguageModel } from '../../../lm/model.ts';
 import { type ScoredSequence, shapeFor } from '../../../lm/scorer.ts';
 import { Rng } from '../../../random/rng.ts';
+import { refuseLiveChange } from '../../../settings/resolve.ts';
 import { drawDemonstration, drawPrompt } from '../../../tasks/draw-safely.ts';
 import type { TextTask } from '../../../tasks/text-task.ts';
-import { TrainError } from '../../errors.ts';
 import type { TrainEvent } from '../../events.ts';
 import { tokenWeights } from '../../grpo/advantages.ts';
-import { refuseLiveChange } from '../../settings/resolve.ts';
 import type { TextTrainer } from '../../text/learner.ts';
 import { TextOptimiser } from '../../text/optimiser.ts';
 import { TextPrograms } from '../../text/programs.ts';

@@ -1,7 +1,7 @@
 /** Every setting of cloning a text task's demonstrations. */
-import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
-import { count } from '../../settings/values.ts';
+import * as shared from '../../../settings/shared.ts';
+import { type ConfigOf, type SettingsOf, setting, table } from '../../../settings/spec.ts';
+import { count } from '../../../settings/values.ts';
 
 export const cloneTextSettings = table(
   {

@@ -1,9 +1,10 @@
 /** The table of each algorithm, by its name in manifests. */
-import { clonePolicySettings } from '../clone/policy/settings.ts';
-import { cloneTextSettings } from '../clone/text/settings.ts';
-import { grpoSettings } from '../grpo/settings.ts';
-import { ppoSettings } from '../ppo/settings.ts';
-import type { SettingTable } from './spec.ts';
+
+import type { SettingTable } from '../settings/spec.ts';
+import { clonePolicySettings } from './clone/policy/settings.ts';
+import { cloneTextSettings } from './clone/text/settings.ts';
+import { grpoSettings } from './grpo/settings.ts';
+import { ppoSettings } from './ppo/settings.ts';
 
 export const settingTables: readonly SettingTable[] = [
   ppoSettings,

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LineCounter, parseDocument } from 'yaml';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../base/errors.ts';
 
-/** The package: both `src/algos/settings` and `dist/algos/settings` are three below it. */
-const root = fileURLToPath(new URL('../../../', import.meta.url));
+/** The package: both `src/settings` and `dist/settings` are two below it. */
+const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** All keys together take a few kilobytes. */
 const MAX_BYTES = 1_000_000;

@@ -1,6 +1,6 @@
 /** What is wrong with settings, in words: unknown keys with what was meant, values with what is expected. */
 import type * as z from 'zod/mini';
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../base/nearest.ts';
 import type { Setting, SettingTable } from './spec.ts';
 
 /** Something wrong with one setting. */

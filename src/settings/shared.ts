@@ -1,6 +1,6 @@
 /** Settings that several algorithms have. What differs between them, defaults above all, is an argument. */
 import * as z from 'zod/mini';
-import type { Problem } from '../../base/errors.ts';
+import type { Problem } from '../base/errors.ts';
 import { type SettingFacts, setting } from './spec.ts';
 import { belowOne, count, countFromZero, fromZero, positive, schedule, share } from './values.ts';
 

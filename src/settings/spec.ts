@@ -4,7 +4,7 @@
  */
 // The small zod, which reading a run loads anyway: the doctor and the page read these tables too.
 import * as z from 'zod/mini';
-import type { Problem } from '../../base/errors.ts';
+import type { Problem } from '../base/errors.ts';
 
 /** When a setting may change: in a live run, on resuming and forking, or not without a new run. */
 export type Change = 'live' | 'resume' | 'never';

@@ -1,7 +1,6 @@
 /** From what a user wrote to a whole config, and what of it may change: unknown, wrong, inert and contradicting keys are errors. */
 import * as z from 'zod/mini';
-import { type Problem, RunError } from '../../base/errors.ts';
-import { ConfigError, TrainError } from '../errors.ts';
+import { ConfigError, type Problem, RunError, TrainError } from '../base/errors.ts';
 import { type SettingProblem, settingProblems } from './explain.ts';
 import type { SettingTable } from './spec.ts';
 
