@@ -3,7 +3,7 @@ import { Rng } from '../random/rng.ts';
 import type { Env, EnvSpec } from './env.ts';
 import { type EnvErrorCode, errorCode, messageOf, show } from './errors.ts';
 import { allowedAt, isSpace, leavesOf, placeOf, type Space } from './spaces.ts';
-import { guard } from './wrappers/guard.ts';
+import { checked } from './wrappers/checked.ts';
 
 /** An error breaks the contract; a warning makes learning harder; info is worth knowing. */
 export type CheckLevel = 'error' | 'warning' | 'info';
@@ -87,7 +87,7 @@ export function checkEnv(make: () => Env, options: CheckOptions = {}): CheckRepo
       return false;
     }
   };
-  const fresh = (): Env => guarded(make());
+  const fresh = (): Env => withChecks(make());
 
   const usable = attempt(() => {
     const env = fresh();
@@ -111,7 +111,7 @@ export function checkEnv(make: () => Env, options: CheckOptions = {}): CheckRepo
 type Add = (level: CheckLevel, code: CheckCode, message: string) => void;
 
 /** With the checks of every call, which those from `createEnv` have already. */
-function guarded(env: Env): Env {
+function withChecks(env: Env): Env {
   if (env?.spec !== undefined) return env;
   for (const name of ['observationSpace', 'actionSpace'] as const) {
     if (!isSpace(env?.[name]))
@@ -125,7 +125,7 @@ function guarded(env: Env): Env {
     rewardThreshold: null,
     file: null,
   };
-  return guard(env, spec);
+  return checked(env, spec);
 }
 
 function checkSpaces(env: Env, add: Add): void {

@@ -9,7 +9,7 @@ import {
   schemaProblem,
 } from './options.ts';
 import { isSpace } from './spaces.ts';
-import { guard } from './wrappers/guard.ts';
+import { checked } from './wrappers/checked.ts';
 import { timeLimit } from './wrappers/time-limit.ts';
 
 /** How to make an environment, and what is known of it before it is made. */
@@ -185,7 +185,7 @@ export function createEnv<O extends OptionValues>(
     rewardThreshold: definition.rewardThreshold ?? null,
     file,
   };
-  return guard(maxEpisodeSteps === null ? env : timeLimit(env, maxEpisodeSteps), spec);
+  return checked(maxEpisodeSteps === null ? env : timeLimit(env, maxEpisodeSteps), spec);
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;

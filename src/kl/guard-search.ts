@@ -4,6 +4,7 @@
  */
 import { GUARD_MARGIN, GUARD_ROUNDING, MAX_BACKTRACKS } from './guard.ts';
 
+/** What a search found. */
 export interface GuardFound {
   /** The share of the update that may stand. */
   readonly scale: number;

@@ -32,8 +32,10 @@ export const MAX_BACKTRACKS = 40;
 
 /** The bound is held with these margins, relative and absolute, so that it also holds for someone who sums in another order. */
 export const GUARD_MARGIN = 1e-4;
+/** The absolute one, for the rounding of single precision. */
 export const GUARD_ROUNDING = 5e-8;
 
+/** What the guard leaves of an update. */
 export interface Guarded {
   /** What the update may keep. */
   readonly params: Tensor;

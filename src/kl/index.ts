@@ -1,3 +1,12 @@
+/** KL between policies: distributions with exact KL, estimators, the guard that bounds an update, and what adapts to it. */
+export {
+  COEFFICIENT_MAX,
+  COEFFICIENT_MIN,
+  type CoefficientRule,
+  nextCoefficient,
+} from './controllers/coefficient.ts';
+export { regainedFactor, slowerFactor } from './controllers/guarded-rate.ts';
+export { type AdaptiveRate, nextRate } from './controllers/learning-rate.ts';
 export { bernoulli } from './distributions/bernoulli.ts';
 export { categorical, MASKED_LOGIT } from './distributions/categorical.ts';
 export { composite } from './distributions/composite.ts';
@@ -22,3 +31,5 @@ export {
   klEstimators,
   LOG_RATIO_LIMIT,
 } from './estimators.ts';
+export { GUARD_MARGIN, GUARD_ROUNDING, type Guarded, guard, MAX_BACKTRACKS } from './guard.ts';
+export { type GuardFound, guardSearch } from './guard-search.ts';

@@ -156,12 +156,6 @@ const eventKinds = {
     doc: 'The run went on with rewards of another scale, and everything that is measured in them was multiplied.',
     fields: z.object({ from: number, to: number, factor: number }),
   },
-  evaluation: {
-    scope: 'training',
-    title: 'Evaluation',
-    doc: 'The policy played episodes in separate environments.',
-    fields: z.object({ episodes: count, mean: number, std: number }),
-  },
   checkpoint: {
     scope: 'training',
     title: 'Checkpoint',

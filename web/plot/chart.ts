@@ -2,8 +2,8 @@
 import uPlot from 'uplot';
 import type { XAxis } from '../../src/server/api.ts';
 import { formatTicks, timeTicks } from '../lib/axis.ts';
-import { type Cluster, clusterPins, type Pin } from '../lib/cluster.ts';
 import { formatTick } from '../lib/format.ts';
+import { groupPins, type Pin, type PinGroup } from '../lib/pins.ts';
 import { aboveFloor, type Curve, paddedRange, rangeOf } from '../lib/plot-data.ts';
 import { decades } from '../lib/ticks.ts';
 import { type Colors, fade } from './colors.ts';
@@ -49,7 +49,7 @@ export interface Chart {
   setCursor(x: number | null): void;
   resize(width: number, height: number): void;
   /** Where the pins were drawn. */
-  clusters(): readonly Cluster[];
+  groups(): readonly PinGroup[];
   /** The ends of the value axis as drawn. */
   valueRange(): [number, number];
   readonly over: HTMLElement;
@@ -65,7 +65,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
   let model = first;
   let width = Math.max(50, host.clientWidth);
   let height = Math.max(50, host.clientHeight);
-  let clusters: Cluster[] = [];
+  let groups: PinGroup[] = [];
   let quiet = false;
 
   function area(u: uPlot): Area {
@@ -187,13 +187,13 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
               const a = area(u);
               drawLevels(a, model.levels, low, high, model.levels.length === 0 ? [] : traces(a));
               for (const curve of model.curves) drawBroken(a, curve.broken);
-              clusters = clusterPins(
+              groups = groupPins(
                 model.pins,
                 x => u.valToPos(x, 'x'),
                 u.bbox.width / devicePixelRatio,
                 pinGap,
               );
-              drawPins(a, clusters);
+              drawPins(a, groups);
             },
           ],
           setCursor: [
@@ -294,7 +294,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
       height = h;
       plot.setSize({ width, height });
     },
-    clusters: () => clusters,
+    groups: () => groups,
     valueRange,
     get over() {
       return plot.over;

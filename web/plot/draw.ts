@@ -1,5 +1,5 @@
 /** What is drawn on a plot besides its curves: tinted bands, cited stretches, levels, pins, places that were not finite. */
-import type { Cluster } from '../lib/cluster.ts';
+import type { PinGroup } from '../lib/pins.ts';
 import { type Box, freeBox } from '../lib/plot-data.ts';
 import type { Colors } from './colors.ts';
 import { lookOf, type Shape } from './events.ts';
@@ -151,12 +151,12 @@ export function drawBroken(area: Area, places: readonly { readonly x: number }[]
   });
 }
 
-export function drawPins(area: Area, clusters: readonly Cluster[]): void {
+export function drawPins(area: Area, groups: readonly PinGroup[]): void {
   const { ctx, ratio } = area;
   const base = area.top + area.height - 7 * ratio;
   inside(area, () => {
     // The louder ones last: where two last at the same time, the louder is seen.
-    const lasting = clusters.flatMap(c => c.pins.filter(pin => pin.to !== undefined));
+    const lasting = groups.flatMap(c => c.pins.filter(pin => pin.to !== undefined));
     for (const pin of lasting.sort((a, b) => a.weight - b.weight)) {
       const left = area.x(pin.x);
       ctx.fillStyle = area.colors.tone[lookOf(pin.kind).tone];
@@ -168,7 +168,7 @@ export function drawPins(area: Area, clusters: readonly Cluster[]): void {
       );
     }
   });
-  for (const { left, lead } of clusters) {
+  for (const { left, lead } of groups) {
     const look = lookOf(lead.kind);
     const x = area.left + left * ratio;
     // The same small glyph whether one or many, as its loudest: hovering tells the rest. Paper around lifts it off the curve.

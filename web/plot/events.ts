@@ -3,7 +3,7 @@
 import { type Finding, type Severity, severities } from '../../src/doctor/findings.ts';
 import type { EventType } from '../../src/runs/schema.ts';
 import type { PageEvent, XAxis } from '../../src/server/api.ts';
-import type { Pin } from '../lib/cluster.ts';
+import type { Pin } from '../lib/pins.ts';
 import { plain } from '../lib/prose.ts';
 import { severityTone, type Tone } from '../lib/tone.ts';
 
@@ -21,7 +21,6 @@ interface Look {
 
 const looks: Readonly<Record<EventType, Look>> = {
   checkpoint: { shape: 'dot', tone: 'muted', weight: 1 },
-  evaluation: { shape: 'ring', tone: 'muted', weight: 1 },
   reference: { shape: 'ring', tone: 'muted', weight: 2 },
   rescaled: { shape: 'square', tone: 'muted', weight: 6 },
   note: { shape: 'dot', tone: 'muted', weight: 2 },

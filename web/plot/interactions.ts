@@ -1,5 +1,5 @@
 /** Pointer and keys on one plot: shift-drag pans, a finger moves the cursor, a double click shows the whole run. */
-import { clusterAt, describeCluster } from '../lib/cluster.ts';
+import { describeGroup, groupAt } from '../lib/pins.ts';
 import { tips } from '../parts/tip.svelte.ts';
 import type { Chart } from './chart.ts';
 import { pinStrip } from './draw.ts';
@@ -55,12 +55,12 @@ export function bindPointer(host: HTMLElement, chart: () => Chart | null, stage:
       const left = event.clientX - box.left;
       if (event.pointerType === 'touch') stage.cursor = c.toX(Math.min(box.width, Math.max(0, left)));
       const low = box.bottom - event.clientY;
-      const cluster = low >= -4 && low <= pinStrip ? clusterAt(c.clusters(), left, 7) : null;
-      if (cluster !== null) {
+      const group = low >= -4 && low <= pinStrip ? groupAt(c.groups(), left, 7) : null;
+      if (group !== null) {
         telling = true;
         tips.show(
-          { lines: describeCluster(cluster, titleOf) },
-          { left: box.left + cluster.left, bottom: box.bottom + 4, top: box.bottom - pinStrip },
+          { lines: describeGroup(group, titleOf) },
+          { left: box.left + group.left, bottom: box.bottom + 4, top: box.bottom - pinStrip },
         );
       } else if (telling) {
         telling = false;

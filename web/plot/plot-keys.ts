@@ -1,8 +1,8 @@
 /** Keys on a focused plot: the cursor goes from point to point and from event to event, and what is there is said. */
 import { formatPlace } from '../lib/axis.ts';
-import type { Pin } from '../lib/cluster.ts';
 import { type Line, nearestIndex } from '../lib/envelope.ts';
 import { formatValue } from '../lib/format.ts';
+import type { Pin } from '../lib/pins.ts';
 import { say } from '../state/say.svelte.ts';
 import { titleOf } from './events.ts';
 import type { Stage } from './stage.svelte.ts';

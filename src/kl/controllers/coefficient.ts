@@ -1,5 +1,6 @@
 /** Controllers of the weight on a KL penalty. Each takes the KL that an update had and gives the next weight. */
 
+/** How the weight of a penalty follows the KL. */
 export type CoefficientRule =
   /** The weight stays. */
   | { readonly kind: 'fixed' }
@@ -10,6 +11,7 @@ export type CoefficientRule =
 
 /** Bounds that keep an adaptive weight from running away, as it has elsewhere, or from vanishing for good. */
 export const COEFFICIENT_MIN = 1e-6;
+/** See {@link COEFFICIENT_MIN}. */
 export const COEFFICIENT_MAX = 100;
 
 /** The weight after an update with this `kl` over `samples` samples. */

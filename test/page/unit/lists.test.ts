@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MetricInfo } from '../../../src/server/api.ts';
-import { clusterAt, clusterPins, describeCluster, type Pin } from '../../../web/lib/cluster.ts';
 import {
   diffConfigs,
   groupProblems,
@@ -13,6 +12,7 @@ import {
 } from '../../../web/lib/compare.ts';
 import { layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
 import { countTags, matches, parseTags, selectRuns } from '../../../web/lib/overview.ts';
+import { describeGroup, groupAt, groupPins, type Pin } from '../../../web/lib/pins.ts';
 import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
 import { bandOf } from '../../../web/lib/tone.ts';
 import { defaultView } from '../../../web/lib/view-state.ts';
@@ -72,40 +72,33 @@ describe('the overview', () => {
 describe('pins', () => {
   const pin = (x: number, weight = 1, kind = 'k'): Pin => ({ x, kind, weight, text: `${kind} at ${x}` });
 
-  test('those near each other are one; none is lost; clusters keep their distance', () => {
+  test('those near each other are one; none is lost; groups keep their distance', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 200 }), xs => {
         const pins = xs.sort((a, b) => a - b).map((x, i) => pin(x, i % 7));
-        const clusters = clusterPins(pins, x => x / 2, 500, 15);
-        expect(new Set(clusters.flatMap(c => c.pins))).toEqual(new Set(pins));
-        expect(clusters.reduce((sum, c) => sum + c.pins.length, 0)).toBe(pins.length);
-        for (const { left, lead, pins } of clusters) {
+        const groups = groupPins(pins, x => x / 2, 500, 15);
+        expect(new Set(groups.flatMap(c => c.pins))).toEqual(new Set(pins));
+        expect(groups.reduce((sum, c) => sum + c.pins.length, 0)).toBe(pins.length);
+        for (const { left, lead, pins } of groups) {
           expect(left).toBe(lead.x / 2);
           expect(lead.weight).toBe(Math.max(...pins.map(p => p.weight)));
           for (const { x } of pins) expect(Math.abs(x / 2 - left)).toBeLessThan(15);
         }
-        for (let i = 1; i < clusters.length; i++)
-          expect(clusters[i].left - clusters[i - 1].left).toBeGreaterThanOrEqual(15);
+        for (let i = 1; i < groups.length; i++)
+          expect(groups[i].left - groups[i - 1].left).toBeGreaterThanOrEqual(15);
       }),
     );
   });
   test('the loudest leads, what is out of sight is left out, the nearest within reach is found', () => {
-    const clusters = clusterPins(
-      [pin(-50), pin(10), pin(12, 9, 'loud'), pin(300), pin(900)],
-      x => x,
-      500,
-      15,
-    );
-    expect(clusters.map(c => [c.left, c.lead.kind, c.pins.length])).toEqual([
+    const groups = groupPins([pin(-50), pin(10), pin(12, 9, 'loud'), pin(300), pin(900)], x => x, 500, 15);
+    expect(groups.map(c => [c.left, c.lead.kind, c.pins.length])).toEqual([
       [12, 'loud', 2],
       [300, 'k', 1],
     ]);
-    expect(clusterAt(clusters, 295, 7)!.left).toBe(300);
-    expect(clusterAt(clusters, 200, 7)).toBeNull();
+    expect(groupAt(groups, 295, 7)!.left).toBe(300);
+    expect(groupAt(groups, 200, 7)).toBeNull();
     expect(
-      describeCluster({ ...clusters[0], pins: [pin(1), pin(2), pin(3, 9, 'loud')] }, kind =>
-        kind.toUpperCase(),
-      ),
+      describeGroup({ ...groups[0], pins: [pin(1), pin(2), pin(3, 9, 'loud')] }, kind => kind.toUpperCase()),
     ).toEqual(['LOUD: loud at 3', '2 × K, such as: k at 1']);
   });
 });
@@ -116,9 +109,9 @@ describe('what lasts', () => {
     fc.assert(
       fc.property(fc.integer({ min: -500, max: 1000 }), fc.integer({ min: 0, max: 1000 }), (from, length) => {
         const pin = lasting(from, from + length);
-        const clusters = clusterPins([pin], x => x, 500, 15);
-        expect(clusters.flatMap(c => c.pins)).toEqual(from + length >= 0 && from <= 500 ? [pin] : []);
-        if (clusters.length > 0) expect(clusters[0].left).toBe(Math.max(0, from));
+        const groups = groupPins([pin], x => x, 500, 15);
+        expect(groups.flatMap(c => c.pins)).toEqual(from + length >= 0 && from <= 500 ? [pin] : []);
+        if (groups.length > 0) expect(groups[0].left).toBe(Math.max(0, from));
       }),
     );
   });

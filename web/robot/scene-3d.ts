@@ -41,7 +41,7 @@ import {
 } from '../../src/view/orbit.ts';
 import type { SceneShape } from '../../src/view/scene.ts';
 
-export interface RobotStage {
+export interface Scene3d {
   /** Another robot or another episode; the camera stays where it is if the robot is as large as before. */
   show(motion: Motion): void;
   /** Puts the robot where it is at a moment. */
@@ -88,7 +88,7 @@ const looks: Readonly<Record<'light' | 'dark', Look>> = {
 };
 
 /** Throws where there is no WebGL. */
-export function createStage(canvas: HTMLCanvasElement): RobotStage {
+export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
   const renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: 'low-power' });
   renderer.shadowMap.enabled = true;
   renderer.shadowMap.type = PCFShadowMap;
@@ -116,7 +116,7 @@ export function createStage(canvas: HTMLCanvasElement): RobotStage {
   let look: Look = looks.light;
   const target = new Vector3();
   const at = new Float64Array(7);
-  const stage: RobotStage = {
+  const stage: Scene3d = {
     follow: true,
     show(next) {
       const first = motion === undefined;

@@ -20,11 +20,11 @@ const phases: readonly unknown[] = ['fresh', 'running', 'over', 'broken', 'close
  * It costs some nanoseconds a number. Whether observations stay in their space is left to `checkEnv`: wrong limits are
  * worth a warning, not a dead run.
  */
-export function guard(env: Env, spec: EnvSpec): Env & { readonly spec: EnvSpec } {
-  return new Guard(env, spec);
+export function checked(env: Env, spec: EnvSpec): Env & { readonly spec: EnvSpec } {
+  return new CheckedEnv(env, spec);
 }
 
-class Guard implements Env {
+class CheckedEnv implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];

@@ -6,12 +6,12 @@ export interface Pin {
   /** Its end, for what lasts. */
   readonly to?: number;
   readonly kind: string;
-  /** How loud: the loudest of a cluster gives it its look. */
+  /** How loud: the loudest of a group gives it its look. */
   readonly weight: number;
   readonly text: string;
 }
 
-export interface Cluster {
+export interface PinGroup {
   /** Pixels from the left of the plot. */
   readonly left: number;
   readonly pins: readonly Pin[];
@@ -23,22 +23,22 @@ export interface Cluster {
 const byWeight = new WeakMap<readonly Pin[], readonly Pin[]>();
 
 /**
- * Groups pins so that clusters are at least `gap` pixels apart. The loudest are placed first, where they truly are, and
+ * Groups pins so that groups are at least `gap` pixels apart. The loudest are placed first, where they truly are, and
  * take in the quieter ones around them. What lies outside 0 … width is left out; what began before it and lasts into it is
  * kept, at the left edge.
  */
-export function clusterPins(
+export function groupPins(
   pins: readonly Pin[],
   toPixel: (x: number) => number,
   width: number,
   gap: number,
-): Cluster[] {
+): PinGroup[] {
   let ordered = byWeight.get(pins);
   if (ordered === undefined) {
     ordered = [...pins].sort((a, b) => b.weight - a.weight);
     byWeight.set(pins, ordered);
   }
-  // One cell is as wide as the gap, so it holds at most one cluster, and only its neighbours can be too near.
+  // One cell is as wide as the gap, so it holds at most one group, and only its neighbours can be too near.
   const cells = new Map<number, { left: number; pins: Pin[]; lead: Pin }>();
   for (const pin of ordered) {
     let left = toPixel(pin.x);
@@ -57,24 +57,24 @@ export function clusterPins(
   return [...cells.values()].sort((a, b) => a.left - b.left);
 }
 
-/** The cluster nearest to a place, if it is within `reach` pixels. */
-export function clusterAt(clusters: readonly Cluster[], left: number, reach: number): Cluster | null {
-  let best: Cluster | null = null;
+/** The group nearest to a place, if it is within `reach` pixels. */
+export function groupAt(groups: readonly PinGroup[], left: number, reach: number): PinGroup | null {
+  let best: PinGroup | null = null;
   let distance = reach;
-  for (const cluster of clusters) {
-    const d = Math.abs(cluster.left - left);
+  for (const group of groups) {
+    const d = Math.abs(group.left - left);
     if (d <= distance) {
       distance = d;
-      best = cluster;
+      best = group;
     }
   }
   return best;
 }
 
-/** What a cluster holds, as a few lines: the loudest first, equal kinds counted. */
-export function describeCluster(cluster: Cluster, titles: (kind: string) => string, limit = 5): string[] {
+/** What a group holds, as a few lines: the loudest first, equal kinds counted. */
+export function describeGroup(group: PinGroup, titles: (kind: string) => string, limit = 5): string[] {
   const byKind = new Map<string, Pin[]>();
-  const loudest = [...cluster.pins].sort((a, b) => b.weight - a.weight);
+  const loudest = [...group.pins].sort((a, b) => b.weight - a.weight);
   for (const pin of loudest) byKind.set(pin.kind, [...(byKind.get(pin.kind) ?? []), pin]);
   const lines = [...byKind].map(([kind, pins]) =>
     pins.length === 1
