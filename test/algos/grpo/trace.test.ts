@@ -1,15 +1,25 @@
 /**
  * A trace of GRPO (STYLE 15): a refactor must not change it. A change that is meant to (another default, another order of
- * sums) changes it here as well, and says so in its commit. Processors differ in the last bits, so it is given to six digits.
+ * sums) changes it here as well, and says so in its commit. Processors differ in the last bits, so it is given to six digits;
+ * the hash is that of one kind.
  */
+import { cpus } from 'node:os';
 import { expect, test } from 'vitest';
+import { sha256 } from '../ppo/support/trainer.ts';
 import { trainerFor } from './support.ts';
 
 test.each([
   [
     'the defaults at a higher rate',
     { learningRate: 1e-3 },
-    { sum: 49.012085, length: 7.0099152, reward: 0.25, entropy: 1.781899, kl: 3.8955e-5 },
+    {
+      sum: 49.012085,
+      length: 7.0099152,
+      reward: 0.25,
+      entropy: 1.781899,
+      kl: 3.8955e-5,
+      bits: 'b42786341a20c9a299340d594f8c7ea959fc055ea493a467c40c32cc61e858c0',
+    },
   ],
   [
     'truncated sampling, several minibatches, an averaged reference, a guard that acts',
@@ -27,7 +37,14 @@ test.each([
       learningRate: 0.02,
       guard: 0.01,
     },
-    { sum: 49.691608, length: 7.0554127, reward: 0.3125, entropy: 1.74249, kl: 4.00227e-3 },
+    {
+      sum: 49.691608,
+      length: 7.0554127,
+      reward: 0.3125,
+      entropy: 1.74249,
+      kl: 4.00227e-3,
+      bits: '9c38377f950a12068c63cb4321b9d7b6a13a3f88dd5b529b32a57d748b67e19c',
+    },
   ],
 ] as const)('%s: numbers after five updates', async (_, settings, traced) => {
   const trainer = trainerFor({ ...settings, seed: 1 });
@@ -39,5 +56,6 @@ test.each([
   expect(row['reward/mean']).toBeCloseTo(traced.reward, 6);
   expect(row['policy/entropy']).toBeCloseTo(traced.entropy, 5);
   expect(row['kl/step'] / traced.kl).toBeCloseTo(1, 3);
+  if (cpus()[0]?.model.trim() === 'AMD EPYC') expect(sha256(weights)).toBe(traced.bits);
   await trainer.dispose();
 });

@@ -3,7 +3,7 @@
  *
  * The hash is a trace (STYLE 15): a refactor must not change it. A change that is meant to (another default, another
  * order of sums) changes it here as well, and says so in its commit. ONNX Runtime picks its kernels by the processor, so
- * that the bits are those of one kind of processor; the numbers beside them hold everywhere.
+ * that the bits are those of some kinds of processors; the numbers beside them hold everywhere.
  */
 import { cpus } from 'node:os';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -33,7 +33,8 @@ import { sameBits } from './support/update.ts';
 
 afterAll(disposeTrainers);
 
-const processor = 'Intel(R) Xeon(R) Processor @ 2.80GHz';
+/** Those that were seen to compute these bits. */
+const processors = ['Intel(R) Xeon(R) Processor @ 2.80GHz', 'AMD EPYC'];
 const pinned = '40626ba7be7ccd4af4c847625c8953d0e10719b4e8b5b143f3fc7b0e19d03aef';
 
 describe('the trace', () => {
@@ -50,9 +51,12 @@ describe('the trace', () => {
   });
 
   // On other processors the bits are others, and only the numbers above hold.
-  it.runIf(cpus()[0]?.model === processor)('CartPole, seed 1: bits after five updates', async () => {
-    expect(sha256((await run()).trainer.weights)).toBe(pinned);
-  });
+  it.runIf(processors.includes(cpus()[0]?.model.trim()))(
+    'CartPole, seed 1: bits after five updates',
+    async () => {
+      expect(sha256((await run()).trainer.weights)).toBe(pinned);
+    },
+  );
 
   it('the same bits twice', async () => {
     const [one, two] = [await run(), await run()];
