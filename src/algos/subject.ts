@@ -1,8 +1,8 @@
 /** What a run learns in: an environment or a text task, found once by whatever names it. */
-
-import { ConfigError } from '../base/errors.ts';
+import { resolve } from 'node:path';
+import { ConfigError, codeOf } from '../base/errors.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
-import { resolveEnv } from '../envs/load.ts';
+import { isEnvFile, resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
 import type { Manifest } from '../runs/schema.ts';
@@ -34,7 +34,7 @@ export async function resolveSubject(
 ): Promise<Subject> {
   const given = options as OptionValues;
   if (typeof what === 'string') {
-    const reference = file === undefined ? what : (await meansTask(file)) ? file : `${file}#${what}`;
+    const reference = file === undefined ? what : await inFile(file, what);
     if (await meansTask(reference)) return taskSubject(await resolveTask(reference), reference, given);
     return envSubject(await resolveEnv(reference), reference, given);
   }
@@ -42,21 +42,37 @@ export async function resolveSubject(
     throw new ConfigError(
       `training needs an environment or a task, not ${JSON.stringify(what)}: train({ env: 'cartpole' }), a file such as './my-env.ts', or what defineEnv gives`,
     );
-  if ('summary' in what) return taskSubject(what, file ?? what.name, given);
+  if ('summary' in what) return taskSubject(what, file === undefined ? what.name : resolve(file), given);
   const env = registerEnv(what);
   await env.definition.prepare?.();
-  return envSubject(env, file === undefined ? env.id : `${file}#${env.id}`, given);
+  return envSubject(env, file === undefined ? env.id : `${resolve(file)}#${env.id}`, given);
+}
+
+/** What is meant, by this file: its own task, or the environment of that id, which another file may have had before. */
+async function inFile(file: string, what: string): Promise<string> {
+  const path = resolve(file);
+  if (await meansTask(path)) return path;
+  const id = isEnvFile(what) ? /#([^#/\\]*)$/.exec(what)?.[1] : what;
+  return id === undefined ? path : `${path}#${id}`;
 }
 
 /** What a run was trained in, from its manifest; `others` go before the options that it was trained with. */
-export function subjectOf(
+export async function subjectOf(
   { config, environment }: Pick<Manifest, 'config' | 'environment'>,
   file?: string,
   others: object = {},
 ): Promise<Subject> {
   const { env, task } = config as { readonly env?: unknown; readonly task?: unknown };
   const reference = [env, task, environment.id].find(name => typeof name === 'string') as string;
-  return resolveSubject(reference, { ...environment.options, ...others }, file);
+  try {
+    return await resolveSubject(reference, { ...environment.options, ...others }, file);
+  } catch (error) {
+    if (file !== undefined || codeOf(error) !== 'env-unknown') throw error;
+    throw new ConfigError(
+      `${environment.id} is not known here, a program has registered it: name the file that defines it (--env-file ./my-env.ts)`,
+      { cause: error },
+    );
+  }
 }
 
 function envSubject(
