@@ -212,7 +212,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   const result = loop({
     trips,
     carry: {
-      params: weights,
+      weights,
       m,
       v,
       taken: g.constant(0, [], 'int64'),
@@ -224,7 +224,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const named = Object.fromEntries(Object.keys(columns).map((name, i) => [name, parts[i]]));
       const { obs, action, oldParams, oldLogProb, returns, oldValue, refParams } = named;
       const adv = parts.at(-1)!;
-      const tensors = layout.tensors(carry.params);
+      const tensors = layout.tensors(carry.weights);
       const policy = model.policy(tensors, obs);
       const value = model.value(tensors, obs);
 
@@ -244,7 +244,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const klRef = refParams ? reduceMean(distribution.graph.kl(policy, refParams)) : undefined;
       if (klRef && refCoefs) loss = add(loss, mul(klRef, gather(refCoefs, iteration)));
 
-      const [gradient] = grad(loss, [carry.params]);
+      const [gradient] = grad(loss, [carry.weights]);
       const { scale, norm } = clipScale(gradient, config.gradientClip ?? 1e30);
       // Neither NaN nor infinity is less than infinity; the loss is looked at as well, since a clip hides its NaN.
       const finite = less(add(norm, mul(loss, 0)), Number.POSITIVE_INFINITY);
@@ -286,7 +286,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       };
     },
   });
-  g.output('newWeights', result.carry.params);
+  g.output('newWeights', result.carry.weights);
   g.output('newM', result.carry.m);
   g.output('newV', result.carry.v);
   g.output('newStreak', result.carry.streak);
@@ -399,10 +399,10 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
   const guarded = guard(oldActor, newActor, bound, part =>
     reduceMean(distribution.graph.kl(oldDistribution, policyOf(part))),
   );
-  const policy = policyOf(guarded.params);
+  const policy = policyOf(guarded.weights);
   const logRatio = sub(distribution.graph.logProb(policy, actions), oldLogProb);
   const ratio = exp(clip(logRatio, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
-  g.output('weights', concat([guarded.params, newCritic], 0));
+  g.output('weights', concat([guarded.weights, newCritic], 0));
   g.output('kl', guarded.kl);
   g.output('klRaw', guarded.klRaw);
   g.output('scale', guarded.scale);

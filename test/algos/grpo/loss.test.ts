@@ -274,16 +274,16 @@ test("AdamW in place is the graph's", async () => {
   const random = () => Float32Array.from({ length: 10 }, () => draw.normal());
   const state = { weights: random(), m: new Float32Array(10), v: new Float32Array(10) };
   const g = new Graph();
-  const [params, m, v, gradient] = ['params', 'm', 'v', 'gradient'].map(name => g.input(name, [6]));
+  const [weights, m, v, gradient] = ['weights', 'm', 'v', 'gradient'].map(name => g.input(name, [6]));
   const corrections = adamCorrections(g.input('step', []), { beta1: 0.8, beta2: 0.9 });
   const next = adam(
-    { params, m, v },
+    { weights, m, v },
     { gradient, gradientScale: 0.5, learningRate: 0.1, corrections, weightDecay: 0.2 },
   );
   for (const [name, tensor] of Object.entries(next)) g.output(`new.${name}`, tensor);
   const program = await compile(g);
-  let graph: Record<'params' | 'm' | 'v', Float32Array> = {
-    params: state.weights.slice(0, 6),
+  let graph: Record<'weights' | 'm' | 'v', Float32Array> = {
+    weights: state.weights.slice(0, 6),
     m: new Float32Array(6),
     v: new Float32Array(6),
   };
@@ -304,8 +304,8 @@ test("AdamW in place is the graph's", async () => {
       gradient: gradients.slice(0, 6),
       step: Float32Array.of(step),
     });
-    graph = { params: out['new.params'], m: out['new.m'], v: out['new.v'] };
-    graph.params.forEach((value, i) => {
+    graph = { weights: out['new.weights'], m: out['new.m'], v: out['new.v'] };
+    graph.weights.forEach((value, i) => {
       expect(state.weights[i]).toBeCloseTo(value, 5);
     });
     // Biases do not decay: with equal gradients they would go the same way.

@@ -46,13 +46,13 @@ export function epochGraph(
   const rates = g.input('rates', [trips]);
   const result = loop({
     trips,
-    carry: { params: weights, m, v },
+    carry: { weights, m, v },
     body({ iteration, carry }) {
       const rows = gather(order, iteration);
       const [obs, action, returns, logits] = columns.map((column, i) =>
         reshape(gather(column, rows), [batch, widths[i]]),
       );
-      const tensors = layout.tensors(carry.params);
+      const tensors = layout.tensors(carry.weights);
       const policy = model.policy(tensors, obs);
       const { logProb, kl, entropy, mode } = distribution.graph;
       const policyLoss = logits
@@ -60,7 +60,7 @@ export function epochGraph(
         : neg(reduceMean(logProb(policy, action)));
       const error = sub(model.value(tensors, obs), returns);
       const valueLoss = reduceMean(mul(error, error));
-      const [gradient] = grad(add(policyLoss, mul(valueLoss, config.valueCoef)), [carry.params]);
+      const [gradient] = grad(add(policyLoss, mul(valueLoss, config.valueCoef)), [carry.weights]);
       const { scale } = clipScale(gradient, config.gradientClip ?? 1e30);
       const next = adam(carry, {
         gradient,
@@ -72,7 +72,7 @@ export function epochGraph(
       return { carry: next, scan: { policyLoss, valueLoss, accuracy: reduceMean(cast(same, 'float32')) } };
     },
   });
-  g.output('newWeights', result.carry.params);
+  g.output('newWeights', result.carry.weights);
   g.output('newM', result.carry.m);
   g.output('newV', result.carry.v);
   for (const [name, tensor] of Object.entries(result.scan as Record<string, Tensor>)) g.output(name, tensor);
