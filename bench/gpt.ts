@@ -92,12 +92,10 @@ async function benchStep(name: string, threads: number): Promise<void> {
     const start = performance.now();
     await programs.gradient(
       state.weights,
-      sequences,
-      sequences.map((_, i) => i),
-      shape,
-      1,
+      { sequences, shape, temperature: 1 },
+      sequences.keys(),
       { name: 'clone', graph: gradientGraph },
-      { columns: { weights }, referenceWidth: 1, scalars: {} },
+      { columns: { weights }, scalars: {} },
       gradient,
     );
     const scale = 1 / Math.max(1, norm(gradient));

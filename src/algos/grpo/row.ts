@@ -1,7 +1,7 @@
 /** An iteration's row, by registry name. */
 import type { TextTask } from '../../tasks/text-task.ts';
 import { wasTruncated } from '../text/graded.ts';
-import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
+import { type Attempt, type GuardedUpdate, guardedRow, type Held } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';
 import type { groupAdvantages } from './advantages.ts';
 import type { TextBatch } from './collect.ts';
@@ -28,6 +28,11 @@ export interface GrpoAttempt extends Attempt {
   readonly seen: TokenMeans;
 }
 
+/** What the guard left of an update, and what is seen of the weights that stand. */
+export interface HeldTokens extends Held {
+  readonly seen: TokenMeans;
+}
+
 export function rowOf(parts: {
   batch: TextBatch;
   task: TextTask;
@@ -37,14 +42,13 @@ export function rowOf(parts: {
   rewards: Float64Array;
   advantages: Float64Array;
   sampler: SamplerGap;
-  update: GuardedUpdate<GrpoAttempt>;
-  /** Of the weights that stand. */
-  seen: TokenMeans;
+  update: GuardedUpdate<GrpoAttempt, HeldTokens>;
   refKl: RefKl;
   minibatches: number;
   times: Readonly<Record<string, number>>;
 }): Record<string, number> {
-  const { batch, task, config, counters, groups, rewards, advantages, sampler, update, seen } = parts;
+  const { batch, task, config, counters, groups, rewards, advantages, sampler, update } = parts;
+  const { seen } = update.held;
   const { knobs, means, taken, skipped, gradNorm } = update.done;
   const { completions } = batch;
   const graded = completions.filter(({ problem }) => problem === undefined);

@@ -3,17 +3,10 @@
  * A step whose loss or gradient is not finite changes nothing and is counted.
  */
 
-import { TrainError } from '../../base/errors.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { adamW } from '../../nn/adamw.ts';
 import { norm } from '../../nn/vector-kernels.ts';
-
-/** The weights, and Adam's moments of them. */
-export interface OptimiserState {
-  weights: Float32Array;
-  m: Float32Array;
-  v: Float32Array;
-}
+import { copyOf, newState, type OptimiserState, refuseOtherSizes } from '../update/state.ts';
 
 /** The settings of a step. */
 export interface StepConfig {
@@ -38,16 +31,21 @@ export class TextOptimiser {
   #draft: OptimiserState;
 
   constructor(model: LanguageModel) {
-    const { size } = model.layout;
     this.#model = model;
-    this.gradient = new Float32Array(size);
-    this.#state = { weights: model.weights, m: new Float32Array(size), v: new Float32Array(size) };
-    this.#draft = { weights: model.weights.slice(), m: new Float32Array(size), v: new Float32Array(size) };
+    this.gradient = new Float32Array(model.layout.size);
+    this.#state = newState(model.weights);
+    this.#draft = copyOf(this.#state);
   }
 
   /** As it stands. */
   get state(): Readonly<OptimiserState> {
     return this.#state;
+  }
+
+  /** Of the draft, for whoever made an attempt in it. */
+  get counts(): { taken: number; skipped: number; streak: number } {
+    const { taken, skipped, streak } = this;
+    return { taken, skipped, streak };
   }
 
   /** The weights that the update under way has come to. */
@@ -98,15 +96,9 @@ export class TextOptimiser {
   }
 
   /** What a checkpoint held, if it is of this model. */
-  restore(saved: Readonly<OptimiserState>): void {
-    const { size } = this.#model.layout;
-    for (const name of NAMES) {
-      if (saved[name].length !== size)
-        throw new TrainError(
-          `the checkpoint's ${name} has ${saved[name].length} values, this model ${size}: use the config it was trained with`,
-        );
-    }
-    this.#state = { weights: saved.weights.slice(), m: saved.m.slice(), v: saved.v.slice() };
+  restore({ weights, m, v }: Readonly<OptimiserState>): void {
+    refuseOtherSizes({ weights, m, v }, this.#model.layout.size, 'model');
+    this.#state = copyOf({ weights, m, v });
     this.#model.weights = this.#state.weights;
   }
 }

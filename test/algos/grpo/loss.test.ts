@@ -77,10 +77,8 @@ function plainLoss(values: ArrayLike<number>, { refKl, entropy }: LossOptions): 
 const run = (options: LossOptions, into: Float32Array) =>
   programs.gradient(
     model.weights,
-    sequences,
+    { sequences, shape, temperature },
     [0, 1, 2],
-    shape,
-    temperature,
     {
       name: JSON.stringify(options),
       graph: (network, part) => gradientGraph(network, part, options),
@@ -95,7 +93,6 @@ const run = (options: LossOptions, into: Float32Array) =>
           ? {}
           : { reference: options.refKl === 'exact' ? reference : referenceTaken }),
       },
-      referenceWidth: options.refKl === 'exact' ? V : 1,
       scalars: {
         clipLow,
         clipHigh,
@@ -136,15 +133,10 @@ test.each([
 });
 
 test('scoring and measuring: log-probabilities, and the exact KL from kept ones and from old weights', async () => {
-  const old = await programs.score(other.weights, sequences, shape, temperature, true);
-  const kept = await programs.measure(model.weights, { all: old.all! }, sequences, shape, temperature);
-  const again = await programs.measure(
-    model.weights,
-    { weights: other.weights },
-    sequences,
-    shape,
-    temperature,
-  );
+  const batch = { sequences, shape, temperature };
+  const old = await programs.score(other.weights, batch, true);
+  const kept = await programs.measure(model.weights, { all: old.all! }, batch);
+  const again = await programs.measure(model.weights, { weights: other.weights }, batch);
   sequences.forEach(({ prompt, tokens }, row) => {
     const now = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
     tokens.forEach((token, i) => {
@@ -158,7 +150,7 @@ test('scoring and measuring: log-probabilities, and the exact KL from kept ones 
       expect(old.logProbs[at]).toBeCloseTo(before[token], 4);
     });
   });
-  const same = await programs.measure(other.weights, { all: old.all! }, sequences, shape, temperature);
+  const same = await programs.measure(other.weights, { all: old.all! }, batch);
   expect(Math.max(...same.kl)).toBeLessThan(1e-7);
 });
 
@@ -173,15 +165,16 @@ test('short and long sequences go through programs of their own lengths, and giv
     [4, 1].map(async rows => {
       const own = new TextPrograms(wide, {});
       const size = shapeFor(some, rows, 160, { step: 4 });
-      const scored = await own.score(wide.weights, some, size, 1, true);
+      const batch = { sequences: some, shape: size, temperature: 1 };
+      const scored = await own.score(wide.weights, batch, true);
       const columns = { weights: new Float32Array(4 * size.newTokens) };
       some.forEach(({ tokens }, row) => {
         columns.weights.fill(1 / 178, row * size.newTokens, row * size.newTokens + tokens.length);
       });
       const into = new Float32Array(wide.layout.size);
-      const feeds = { columns, referenceWidth: 1, scalars: {} };
-      const { loss } = await own.gradient(wide.weights, some, [0, 1, 2, 3], size, 1, cloning, feeds, into);
-      const same = await own.measure(wide.weights, { all: scored.all! }, some, size, 1);
+      const feeds = { columns, scalars: {} };
+      const { loss } = await own.gradient(wide.weights, batch, [0, 1, 2, 3], cloning, feeds, into);
+      const same = await own.measure(wide.weights, { all: scored.all! }, batch);
       await own.dispose();
       return { size, scored, loss, into, same };
     }),
@@ -219,7 +212,7 @@ test('completions of one prompt share its reading, and give what they give alone
   some.forEach(({ tokens }, row) => {
     weights.fill(1 / 39, row * N, row * N + tokens.length);
   });
-  const feeds = { columns: { weights }, referenceWidth: 1, scalars: {} };
+  const feeds = { columns: { weights }, scalars: {} };
   const [shared, split, apart] = await Promise.all(
     [
       { rows: 6, sequences: some },
@@ -231,18 +224,10 @@ test('completions of one prompt share its reading, and give what they give alone
       const size = { rows, length: 48, newTokens: N, copies: 1 };
       const ownPrograms = new TextPrograms(wide, {});
       const into = new Float32Array(wide.layout.size);
-      const scored = await ownPrograms.score(wide.weights, own, size, temperature, true);
-      const { loss } = await ownPrograms.gradient(
-        wide.weights,
-        own,
-        own.keys(),
-        size,
-        temperature,
-        cloning,
-        feeds,
-        into,
-      );
-      const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, own, size, temperature);
+      const batch = { sequences: own, shape: size, temperature };
+      const scored = await ownPrograms.score(wide.weights, batch, true);
+      const { loss } = await ownPrograms.gradient(wide.weights, batch, own.keys(), cloning, feeds, into);
+      const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, batch);
       await ownPrograms.dispose();
       return { scored, loss, into, kl };
     }),

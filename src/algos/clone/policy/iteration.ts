@@ -15,15 +15,23 @@ import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalis
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { IterationResult } from '../../algorithm.ts';
 import type { TrainEvent } from '../../events.ts';
-import { guardedUpdate, newCounters, type UpdateCounters } from '../../update/guarded.ts';
+import {
+  guardedUpdate,
+  newCounters,
+  UNBOUNDED,
+  UNTOUCHED,
+  type UpdateCounters,
+} from '../../update/guarded.ts';
 import { moments } from '../../update/moments.ts';
+import { copyOf, newState, stateFrom } from '../../update/state.ts';
 import { stopwatch } from '../../update/stopwatch.ts';
+import { TrainerState } from '../../update/trainer-state.ts';
 import type { ClonePolicySnapshot } from './checkpoint.ts';
 import { rateAt, ratesOfEpoch, unguarded } from './control.ts';
 import type { Demonstrations } from './demonstrations.ts';
 import { epochGraph } from './graphs.ts';
-import { type EpochAttempt, rowOf } from './row.ts';
-import type { ClonePolicyConfig } from './settings.ts';
+import { rowOf } from './row.ts';
+import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
 
 /** What a cloner is made of. */
 export interface ClonePolicyOptions {
@@ -55,20 +63,15 @@ const DIAGNOSIS = {
 /** Compiles nothing and records nothing before the first epoch. */
 export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePolicyTrainer {
   const { model, config, count } = options;
-  const { layout } = model;
   const batch = Math.min(config.batchSize, count);
   const trips = Math.floor(count / batch);
   const [initRng, orderRng] = new Rng(config.seed).split(2);
-  let rng = orderRng;
-  let state: { weights: Float32Array; m: Float32Array; v: Float32Array } = {
-    weights: layout.initialise(initRng),
-    m: new Float32Array(layout.size),
-    v: new Float32Array(layout.size),
-  };
+  const own = new TrainerState(clonePolicySettings, config, newCounters(), { order: orderRng });
+  const { counters, rngs } = own;
+  let state = newState(model.layout.initialise(initRng));
   const normaliser = config.normaliseObservations
     ? new ObservationNormaliser(model.observationSize)
     : undefined;
-  const counters = newCounters();
   let data: Demonstrations | undefined;
   let program: Program | undefined;
 
@@ -100,9 +103,9 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
       watch.lap('collect');
 
       // ---- learn
-      const rows = rng.permutation(count);
+      const rows = rngs.order.permutation(count);
       const epochsBefore = counters.steps / count;
-      const update = await guardedUpdate<EpochAttempt & { next: typeof state }>(unguarded, counters, events, {
+      const update = await guardedUpdate(unguarded, counters, events, {
         steps: count,
         diagnosis: DIAGNOSIS,
         attempt() {
@@ -121,18 +124,17 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
           return {
             learningRate: rateAt(config, (epochsBefore + 0.5) / config.epochs),
             failed: out.newWeights.some(value => !Number.isFinite(value)),
-            kl: 0,
-            shareWithin: 1,
+            ...UNBOUNDED,
             taken: trips,
             skipped: 0,
             streak: 0,
             losses: { policy: mean('policyLoss'), value: mean('valueLoss'), accuracy: mean('accuracy') },
-            next: { weights: out.newWeights, m: out.newM, v: out.newV },
+            next: stateFrom(out),
           };
         },
         hold({ next }) {
           state = next;
-          return { kl: 0, scale: 1, backtracks: 0 };
+          return UNTOUCHED;
         },
       });
       watch.lap('update');
@@ -144,18 +146,17 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
     snapshot() {
       return {
         ...state,
-        counters: { ...counters },
-        rng: { order: rng.state() },
+        reference: undefined,
+        ...own.snapshot(),
         observationNormaliser: normaliser?.moments.state() ?? null,
       };
     },
 
-    restore({ weights, m, v, counters: saved, rng: streams, observationNormaliser: moments }) {
-      state = { weights: weights.slice(), m: m.slice(), v: v.slice() };
+    restore(snapshot) {
+      state = copyOf(snapshot);
       // A fork saves its beginning before demonstrations are recorded again, whose moments then take their place.
-      if (moments) normaliser?.moments.restore(moments);
-      Object.assign(counters, saved);
-      rng = Rng.fromState(streams.order);
+      if (snapshot.observationNormaliser) normaliser?.moments.restore(snapshot.observationNormaliser);
+      own.restore(snapshot);
     },
 
     dispose: () => program?.dispose(),
