@@ -92,10 +92,12 @@ async function benchStep(name: string, threads: number): Promise<void> {
     const start = performance.now();
     await programs.gradient(
       state.weights,
-      { sequences, shape, temperature: 1 },
-      sequences.keys(),
-      { name: 'clone', graph: gradientGraph },
-      { columns: { weights }, scalars: {} },
+      {
+        batch: { sequences, shape, temperature: 1 },
+        chosen: sequences.keys(),
+        loss: { name: 'clone', graph: gradientGraph },
+        columns: { weights },
+      },
       gradient,
     );
     const scale = 1 / Math.max(1, norm(gradient));

@@ -36,6 +36,8 @@ export interface Knobs {
   readonly learningRate: number;
   readonly klRefCoef: number;
   readonly rewardFactor: number;
+  /** Gradient steps that the run has taken, for Adam's corrections. */
+  readonly stepsDone: number;
 }
 
 /** This update's rate, pull of the reference and reward factor; `progress` is in the middle of its share of the run. */
@@ -47,6 +49,7 @@ export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: nu
       config.learningRate * counters.recoveryFactor * counters.guardedFactor * rateFactor(config, progress),
     klRefCoef: counters.klRefCoef * risen(config.klRefCoefWarmup),
     rewardFactor: config.rewardWarmup === 0 ? 1 : Math.min(1, (counters.iteration + 1) / config.rewardWarmup),
+    stepsDone: counters.gradientSteps,
   };
 }
 

@@ -79,10 +79,12 @@ const DIAGNOSIS = (skipLimit: number) => ({
 /** A batch with everything that the update needs to know of its tokens; rows are completions. */
 interface ScoredBatch extends TokenBatch {
   readonly old: TokenValues;
-  /** Log-probabilities of the reference: of the whole vocabulary, or of the tokens drawn. */
+  /** Log-probabilities of the reference, as the KL to it is made: of the whole vocabulary, or of the tokens drawn. */
+  readonly refKl: RefKl;
   readonly reference: Float32Array | undefined;
   /** Tokens of each completion that count; 0 where it does not. */
   readonly lengths: Int32Array;
+  readonly maxNewTokens: number;
   readonly advantages: Float64Array;
 }
 
@@ -112,7 +114,7 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
   const streams = { prompt: promptRng, sample: sampleRng, order: orderRng };
   const own = new TrainerState(grpoSettings, config, firstCounters(config), streams);
   const { counters, rngs } = own;
-  const optimiser = new TextOptimiser(model);
+  const optimiser = new TextOptimiser(model, programs);
   let reference = config.reference === 'none' ? undefined : model.weights.slice();
   let records: readonly GroupRecord[] = [];
 
@@ -165,8 +167,10 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
       const scored: ScoredBatch = {
         ...tokens,
         old,
+        refKl,
         reference: ofReference && (refKl === 'exact' ? ofReference.all : ofReference.logProbs),
         lengths: Int32Array.from(completions, completion => countedTokens(completion, config)),
+        maxNewTokens,
         advantages,
       };
       watch.lap('collect');
@@ -180,14 +184,7 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
         async attempt() {
           const knobs = knobsAt(config, counters, (counters.steps + batchSize / 2) / totalSteps);
           optimiser.begin(counters.skippedInARow);
-          const learnt = await learn(scored, order, knobs, {
-            optimiser,
-            programs,
-            config,
-            refKl,
-            maxNewTokens,
-            stepsBefore: counters.gradientSteps,
-          });
+          const learnt = await learn(scored, order, knobs, config, optimiser);
           let failed = learnt === undefined || !optimiser.draftIsFinite;
           watch.lap('update');
           let seen = await measured(failed ? model.weights : optimiser.draft);
@@ -296,17 +293,10 @@ async function learn(
   batch: ScoredBatch,
   order: readonly Int32Array[],
   knobs: Knobs,
-  parts: {
-    readonly optimiser: TextOptimiser;
-    readonly programs: TextPrograms;
-    readonly config: GrpoConfig;
-    readonly refKl: RefKl;
-    readonly maxNewTokens: number;
-    readonly stepsBefore: number;
-  },
+  config: GrpoConfig,
+  optimiser: TextOptimiser,
 ): Promise<{ gradNorm: number; means: Record<string, number | undefined> } | undefined> {
-  const { optimiser, programs, config, refKl } = parts;
-  const { sequences, shape, lengths } = batch;
+  const { sequences, shape, lengths, refKl } = batch;
   const { newTokens } = shape;
   const size = sequences.length * newTokens;
   const columns = {
@@ -327,13 +317,12 @@ async function learn(
     ...(refKl === 'none' ? {} : { klRefCoef: knobs.klRefCoef }),
     ...(entropy ? { entropyCoef: config.entropyCoef } : {}),
   };
-  const sums: Record<string, number> = {};
-  let [gradNorms, tokensSeen] = [0, 0];
+  let tokensSeen = 0;
   for (const chosen of order) {
     const weights = tokenWeights(
       Array.from(chosen, row => lengths[row]),
       config.aggregation,
-      parts.maxNewTokens,
+      batch.maxNewTokens,
     );
     let tokens = 0;
     chosen.forEach((row, i) => {
@@ -344,26 +333,13 @@ async function learn(
       tokens += length;
     });
     if (tokens === 0) continue; // every completion of it is masked or ungraded
-    const found = await programs.gradient(
-      optimiser.draft,
-      batch,
-      chosen,
-      loss,
-      { columns, scalars },
-      optimiser.gradient,
-    );
-    const length = optimiser.step(found.loss, knobs.learningRate, parts.stepsBefore, config);
-    if (length === undefined) {
-      if (optimiser.streak >= config.skipLimit) return undefined;
-      continue;
-    }
-    tokensSeen += tokens;
-    gradNorms += length;
-    for (const [name, value] of Object.entries(found)) sums[name] = (sums[name] ?? 0) + value;
+    const taken = await optimiser.step({ batch, chosen, loss, columns, scalars }, knobs, config);
+    if (taken) tokensSeen += tokens;
+    else if (optimiser.streak >= config.skipLimit) return undefined;
   }
-  const { taken } = optimiser;
+  const { taken, sums } = optimiser;
   return {
-    gradNorm: gradNorms / taken,
+    gradNorm: (sums.gradNorm ?? 0) / taken,
     means: {
       loss: sums.loss / taken,
       policyLoss: sums.policyLoss / taken,

@@ -53,7 +53,7 @@ export function rowOf(parts: {
   const { completions } = batch;
   const graded = completions.filter(({ problem }) => problem === undefined);
   const reward = moments(graded.map(completion => completion.reward));
-  const { mean: advMean, std: advStd } = moments(advantages);
+  const adv = moments(advantages);
   const lengths = completions.map(({ tokens }) => tokens.length);
   const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
     completions.filter(holds).length / completions.length;
@@ -69,8 +69,8 @@ export function rowOf(parts: {
     'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
     'policy/clip_fraction_low': means.clippedLow ?? Number.NaN,
     'policy/clip_fraction_high': means.clippedHigh ?? Number.NaN,
-    'adv/mean': advMean,
-    'adv/std': advStd,
+    'adv/mean': adv.mean,
+    'adv/std': adv.std,
     'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
     'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
     'reward/ungraded': completions.length - graded.length,

@@ -27,16 +27,20 @@ export interface TokenValues {
   readonly all?: Float32Array;
 }
 
-/** Inputs of a gradient: some values for each token of the batch, and scalars. */
-export interface GradientFeeds {
-  readonly columns: Readonly<Record<string, Float32Array>>;
-  readonly scalars: Readonly<Record<string, number>>;
-}
-
 /** A loss, by a name that tells it from others, and the graph of its gradients for a shape. */
 export interface TextLoss {
   readonly name: string;
   readonly graph: (network: TextNetwork, shape: BatchShape) => Graph;
+}
+
+/** What a gradient is taken of: some sequences of a batch, under a loss, with its inputs. */
+export interface Minibatch {
+  readonly batch: TokenBatch;
+  readonly chosen: Iterable<number>;
+  readonly loss: TextLoss;
+  /** Values for each token of the batch. */
+  readonly columns: Readonly<Record<string, Float32Array>>;
+  readonly scalars?: Readonly<Record<string, number>>;
 }
 
 export class TextPrograms {
@@ -102,16 +106,10 @@ export class TextPrograms {
     return values;
   }
 
-  /**
-   * The gradient of a minibatch, added up in `into` (all of it is overwritten), and the sums of its diagnostics. `chosen`
-   * are the sequences of the batch that it is made of.
-   */
+  /** The gradient of a minibatch, added up in `into` (all of it is overwritten), and the sums of its diagnostics. */
   async gradient(
     weights: Float32Array,
-    batch: TokenBatch,
-    chosen: Iterable<number>,
-    loss: TextLoss,
-    { columns, scalars }: GradientFeeds,
+    { batch, chosen, loss, columns, scalars = {} }: Minibatch,
     into: Float32Array,
   ): Promise<Record<string, number>> {
     const { layout, options } = this.#network;

@@ -77,13 +77,13 @@ function plainLoss(values: ArrayLike<number>, { refKl, entropy }: LossOptions): 
 const run = (options: LossOptions, into: Float32Array) =>
   programs.gradient(
     model.weights,
-    { sequences, shape, temperature },
-    [0, 1, 2],
     {
-      name: JSON.stringify(options),
-      graph: (network, part) => gradientGraph(network, part, options),
-    },
-    {
+      batch: { sequences, shape, temperature },
+      chosen: [0, 1, 2],
+      loss: {
+        name: JSON.stringify(options),
+        graph: (network, part) => gradientGraph(network, part, options),
+      },
       columns: {
         weights,
         mask,
@@ -172,8 +172,11 @@ test('short and long sequences go through programs of their own lengths, and giv
         columns.weights.fill(1 / 178, row * size.newTokens, row * size.newTokens + tokens.length);
       });
       const into = new Float32Array(wide.layout.size);
-      const feeds = { columns, scalars: {} };
-      const { loss } = await own.gradient(wide.weights, batch, [0, 1, 2, 3], cloning, feeds, into);
+      const { loss } = await own.gradient(
+        wide.weights,
+        { batch, chosen: [0, 1, 2, 3], loss: cloning, columns },
+        into,
+      );
       const same = await own.measure(wide.weights, { all: scored.all! }, batch);
       await own.dispose();
       return { size, scored, loss, into, same };
@@ -212,7 +215,6 @@ test('completions of one prompt share its reading, and give what they give alone
   some.forEach(({ tokens }, row) => {
     weights.fill(1 / 39, row * N, row * N + tokens.length);
   });
-  const feeds = { columns: { weights }, scalars: {} };
   const [shared, split, apart] = await Promise.all(
     [
       { rows: 6, sequences: some },
@@ -226,7 +228,11 @@ test('completions of one prompt share its reading, and give what they give alone
       const into = new Float32Array(wide.layout.size);
       const batch = { sequences: own, shape: size, temperature };
       const scored = await ownPrograms.score(wide.weights, batch, true);
-      const { loss } = await ownPrograms.gradient(wide.weights, batch, own.keys(), cloning, feeds, into);
+      const { loss } = await ownPrograms.gradient(
+        wide.weights,
+        { batch, chosen: own.keys(), loss: cloning, columns: { weights } },
+        into,
+      );
       const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, batch);
       await ownPrograms.dispose();
       return { scored, loss, into, kl };

@@ -15,13 +15,7 @@ import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalis
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { IterationResult } from '../../algorithm.ts';
 import type { TrainEvent } from '../../events.ts';
-import {
-  guardedUpdate,
-  newCounters,
-  UNBOUNDED,
-  UNTOUCHED,
-  type UpdateCounters,
-} from '../../update/guarded.ts';
+import { guardedUpdate, newCounters, UNBOUNDED, UNTOUCHED } from '../../update/guarded.ts';
 import { moments } from '../../update/moments.ts';
 import { copyOf, newState, stateFrom } from '../../update/state.ts';
 import { stopwatch } from '../../update/stopwatch.ts';
@@ -42,26 +36,13 @@ export interface ClonePolicyOptions {
   readonly record: () => Promise<Demonstrations>;
 }
 
-/** Cloning of demonstrators, an epoch at a time. */
-export interface ClonePolicyTrainer {
-  readonly counters: Readonly<UpdateCounters>;
-  readonly weights: Float32Array;
-  readonly normaliser: ObservationNormaliser | undefined;
-  /** Once the first epoch is done. */
-  readonly demonstrations: Demonstrations | undefined;
-  iterate(): Promise<IterationResult>;
-  snapshot(): ClonePolicySnapshot;
-  restore(snapshot: ClonePolicySnapshot): void;
-  dispose(): void;
-}
-
 const DIAGNOSIS = {
   wrong: 'the weights were not finite after an epoch',
   remedy: 'use a lower learningRate, then look at the scale of observations and rewards (rewardScale)',
 };
 
-/** Compiles nothing and records nothing before the first epoch. */
-export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePolicyTrainer {
+/** Cloning of demonstrators, an epoch at a time. Compiles nothing and records nothing before the first. */
+export function createClonePolicyTrainer(options: ClonePolicyOptions) {
   const { model, config, count } = options;
   const batch = Math.min(config.batchSize, count);
   const trips = Math.floor(count / batch);
@@ -90,11 +71,12 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
     get weights() {
       return state.weights;
     },
+    /** Once the first epoch is done. */
     get demonstrations() {
       return data;
     },
 
-    async iterate() {
+    async iterate(): Promise<IterationResult> {
       const events: TrainEvent[] = [];
       const watch = stopwatch();
 
@@ -143,7 +125,7 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
       return { row: rowOf(counters, update.done, watch.columns(count)), events };
     },
 
-    snapshot() {
+    snapshot(): ClonePolicySnapshot {
       return {
         ...state,
         reference: undefined,
@@ -152,7 +134,7 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
       };
     },
 
-    restore(snapshot) {
+    restore(snapshot: ClonePolicySnapshot) {
       state = copyOf(snapshot);
       // A fork saves its beginning before demonstrations are recorded again, whose moments then take their place.
       if (snapshot.observationNormaliser) normaliser?.moments.restore(snapshot.observationNormaliser);

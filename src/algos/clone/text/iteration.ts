@@ -54,7 +54,7 @@ export function createCloneTextTrainer({
     throw new TrainError(`${task.name} has no demonstrations to clone: give the task a demonstration()`);
   const { tokenizer, options } = model;
   const programs = new TextPrograms(model, { device: config.device, threads: config.threads });
-  const optimiser = new TextOptimiser(model);
+  const optimiser = new TextOptimiser(model, programs);
   const [promptRng] = new Rng(config.seed).split(1);
   const own = new TrainerState(cloneTextSettings, config, newCounters(), { prompt: promptRng });
   const { counters, rngs } = own;
@@ -92,7 +92,7 @@ export function createCloneTextTrainer({
         steps: perIteration,
         diagnosis: DIAGNOSIS,
         async attempt() {
-          const sums = { loss: 0, gradNorm: 0, tokens: 0, prompts: 0, tooLong: 0 };
+          const counted = { tokens: 0, prompts: 0, tooLong: 0 };
           let learningRate = 0;
           optimiser.begin(counters.skippedInARow);
           for (let i = 0; i < config.batchesPerIteration && optimiser.streak < config.skipLimit; i++) {
@@ -100,7 +100,7 @@ export function createCloneTextTrainer({
             const progress = (counters.steps + (i + 0.5) * config.batchSize) / totalSteps;
             learningRate = rateAt(config, counters, progress);
             const { items: sequences, skipped } = await draw();
-            sums.tooLong += skipped;
+            counted.tooLong += skipped;
             watch.lap('collect');
 
             // ---- learn
@@ -111,24 +111,23 @@ export function createCloneTextTrainer({
             lengths.forEach((length, row) => {
               weights.fill(perToken[row], row * shape.newTokens, row * shape.newTokens + length);
             });
-            const { loss } = await programs.gradient(
-              optimiser.draft,
-              { sequences, shape, temperature: 1 },
-              sequences.keys(),
-              LOSS,
-              { columns: { weights }, scalars: {} },
-              optimiser.gradient,
-            );
-            const length = optimiser.step(loss, learningRate, counters.gradientSteps, config);
+            const batch = { sequences, shape, temperature: 1 };
+            const minibatch = { batch, chosen: sequences.keys(), loss: LOSS, columns: { weights } };
+            const knobs = { learningRate, stepsDone: counters.gradientSteps };
+            const taken = await optimiser.step(minibatch, knobs, config);
             watch.lap('update');
-            if (length === undefined) continue;
-            sums.loss += loss;
-            sums.gradNorm += length;
-            sums.tokens += lengths.reduce((a, b) => a + b, 0);
-            sums.prompts += sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
+            if (!taken) continue;
+            counted.tokens += lengths.reduce((a, b) => a + b, 0);
+            counted.prompts += sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
           }
           const failed = optimiser.streak >= config.skipLimit || !optimiser.draftIsFinite;
-          return { ...UNBOUNDED, ...optimiser.counts, learningRate, failed, sums };
+          return {
+            ...UNBOUNDED,
+            ...optimiser.counts,
+            learningRate,
+            failed,
+            sums: { ...optimiser.sums, ...counted },
+          };
         },
         hold({ failed }) {
           if (!failed) optimiser.adopt();
