@@ -123,7 +123,7 @@ function ppoFeeds(rng: Rng): Record<string, TypedArray> {
     rollout,
     order,
     oldLogStd: new Float32Array(sizes.action),
-    params: layout.initialise(rng),
+    weights: layout.initialise(rng),
     m: new Float32Array(layout.size),
     v: new Float32Array(layout.size),
     stepsDone: Float32Array.of(0),

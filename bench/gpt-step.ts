@@ -19,19 +19,19 @@ export function gptStep(options: GptOptions, batch: number, length: number): Gra
   const targets = g.input('targets', [batch * length, 1], 'int64');
   const learningRate = g.input('learningRate', []);
   const corrections = adamCorrections(g.input('step', []));
-  const params = model.specs.map(({ name, shape }) => g.input(name, shape));
-  const byName = Object.fromEntries(model.specs.map(({ name }, i) => [name, params[i]]));
+  const weights = model.specs.map(({ name, shape }) => g.input(name, shape));
+  const byName = Object.fromEntries(model.specs.map(({ name }, i) => [name, weights[i]]));
 
   const logProbs = logSoftmax(model.forward(byName, tokens));
   const loss = neg(reduceMean(takeAlong(logProbs, targets, 1)));
-  const gradients = grad(loss, params);
+  const gradients = grad(loss, weights);
   const { scale, norm } = clipScale(gradients, 1);
   model.specs.forEach(({ name, shape }, i) => {
-    const state = { params: params[i], m: g.input(`m.${name}`, shape), v: g.input(`v.${name}`, shape) };
+    const state = { weights: weights[i], m: g.input(`m.${name}`, shape), v: g.input(`v.${name}`, shape) };
     const weightDecay = shape.length > 1 ? 0.1 : 0;
     const step = { gradient: gradients[i], gradientScale: scale, learningRate, corrections, weightDecay };
     const next = adam(state, step);
-    g.output(`new.${name}`, next.params);
+    g.output(`new.${name}`, next.weights);
     g.output(`new.m.${name}`, next.m);
     g.output(`new.v.${name}`, next.v);
   });

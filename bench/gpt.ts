@@ -92,12 +92,12 @@ async function benchStep(name: string, threads: number): Promise<void> {
     const start = performance.now();
     await programs.gradient(
       state.weights,
-      sequences,
-      sequences.map((_, i) => i),
-      shape,
-      1,
-      { name: 'clone', graph: gradientGraph },
-      { columns: { weights }, referenceWidth: 1, scalars: {} },
+      {
+        batch: { sequences, shape, temperature: 1 },
+        chosen: sequences.keys(),
+        loss: { name: 'clone', graph: gradientGraph },
+        columns: { weights },
+      },
       gradient,
     );
     const scale = 1 / Math.max(1, norm(gradient));
@@ -232,9 +232,9 @@ async function recompute(
   for (let size = promptLength; size < promptLength + newTokens; size += 16) {
     const width = Math.min(size + 16, promptLength + newTokens);
     const g = new Graph();
-    const params = weightInputs(g, model.layout);
-    const { hidden } = model.gpt.hidden(params, g.input('tokens', [sequences, width], 'int64'));
-    g.output('logits', model.gpt.logits(params, gather(hidden, g.input('last', [sequences], 'int64'))));
+    const weights = weightInputs(g, model.layout);
+    const { hidden } = model.gpt.hidden(weights, g.input('tokens', [sequences, width], 'int64'));
+    g.output('logits', model.gpt.logits(weights, gather(hidden, g.input('last', [sequences], 'int64'))));
     const program = await compile(g, { threads, checkFeeds: false });
     const feeds = {
       tokens: new BigInt64Array(sequences * width).fill(5n),

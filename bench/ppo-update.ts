@@ -83,7 +83,7 @@ export function ppoUpdate(sizes: PpoSizes): Graph {
   const rollout = g.input('rollout', [samples, width]);
   const oldLogStd = g.input('oldLogStd', [action]);
   const order = g.input('order', [steps, batch], 'int64');
-  const [params, m, v] = ['params', 'm', 'v'].map(name => g.input(name, [layout.size]));
+  const [weights, m, v] = ['weights', 'm', 'v'].map(name => g.input(name, [layout.size]));
   const stepsDone = g.input('stepsDone', []);
   const learningRate = g.input('learningRate', []);
   const klLimit = g.input('klLimit', []);
@@ -139,9 +139,9 @@ export function ppoUpdate(sizes: PpoSizes): Graph {
 
   const result = loop({
     trips: steps,
-    carry: { params, m, v },
+    carry: { weights, m, v },
     body({ iteration, carry }) {
-      const { gradient, gradientScale, goOn, metrics } = look(carry.params, iteration);
+      const { gradient, gradientScale, goOn, metrics } = look(carry.weights, iteration);
       // Past the limit the step is not taken and the loop ends: the last good minibatch stands.
       const next = adam(carry, {
         gradient,
@@ -153,7 +153,7 @@ export function ppoUpdate(sizes: PpoSizes): Graph {
       return { carry: { ...next }, scan: metrics, goOn };
     },
   });
-  g.output('newParams', result.carry.params);
+  g.output('newWeights', result.carry.weights);
   g.output('newM', result.carry.m);
   g.output('newV', result.carry.v);
   g.output('policyLoss', result.scan.policyLoss);

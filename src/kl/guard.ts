@@ -1,8 +1,8 @@
 /**
  * The guard: a hard bound on how far one update moves the policy.
  *
- * After an update the exact KL(old ‖ new) over the whole rollout is measured. Above the bound, the policy's parameters
- * go back along the line to the old ones until it holds; at the worst they arrive there. Near the old parameters KL
+ * After an update the exact KL(old ‖ new) over the whole rollout is measured. Above the bound, the policy's weights
+ * go back along the line to the old ones until it holds; at the worst they arrive there. Near the old weights KL
  * grows with the square of the distance, so the root of bound/KL is a first guess. Where that went back too far, the
  * interval between what holds and what does not is halved until at least half of the bound is used.
  */
@@ -38,7 +38,7 @@ export const GUARD_ROUNDING = 5e-8;
 /** What the guard leaves of an update. */
 export interface Guarded {
   /** What the update may keep. */
-  readonly params: Tensor;
+  readonly weights: Tensor;
   /** The mean exact KL of that, at most the bound. */
   readonly kl: Tensor;
   /** The same before the guard looked. */
@@ -48,37 +48,37 @@ export interface Guarded {
   readonly backtracks: Tensor;
 }
 
-/** Adds the guard to a graph; `meanKl` gives the KL that policy parameters have. */
+/** Adds the guard to a graph; `meanKl` gives the KL that a policy's weights have. */
 export function guard(
-  oldParams: Tensor,
-  newParams: Tensor,
+  oldWeights: Tensor,
+  newWeights: Tensor,
   bound: Tensor,
-  meanKl: (params: Tensor) => Tensor,
+  meanKl: (weights: Tensor) => Tensor,
 ): Guarded {
   const limit = max(sub(mul(bound, 1 - GUARD_MARGIN), GUARD_ROUNDING), 0);
-  const klRaw = meanKl(newParams);
+  const klRaw = meanKl(newWeights);
   const one = klRaw.node.graph.constant(1);
   const held = lessEqual(klRaw, limit);
   const none = klRaw.node.graph.constant(0, [], 'int64');
   const all = klRaw.node.graph.constant(MAX_BACKTRACKS, [], 'int64');
-  const step = sub(newParams, oldParams);
+  const step = sub(newWeights, oldWeights);
   const search = loop({
     trips: { count: where(held, none, all), atMost: MAX_BACKTRACKS },
-    // What is known to hold (at first the old parameters), and the smallest share that is known not to.
-    carry: { params: oldParams, kl: mul(klRaw, 0), scale: sub(one, 1), tooFar: one, klTooFar: klRaw },
+    // What is known to hold (at first the old weights), and the smallest share that is known not to.
+    carry: { weights: oldWeights, kl: mul(klRaw, 0), scale: sub(one, 1), tooFar: one, klTooFar: klRaw },
     body({ carry }) {
       const nothingHolds = equal(carry.scale, 0);
       const guess = clip(mul(sqrt(div(limit, carry.klTooFar)), 0.95), 0.1, 0.7);
       // A KL that is not a number, or beyond any use of the guess, takes the largest step back.
       const back = mul(carry.tooFar, where(less(carry.klTooFar, 1e30), guess, 0.1));
       const share = where(nothingHolds, back, mul(add(carry.scale, carry.tooFar), 0.5));
-      const candidate = add(oldParams, mul(step, share));
+      const candidate = add(oldWeights, mul(step, share));
       const kl = meanKl(candidate);
       const holds = lessEqual(kl, limit);
       const closeEnough = or(greater(kl, mul(limit, 0.5)), greater(share, mul(carry.tooFar, 0.9)));
       return {
         carry: {
-          params: where(holds, candidate, carry.params),
+          weights: where(holds, candidate, carry.weights),
           kl: where(holds, kl, carry.kl),
           scale: where(holds, share, carry.scale),
           tooFar: where(holds, carry.tooFar, share),
@@ -90,7 +90,7 @@ export function guard(
   });
   const { carry, iterations } = search;
   return {
-    params: where(held, newParams, carry.params),
+    weights: where(held, newWeights, carry.weights),
     kl: where(held, klRaw, where(equal(carry.scale, 0), 0, carry.kl)),
     klRaw,
     scale: where(held, 1, carry.scale),

@@ -259,9 +259,9 @@ export class Sequences {
 /** Whole prompts: the logits after each one's last token, and all keys and values. */
 function prefillGraph({ gpt, layout }: Network, prompts: number, length: number): Graph {
   const g = new Graph();
-  const params = weightInputs(g, layout);
-  const { hidden, cache } = gpt.hidden(params, g.input('tokens', [prompts, length], 'int64'));
-  g.output('logits', gpt.logits(params, gather(hidden, g.input('last', [prompts], 'int64'))));
+  const weights = weightInputs(g, layout);
+  const { hidden, cache } = gpt.hidden(weights, g.input('tokens', [prompts, length], 'int64'));
+  g.output('logits', gpt.logits(weights, gather(hidden, g.input('last', [prompts], 'int64'))));
   cache.keys.forEach((t, i) => {
     g.output(`k.${i}`, t);
   });
@@ -275,18 +275,18 @@ function prefillGraph({ gpt, layout }: Network, prompts: number, length: number)
 function decodeGraph({ gpt, layout, options }: Network, batch: number, capacity: number): Graph {
   const { layers, heads, width } = options;
   const g = new Graph();
-  const params = weightInputs(g, layout);
+  const weights = weightInputs(g, layout);
   const past = (name: string) =>
     Array.from({ length: layers }, (_, i) =>
       g.input(`past.${name}.${i}`, [batch * heads, capacity, width / heads]),
     );
-  const { hidden, cache } = gpt.decode(params, {
+  const { hidden, cache } = gpt.decode(weights, {
     tokens: g.input('tokens', [batch], 'int64'),
     positions: g.input('positions', [batch], 'int64'),
     cache: { keys: past('k'), values: past('v') },
     mask: g.input('mask', [batch, 1, capacity]),
   });
-  g.output('logits', gpt.logits(params, hidden));
+  g.output('logits', gpt.logits(weights, hidden));
   cache.keys.forEach((t, i) => {
     g.output(`k.${i}`, reshape(t, [batch * heads, width / heads]));
   });

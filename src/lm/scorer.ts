@@ -158,23 +158,23 @@ export function batchInputs(g: Graph, { rows, length, newTokens, copies }: Batch
 export function completionLogProbs(
   { gpt, layout }: Pick<LanguageModel, 'gpt' | 'layout'>,
   inputs: BatchInputs,
-  weights: Record<string, Tensor> | string = 'w.',
+  given: Record<string, Tensor> | string = 'w.',
 ): { all: Tensor; taken: Tensor; entropy: Tensor; weights: Record<string, Tensor> } {
   const g = inputs.tokens.node.graph;
-  const params = typeof weights === 'string' ? weightInputs(g, layout, weights) : weights;
+  const weights = typeof given === 'string' ? weightInputs(g, layout, given) : given;
   const rows = inputs.grouped
     ? predictors(
-        gpt.hiddenOfGroups(params, { prompts: inputs.tokens, ...inputs.grouped }),
+        gpt.hiddenOfGroups(weights, { prompts: inputs.tokens, ...inputs.grouped }),
         inputs.places,
         inputs.grouped.completions.shape,
       )
-    : gather(gpt.hidden(params, inputs.tokens).hidden, inputs.places, 0, { distinct: true });
-  const all = logSoftmax(mul(gpt.logits(params, rows), inputs.inverseTemperature));
+    : gather(gpt.hidden(weights, inputs.tokens).hidden, inputs.places, 0, { distinct: true });
+  const all = logSoftmax(mul(gpt.logits(weights, rows), inputs.inverseTemperature));
   return {
     all,
     taken: flat(takeAlong(all, inputs.targets, 1)),
     entropy: flat(entropyFromLogProbs(all)),
-    weights: params,
+    weights,
   };
 }
 

@@ -77,9 +77,9 @@ export function secondMomentScale(beta1 = 0.9, beta2 = 0.999): number {
   return (1 - beta2) / (1 - beta1) ** 2;
 }
 
-/** Parameters and their moments, each of one vector. */
+/** Weights and their moments, each of one vector. */
 export interface AdamState {
-  params: Tensor;
+  weights: Tensor;
   /** First moment, the running mean of gradients. */
   m: Tensor;
   /** Second moment, the running mean of their squares, divided by {@link secondMomentScale}. */
@@ -101,7 +101,7 @@ export interface AdamStep {
 }
 
 /** One step, on tensors of any shape. */
-export function adam({ params, m, v }: AdamState, step: AdamStep): AdamState {
+export function adam({ weights, m, v }: AdamState, step: AdamStep): AdamState {
   const { gradient, gradientScale = 1, learningRate, corrections, weightDecay = 0, apply } = step;
   const { beta1, beta2 } = corrections;
   const scaled = mul(gradient, times(gradientScale, 1 - beta1));
@@ -115,8 +115,10 @@ export function adam({ params, m, v }: AdamState, step: AdamStep): AdamState {
   // `applied` is 0 or 1, so that it may go with the scalar: the rate may be a vector.
   const rate = mul(times(applied, corrections.rate), learningRate);
   const decayed =
-    weightDecay === 0 ? params : sub(params, mul(params, times(times(applied, learningRate), weightDecay)));
-  return { params: sub(decayed, mul(direction, rate)), m: nextM, v: nextV };
+    weightDecay === 0
+      ? weights
+      : sub(weights, mul(weights, times(times(applied, learningRate), weightDecay)));
+  return { weights: sub(decayed, mul(direction, rate)), m: nextM, v: nextV };
 }
 
 /**

@@ -49,23 +49,23 @@ export interface GptGroups {
 export interface Gpt {
   readonly specs: readonly ParameterSpec[];
   /** Logits (batch·tokens, vocabulary) of what follows each of `tokens`, int64 (batch, tokens). */
-  forward(params: Record<string, Tensor>, tokens: Tensor): Tensor;
+  forward(weights: Record<string, Tensor>, tokens: Tensor): Tensor;
   /** The last layer's output (batch·tokens, width) for `tokens`, int64 (batch, tokens), and what a cache keeps of them. */
-  hidden(params: Record<string, Tensor>, tokens: Tensor): { hidden: Tensor; cache: GptCache };
+  hidden(weights: Record<string, Tensor>, tokens: Tensor): { hidden: Tensor; cache: GptCache };
   /**
    * The same for several completions of each of some prompts, which are read once however many there are: rows of the
    * prompts first (groups·length, width), then those of the completions (groups·copies·newTokens, width).
    */
-  hiddenOfGroups(params: Record<string, Tensor>, batch: GptGroups): Tensor;
+  hiddenOfGroups(weights: Record<string, Tensor>, batch: GptGroups): Tensor;
   /** Logits (rows, vocabulary) from rows of {@link Gpt.hidden}. */
-  logits(params: Record<string, Tensor>, hidden: Tensor): Tensor;
+  logits(weights: Record<string, Tensor>, hidden: Tensor): Tensor;
   /**
    * One more token of each sequence: `tokens` and `positions` are int64 (batch), `cache` holds the tokens before them and
    * `mask` (batch, 1, tokens) is 0 where there is one and a large negative number where there is none. Gives the last
    * layer's output (batch, width), and keys and values of the new tokens with one token each.
    */
   decode(
-    params: Record<string, Tensor>,
+    weights: Record<string, Tensor>,
     step: { tokens: Tensor; positions: Tensor; cache: GptCache; mask: Tensor },
   ): { hidden: Tensor; cache: GptCache };
 }
@@ -117,8 +117,8 @@ export function gpt(options: GptOptions): Gpt {
   declareNorm('ln_f');
 
   /** The layers' pieces, with the parameters at hand. */
-  const layersOf = (params: Record<string, Tensor>) => {
-    const named = (name: string): Tensor => parameterNamed(params, name);
+  const layersOf = (weights: Record<string, Tensor>) => {
+    const named = (name: string): Tensor => parameterNamed(weights, name);
     const norm = (name: string, x: Tensor): Tensor =>
       layerNorm(x, named(`${name}.weight`), named(`${name}.bias`), normEpsilon);
     const dense = (name: string, x: Tensor): Tensor =>
@@ -149,10 +149,10 @@ export function gpt(options: GptOptions): Gpt {
 
   const model: Gpt = {
     specs,
-    forward(params, tokens) {
-      return model.logits(params, model.hidden(params, tokens).hidden);
+    forward(weights, tokens) {
+      return model.logits(weights, model.hidden(weights, tokens).hidden);
     },
-    hidden(params, tokens) {
+    hidden(weights, tokens) {
       if (tokens.shape.length !== 2) {
         throw new RangeError(
           `gpt: tokens have the shape ${showShape(tokens.shape)}: (batch, tokens) is needed`,
@@ -160,7 +160,7 @@ export function gpt(options: GptOptions): Gpt {
       }
       const [batch, length] = tokens.shape;
       refuseBeyondContext(length);
-      const { embed, blocks } = layersOf(params);
+      const { embed, blocks } = layersOf(weights);
       const positions = firstPositions(tokens, length);
       const mask = causalMask(tokens, length);
       const [keys, values]: Tensor[][] = [[], []];
@@ -173,11 +173,11 @@ export function gpt(options: GptOptions): Gpt {
       });
       return { hidden, cache: { keys, values } };
     },
-    hiddenOfGroups(params, { prompts, completions, positions, promptMask }) {
+    hiddenOfGroups(weights, { prompts, completions, positions, promptMask }) {
       const [groups, length] = prompts.shape;
       const [rows, newTokens] = completions.shape;
       refuseBeyondContext(length);
-      const { embed, blocks } = layersOf(params);
+      const { embed, blocks } = layersOf(weights);
       const [ofPrompts, ofCompletions] = [groups * length, rows * newTokens];
       const masks = { own: causalMask(prompts, length), prompt: promptMask };
       const newMask = causalMask(completions, newTokens);
@@ -196,14 +196,14 @@ export function gpt(options: GptOptions): Gpt {
         return concat([read, groupAttention(after, { k, v }, sizes, masks.prompt, newMask)], 0);
       });
     },
-    logits(params, hidden) {
-      const { named, norm } = layersOf(params);
+    logits(weights, hidden) {
+      const { named, norm } = layersOf(weights);
       return matmul(norm('ln_f', hidden), named('wte.weight'), { transposeB: true });
     },
-    decode(params, { tokens, positions, cache, mask }) {
+    decode(weights, { tokens, positions, cache, mask }) {
       const [batch] = tokens.shape;
       const size = width / heads;
-      const { embed, blocks } = layersOf(params);
+      const { embed, blocks } = layersOf(weights);
       const [keys, values]: Tensor[][] = [[], []];
       const hidden = blocks(embed(tokens, positions), (qkv, layer) => {
         const { q, k, v } = apart(qkv, { batch, length: 1, heads, width });

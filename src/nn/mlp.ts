@@ -28,8 +28,8 @@ export interface MlpOptions {
 /** A multilayer perceptron as a graph function of its parameters. */
 export interface Mlp {
   readonly specs: readonly ParameterSpec[];
-  /** (rows, inputs) to (rows, outputs); `params` are the tensors of this network's specs by name. */
-  forward(params: Record<string, Tensor>, x: Tensor): Tensor;
+  /** (rows, inputs) to (rows, outputs); `weights` are the tensors of this network's specs by name. */
+  forward(weights: Record<string, Tensor>, x: Tensor): Tensor;
 }
 
 /** A network of linear layers with an activation between them. */
@@ -60,13 +60,13 @@ export function mlp(options: MlpOptions): Mlp {
   }
   return {
     specs,
-    forward(params, x) {
+    forward(weights, x) {
       let h = x;
       for (let i = 0; i < layers; i++) {
         h = linear(
           h,
-          parameterNamed(params, `${name}.${i}.weight`),
-          parameterNamed(params, `${name}.${i}.bias`),
+          parameterNamed(weights, `${name}.${i}.weight`),
+          parameterNamed(weights, `${name}.${i}.bias`),
         );
         if (i < layers - 1) h = activate(h);
       }

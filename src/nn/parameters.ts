@@ -96,8 +96,8 @@ export function parameters(specs: readonly ParameterSpec[]): Parameters {
 }
 
 /** A network's parameter by name, or an error that names it. */
-export function parameterNamed(params: Readonly<Record<string, Tensor>>, name: string): Tensor {
-  const found = Object.hasOwn(params, name) ? params[name] : undefined;
+export function parameterNamed(weights: Readonly<Record<string, Tensor>>, name: string): Tensor {
+  const found = Object.hasOwn(weights, name) ? weights[name] : undefined;
   if (!found)
     throw new RangeError(`parameter '${name}' is missing: give the tensors of all of the network's specs`);
   return found;

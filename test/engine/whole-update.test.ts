@@ -31,7 +31,7 @@ interface Feeds extends Record<string, TypedArray> {
   rollout: Float32Array;
   oldLogStd: Float32Array;
   order: BigInt64Array;
-  params: Float32Array;
+  weights: Float32Array;
   m: Float32Array;
   v: Float32Array;
   stepsDone: Float32Array;
@@ -95,7 +95,7 @@ function feedsOf(options: FeedOptions): Feeds {
     rollout,
     order,
     oldLogStd,
-    params: old.map(p => p + drift * rng.normal()),
+    weights: old.map(p => p + drift * rng.normal()),
     m: past(() => 1e-3 * rng.normal()),
     v: past(() => (1e-5 * (0.1 + rng.uniform())) / secondMomentScale()),
     stepsDone: Float32Array.of(stepsDone),
@@ -120,7 +120,7 @@ interface Minibatch {
 
 /** Adds the derivative by a network's parameters, given that by its outputs. */
 function backward(
-  params: Float64Array,
+  weights: Float64Array,
   offset: number,
   netSizes: readonly number[],
   layers: readonly number[][],
@@ -136,7 +136,7 @@ function backward(
     for (let k = 0; k < inputs; k++) {
       for (let o = 0; o < outputs; o++) {
         gradient[at + k * outputs + o] += layers[i][k] * by[o];
-        below[k] += params[at + k * outputs + o] * by[o];
+        below[k] += weights[at + k * outputs + o] * by[o];
       }
       below[k] *= 1 - layers[i][k] ** 2; // of tanh; unused for the observation itself
     }
@@ -144,22 +144,22 @@ function backward(
   }
 }
 
-function lookAt(feeds: Feeds, params: Float64Array, index: number): Minibatch {
+function lookAt(feeds: Feeds, weights: Float64Array, index: number): Minibatch {
   const rows = Array.from({ length: batch }, (_, i) => {
     const row = Number(feeds.order[index * batch + i]);
     return feeds.rollout.subarray(row * width, (row + 1) * width);
   });
   const advMean = rows.reduce((sum, row) => sum + row[advAt], 0) / batch;
   const advStd = Math.sqrt(rows.reduce((sum, row) => sum + (row[advAt] - advMean) ** 2, 0) / batch);
-  const logStd = params.subarray(logStdAt, logStdAt + action);
+  const logStd = weights.subarray(logStdAt, logStdAt + action);
   const gradient = new Float64Array(parameterCount);
   const cut = { positive: 0, negative: 0 };
   let [policyLoss, valueLoss, kl] = [0, 0, 0];
   for (const row of rows) {
     const adv = (row[advAt] - advMean) / (advStd + 1e-8);
     const obs = row.subarray(obsAt, obsAt + observation);
-    const actor = mlpLayers(params, 0, actorSizes, Math.tanh, obs);
-    const critic = mlpLayers(params, criticAt, criticSizes, Math.tanh, obs);
+    const actor = mlpLayers(weights, 0, actorSizes, Math.tanh, obs);
+    const critic = mlpLayers(weights, criticAt, criticSizes, Math.tanh, obs);
     const mean = actor.at(-1)!;
 
     let logProb = 0;
@@ -182,11 +182,11 @@ function lookAt(feeds: Feeds, params: Float64Array, index: number): Minibatch {
       byMean.push((byLogProb * z) / std);
       gradient[logStdAt + i] += byLogProb * (z * z - 1);
     }
-    backward(params, 0, actorSizes, actor, byMean, gradient);
+    backward(weights, 0, actorSizes, actor, byMean, gradient);
 
     const error = critic.at(-1)![0] - row[retAt];
     valueLoss += error ** 2 / batch;
-    backward(params, criticAt, criticSizes, critic, [(0.5 * 2 * error) / batch], gradient);
+    backward(weights, criticAt, criticSizes, critic, [(0.5 * 2 * error) / batch], gradient);
   }
   // The bonus .01·Σ log std: an entropy up to its constant.
   for (let i = 0; i < action; i++) gradient[logStdAt + i] -= 0.01;
@@ -197,24 +197,24 @@ function lookAt(feeds: Feeds, params: Float64Array, index: number): Minibatch {
 interface Course {
   minibatches: Minibatch[];
   /** The optimiser after each minibatch that was taken; the first is the start. */
-  states: { params: Float64Array; m: Float64Array; v: Float64Array }[];
+  states: { weights: Float64Array; m: Float64Array; v: Float64Array }[];
 }
 
 /** Up to `most` minibatches, ended by the first whose KL is above the limit, which is not taken. */
 function textbook(feeds: Feeds, most: number, klLimit = Number.POSITIVE_INFINITY): Course {
   const optimiser = new ReferenceAdam(
-    feeds.params,
+    feeds.weights,
     { epsilon: 1e-5 },
     { m: feeds.m, v: feeds.v.map(v => v * secondMomentScale()), t: feeds.stepsDone[0] },
   );
   const snapshot = () => ({
-    params: optimiser.params.slice(),
+    weights: optimiser.weights.slice(),
     m: optimiser.m.slice(),
     v: optimiser.v.slice(),
   });
   const course: Course = { minibatches: [], states: [snapshot()] };
   for (let index = 0; index < most; index++) {
-    const seen = lookAt(feeds, optimiser.params, index);
+    const seen = lookAt(feeds, optimiser.weights, index);
     course.minibatches.push(seen);
     if (seen.kl > klLimit) break;
     const scale = Math.min(1, 0.5 / seen.norm);
@@ -237,7 +237,7 @@ function limitBefore({ minibatches }: Course, at: number): number | undefined {
 // ---- the program ---------------------------------------------------------------------------------------------------
 
 interface Update {
-  newParams: Float32Array;
+  newWeights: Float32Array;
   newM: Float32Array;
   newV: Float32Array;
   policyLoss: Float32Array;
@@ -272,13 +272,13 @@ function expectMetrics(out: Update, { minibatches }: Course, count = minibatches
 
 /** The state after the last minibatch taken; parameters also by how far they have moved, which is what was learnt. */
 function expectState(out: Update, feeds: Feeds, { states }: Course): void {
-  const { params, m, v } = states.at(-1)!;
-  expect(largestError(out.newParams, params, 0.01)).toBeLessThan(1e-4);
+  const { weights, m, v } = states.at(-1)!;
+  expect(largestError(out.newWeights, weights, 0.01)).toBeLessThan(1e-4);
   const largest = (values: ArrayLike<number>): number =>
     Array.from(values).reduce((a, x) => Math.max(a, Math.abs(x)), 0);
-  const moved = (now: ArrayLike<number>): number[] => Array.from(now, (p, i) => p - feeds.params[i]);
-  const path = moved(params);
-  expect(largestError(moved(out.newParams), path, largest(path))).toBeLessThan(1e-3);
+  const moved = (now: ArrayLike<number>): number[] => Array.from(now, (p, i) => p - feeds.weights[i]);
+  const path = moved(weights);
+  expect(largestError(moved(out.newWeights), path, largest(path))).toBeLessThan(1e-3);
   expect(largestError(out.newM, m, largest(m))).toBeLessThan(1e-4);
   const newV = Array.from(out.newV, x => x * secondMomentScale());
   expect(largestError(newV, v, largest(v))).toBeLessThan(1e-4);
@@ -296,13 +296,13 @@ it('lays its parameters out as the textbook does', () => {
 
 it('has a textbook whose derivatives are those of finite differences', () => {
   const feeds = feedsOf({ seed: 3, learningRate: 1e-3, drift: 0.02 });
-  const params = Float64Array.from(feeds.params);
+  const weights = Float64Array.from(feeds.weights);
   const loss = (at: Float64Array): number => {
     const { policyLoss, valueLoss } = lookAt(feeds, at, 2);
     const logStd = at.subarray(logStdAt, logStdAt + action).reduce((a, b) => a + b, 0);
     return policyLoss + 0.5 * valueLoss - 0.01 * logStd;
   };
-  const { gradient } = lookAt(feeds, params, 2);
+  const { gradient } = lookAt(feeds, weights, 2);
   const rng = new Rng(4);
   for (const place of [
     logStdAt,
@@ -311,7 +311,8 @@ it('has a textbook whose derivatives are those of finite differences', () => {
   ]) {
     const h = 1e-6;
     const slope =
-      (loss(params.with(place, params[place] + h)) - loss(params.with(place, params[place] - h))) / (2 * h);
+      (loss(weights.with(place, weights[place] + h)) - loss(weights.with(place, weights[place] - h))) /
+      (2 * h);
     expect(Math.abs(gradient[place] - slope), `at ${place}`).toBeLessThan(1e-8);
   }
 });
@@ -330,7 +331,7 @@ describe('without a limit that matters', () => {
     const out = run(feeds);
     expect(out.iterations).toBe(steps);
     expectMetrics(out, course, 40);
-    for (const name of ['newParams', 'newM', 'newV', 'policyLoss', 'valueLoss', 'kl', 'norm'] as const)
+    for (const name of ['newWeights', 'newM', 'newV', 'policyLoss', 'valueLoss', 'kl', 'norm'] as const)
       expect(out[name].every(Number.isFinite), name).toBe(true);
     // Exact KL is never negative, but for the rounding of the sum it is a difference of.
     expect(Math.min(...out.kl)).toBeGreaterThan(-5e-6);
@@ -363,7 +364,7 @@ describe('without a limit that matters', () => {
     const [first, second] = [run(feeds), run(feeds)];
     const same = (a: TypedArray, b: TypedArray): boolean =>
       a.length === b.length && a.every((v: number | bigint, i: number) => v === b[i]);
-    expect(same(second.newParams, first.newParams)).toBe(true);
+    expect(same(second.newWeights, first.newWeights)).toBe(true);
     expect(same(second.kl, first.kl)).toBe(true);
     for (const [name, copy] of Object.entries(copies)) expect(same(feeds[name], copy), name).toBe(true);
   });
@@ -412,10 +413,10 @@ describe('with a limit', () => {
     const late = feedsOf({ ...options, drift: 0.05, stepsDone: 20 });
     const out = run(late, 1e-3);
     expect(out.iterations).toBe(1);
-    expect(out.newParams.every((p, i) => Object.is(p, late.params[i]))).toBe(true);
+    expect(out.newWeights.every((p, i) => Object.is(p, late.weights[i]))).toBe(true);
     expect(out.newM.every((m, i) => Object.is(m, late.m[i]))).toBe(true);
     expect(out.newV.every((v, i) => Object.is(v, late.v[i]))).toBe(true);
-    expect(Math.abs(out.kl[0] - lookAt(late, Float64Array.from(late.params), 0).kl)).toBeLessThan(1e-4);
+    expect(Math.abs(out.kl[0] - lookAt(late, Float64Array.from(late.weights), 0).kl)).toBeLessThan(1e-4);
   });
 
   it('can be taken up where it stopped: with the steps done and the rest of the order, it goes on the same way', () => {
@@ -428,7 +429,7 @@ describe('with a limit', () => {
       {
         ...feeds,
         order,
-        params: stopped.newParams,
+        weights: stopped.newWeights,
         m: stopped.newM,
         v: stopped.newV,
         stepsDone: Float32Array.of(first),
@@ -439,7 +440,7 @@ describe('with a limit', () => {
     expect(Array.from(resumed.kl.subarray(0, last - first + 1))).toEqual(
       Array.from(straight.kl.subarray(first, last + 1)),
     );
-    expect(resumed.newParams.every((p, i) => p === straight.newParams[i])).toBe(true);
+    expect(resumed.newWeights.every((p, i) => p === straight.newWeights[i])).toBe(true);
   });
 
   it('is the textbook to float64 precision in the reference interpreter', () => {
@@ -448,8 +449,8 @@ describe('with a limit', () => {
     const course = textbook(feeds, 60, limit);
     const out = evaluate(ppoUpdate(sizes), { ...feeds, klLimit: [limit] });
     expect(out.iterations.data[0]).toBe(at + 1);
-    const { params, m, v } = course.states.at(-1)!;
-    expect(largestError(out.newParams.data, params, 1)).toBeLessThan(1e-11);
+    const { weights, m, v } = course.states.at(-1)!;
+    expect(largestError(out.newWeights.data, weights, 1)).toBeLessThan(1e-11);
     const scale = 1e-3;
     expect(largestError(out.newM.data, m, scale)).toBeLessThan(1e-9);
     expect(
@@ -472,6 +473,6 @@ describe('with a limit', () => {
     burst.rollout[row * width + advAt] = -20;
     const out = run(burst, -1);
     expect(out.iterations).toBe(1);
-    expect(out.newParams.every((p, i) => p === burst.params[i])).toBe(true);
+    expect(out.newWeights.every((p, i) => p === burst.weights[i])).toBe(true);
   });
 });

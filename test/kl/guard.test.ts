@@ -119,7 +119,7 @@ function graphOf(kind: Kind): Graph {
 }
 
 interface Outcome {
-  params: Float32Array;
+  weights: Float32Array;
   kl: number;
   klRaw: number;
   scale: number;
@@ -148,7 +148,7 @@ function run(
     bound: Float32Array.of(bound),
   });
   return {
-    params: out.params,
+    weights: out.weights,
     kl: out.kl[0],
     klRaw: out.klRaw[0],
     scale: out.scale[0],
@@ -188,10 +188,10 @@ describe.each(kinds)('$name', kind => {
         (s, e, bound) => {
           const { observations, before, after } = caseOf(kind, new Rng(s), 10 ** e);
           const out = run(kind, observations, before, after, bound);
-          const accepted = exactKl(kind, observations, before, out.params);
+          const accepted = exactKl(kind, observations, before, out.weights);
           expect(accepted).toBeLessThanOrEqual(bound);
           expect(Math.abs(out.kl - accepted)).toBeLessThan(1e-6 + 1e-4 * accepted);
-          expect(out.params.every(Number.isFinite)).toBe(true);
+          expect(out.weights.every(Number.isFinite)).toBe(true);
         },
       ),
       { numRuns: 200 },
@@ -207,7 +207,7 @@ describe.each(kinds)('$name', kind => {
       held++;
       expect(out.scale).toBe(1);
       expect(out.backtracks).toBe(0);
-      expect(same(out.params, after)).toBe(true);
+      expect(same(out.weights, after)).toBe(true);
       expect(out.kl).toBe(out.klRaw);
     }
     expect(held).toBeGreaterThan(20);
@@ -220,7 +220,7 @@ describe.each(kinds)('$name', kind => {
       const { observations, before, after } = caseOf(kind, rng, 10 ** (-0.8 + 1.6 * rng.uniform()));
       const out = run(kind, observations, before, after, 0.05);
       if (out.backtracks === 0) continue;
-      shares.push(exactKl(kind, observations, before, out.params) / 0.05);
+      shares.push(exactKl(kind, observations, before, out.weights) / 0.05);
     }
     expect(shares.length).toBeGreaterThan(100);
     expect(Math.min(...shares)).toBeGreaterThan(0.3);
@@ -239,8 +239,8 @@ describe.each(kinds)('$name', kind => {
   it('goes along the line to the old parameters', () => {
     for (let s = 0; s < 20; s++) {
       const { observations, before, after } = caseOf(kind, new Rng(s), 1);
-      const { params, scale } = run(kind, observations, before, after, 0.05);
-      params.forEach((p, i) => {
+      const { weights, scale } = run(kind, observations, before, after, 0.05);
+      weights.forEach((p, i) => {
         expect(p).toBeCloseTo(before[i] + scale * (after[i] - before[i]), 5);
       });
       expect(scale).toBeLessThan(1);
@@ -256,7 +256,7 @@ describe.each(kinds)('$name', kind => {
         const out = run(kind, observations, before, after, 0.05);
         expect(out.scale).toBe(0);
         expect(out.kl).toBe(0);
-        expect(same(out.params, before)).toBe(true);
+        expect(same(out.weights, before)).toBe(true);
         expect(out.backtracks).toBe(MAX_BACKTRACKS);
         expect(out.klRaw <= 0.05).toBe(false);
       }
@@ -269,8 +269,8 @@ describe.each(kinds)('$name', kind => {
       const rng = new Rng(50 + s);
       const after = before.map(() => (rng.integer(2) === 0 ? -3e38 : 3e38));
       const out = run(kind, observations, before, after, 0.05);
-      expect(out.params.every(Number.isFinite)).toBe(true);
-      expect(exactKl(kind, observations, before, out.params)).toBeLessThanOrEqual(0.05);
+      expect(out.weights.every(Number.isFinite)).toBe(true);
+      expect(exactKl(kind, observations, before, out.weights)).toBeLessThanOrEqual(0.05);
     }
   });
 
@@ -279,8 +279,8 @@ describe.each(kinds)('$name', kind => {
       const { observations, before, after } = caseOf(kind, new Rng(s), 1);
       const out = run(kind, observations, before, after, 1e-20);
       // Either exactly nothing is left, or so little that float32 sees no KL in it.
-      expect(exactKl(kind, observations, before, out.params)).toBeLessThan(1e-6);
-      if (out.scale === 0) expect(same(out.params, before)).toBe(true);
+      expect(exactKl(kind, observations, before, out.weights)).toBeLessThan(1e-6);
+      if (out.scale === 0) expect(same(out.weights, before)).toBe(true);
     }
   });
 
@@ -289,7 +289,7 @@ describe.each(kinds)('$name', kind => {
       const { observations, before, after } = caseOf(kind, new Rng(s), 3);
       const out = run(kind, observations, before, after, Number.POSITIVE_INFINITY);
       expect(out.scale).toBe(1);
-      expect(same(out.params, after)).toBe(true);
+      expect(same(out.weights, after)).toBe(true);
       expect(out.backtracks).toBe(0);
     }
   });
@@ -307,8 +307,8 @@ describe.each(kinds)('$name', kind => {
           if (exactKl(kind, observations, before, share(middle)) > bound * (1 + excess)) outside = middle;
           else inside = middle;
         }
-        const { params } = run(kind, observations, before, share(outside), bound);
-        worst = Math.max(worst, exactKl(kind, observations, before, params) / bound - 1);
+        const { weights } = run(kind, observations, before, share(outside), bound);
+        worst = Math.max(worst, exactKl(kind, observations, before, weights) / bound - 1);
       }
     }
     return worst;

@@ -37,27 +37,27 @@ interface StepGraphOptions {
   decay?: (g: Graph) => Operand;
 }
 
-/** One step as a graph with the inputs params, m, v, gradient, learningRate, step. */
+/** One step as a graph with the inputs weights, m, v, gradient, learningRate, step. */
 function stepGraph({ shape, options = {}, extra, decay }: StepGraphOptions): Graph {
   const g = new Graph();
-  const [params, m, v, gradient] = ['params', 'm', 'v', 'gradient'].map(name => g.input(name, shape));
+  const [weights, m, v, gradient] = ['weights', 'm', 'v', 'gradient'].map(name => g.input(name, shape));
   const more = extra?.(g) ?? {};
   const learningRate = more.learningRate ?? g.input('learningRate', []);
   const corrections = adamCorrections(g.input('step', []), options);
   const weightDecay = decay ? { weightDecay: decay(g) } : {};
-  const next = adam({ params, m, v }, { gradient, corrections, ...more, ...weightDecay, learningRate });
+  const next = adam({ weights, m, v }, { gradient, corrections, ...more, ...weightDecay, learningRate });
   for (const [name, t] of Object.entries(next)) g.output(`next.${name}`, t as Tensor);
   return g;
 }
 
-type State = Record<'params' | 'm' | 'v', ArrayLike<number>>;
+type State = Record<'weights' | 'm' | 'v', ArrayLike<number>>;
 type Runner = (feeds: PlainFeeds) => State;
 
 const inFloat64 =
   (graph: Graph): Runner =>
   feeds => {
     const out = evaluate(graph, feeds);
-    return { params: out['next.params'].data, m: out['next.m'].data, v: out['next.v'].data };
+    return { weights: out['next.weights'].data, m: out['next.m'].data, v: out['next.v'].data };
   };
 
 async function inFloat32(graph: Graph): Promise<Runner & { dispose(): void }> {
@@ -67,7 +67,7 @@ async function inFloat32(graph: Graph): Promise<Runner & { dispose(): void }> {
       program.inputs.map(({ name, dtype }) => [name, typed(feeds[name] ?? [], dtype)]),
     );
     const out = program.run<Record<string, Float32Array>>(given);
-    return { params: out['next.params'], m: out['next.m'], v: out['next.v'] };
+    return { weights: out['next.weights'], m: out['next.m'], v: out['next.v'] };
   };
   return Object.assign(run, { dispose: () => program.dispose() });
 }
@@ -95,8 +95,8 @@ function courseErrors(run: Runner, course: Course): Record<keyof State, number> 
   const reference = new ReferenceAdam(start, settings);
   // Gradients of very different sizes, some of them often 0.
   const scales = start.map((_, i) => 10 ** ((i % 7) - 4));
-  let state: State = { params: start, m: new Float32Array(size), v: new Float32Array(size) };
-  const errors = { params: 0, m: 0, v: 0 };
+  let state: State = { weights: start, m: new Float32Array(size), v: new Float32Array(size) };
+  const errors = { weights: 0, m: 0, v: 0 };
   for (let t = 1; t <= steps; t++) {
     const gradient = scales.map((scale, i) =>
       i % 5 === 4 && t % 3 !== 0 ? 0 : Math.fround(scale * rng.normal()),
@@ -118,7 +118,7 @@ function courseErrors(run: Runner, course: Course): Record<keyof State, number> 
     const found = { ...state, v: Array.from(state.v, v => v * secondMomentScale(beta1, beta2)) };
     // Parameters relative to 1, about the size they have, and the first moment to a twentieth of the gradient's size:
     // where they pass 0, earlier steps have left their rounding.
-    errors.params = Math.max(errors.params, largestError(found.params, reference.params, 1));
+    errors.weights = Math.max(errors.weights, largestError(found.weights, reference.weights, 1));
     scales.forEach((size, i) => {
       errors.m = Math.max(errors.m, largestError([found.m[i]], [reference.m[i]], size / 20));
     });
@@ -163,7 +163,7 @@ describe('many steps are those of the textbook', () => {
         (settings, seed) => {
           const run = inFloat64(stepGraph({ shape: [6], options: settings }));
           const errors = courseErrors(run, { size: 6, steps: 12, settings, seed });
-          expect(errors.params).toBeLessThan(1e-10);
+          expect(errors.weights).toBeLessThan(1e-10);
         },
       ),
       { numRuns: 40, seed: 1 },
@@ -257,12 +257,13 @@ describe('the first steps', () => {
     // From 0, so that the sum is what was added: rounding is not hidden by a large parameter.
     const gradients = [3, -1e-3, 1e-5, 40, -0.7].map(Math.fround);
     const reference = new ReferenceAdam(Array(5).fill(0));
-    let state: State = { params: Array(5).fill(0), m: Array(5).fill(0), v: Array(5).fill(0) };
+    let state: State = { weights: Array(5).fill(0), m: Array(5).fill(0), v: Array(5).fill(0) };
     for (let t = 1; t <= 20; t++) {
       state = run({ ...state, gradient: gradients, step: [t], learningRate: [0.25] });
       reference.step(gradients, 0.25);
-      expect(largestError(state.params, reference.params), `step ${t}`).toBeLessThan(2e-6);
-      if (t === 1) expectClose('the first is lr·sign', state.params, [-0.25, 0.25, -0.25, -0.25, 0.25], 1e-3);
+      expect(largestError(state.weights, reference.weights), `step ${t}`).toBeLessThan(2e-6);
+      if (t === 1)
+        expectClose('the first is lr·sign', state.weights, [-0.25, 0.25, -0.25, -0.25, 0.25], 1e-3);
     }
     run.dispose();
   });
@@ -270,7 +271,7 @@ describe('the first steps', () => {
   it('do not divide by 0 where the gradient is 0', async () => {
     const run = await inFloat32(stepGraph({ shape: [2], options: { epsilon: 1e-8 } }));
     const state = run({
-      params: [1.5, -2],
+      weights: [1.5, -2],
       m: [0, 0],
       v: [0, 0],
       gradient: [0, 0],
@@ -278,7 +279,7 @@ describe('the first steps', () => {
       learningRate: [1],
     });
     run.dispose();
-    expect(Array.from(state.params)).toEqual([1.5, -2]);
+    expect(Array.from(state.weights)).toEqual([1.5, -2]);
   });
 });
 
@@ -352,10 +353,10 @@ describe('apply', () => {
         const rng = new Rng(seed);
         const size = (from: number, to: number): number => 10 ** (from + rng.integer(to - from + 1));
         // Parameters from subnormal to nearly the largest that float32 has; moments as gradients of any size leave them.
-        const params = Array.from({ length: 64 }, () => Math.fround(rng.normal() * size(-44, 37)) || 0);
+        const weights = Array.from({ length: 64 }, () => Math.fround(rng.normal() * size(-44, 37)) || 0);
         const m = Array.from({ length: 64 }, () => Math.fround(rng.normal() * size(-44, 17)) || 0);
         const v = m.map(moment => Math.fround(moment * moment * size(-1, 3)));
-        const before = { params, m, v };
+        const before = { weights, m, v };
         const after = run({
           ...before,
           gradient: normals(rng, 64, 10 ** (rng.integer(20) - 10)),
@@ -364,7 +365,7 @@ describe('apply', () => {
           step: [step],
           apply: [0],
         });
-        for (const name of ['params', 'm', 'v'] as const)
+        for (const name of ['weights', 'm', 'v'] as const)
           expect(bits(after[name])).toEqual(bits(before[name]));
       }),
       { numRuns: 100, seed: 1 },
@@ -374,9 +375,9 @@ describe('apply', () => {
 
   it('false keeps the value of a negative zero, if not its sign', async () => {
     const run = await inFloat32(stepGraph({ shape: [2], extra }));
-    const state = { params: [-0, -0], m: [-0, -0], v: [0, 0] };
+    const state = { weights: [-0, -0], m: [-0, -0], v: [0, 0] };
     const after = run({ ...state, gradient: [1, -1], scale: [1], learningRate: [1], step: [1], apply: [0] });
-    for (const name of ['params', 'm', 'v'] as const)
+    for (const name of ['weights', 'm', 'v'] as const)
       expect(Array.from(after[name], v => v + 0)).toEqual([0, 0]);
     run.dispose();
   });
@@ -384,14 +385,14 @@ describe('apply', () => {
   it('false holds inside a run of steps: the others go on as if it had not been', async () => {
     const run = await inFloat32(stepGraph({ shape: [7], extra }));
     const reference = new ReferenceAdam(normals(1, 7));
-    let state: State = { params: normals(1, 7), m: Array(7).fill(0), v: Array(7).fill(0) };
+    let state: State = { weights: normals(1, 7), m: Array(7).fill(0), v: Array(7).fill(0) };
     for (let n = 0; n < 30; n++) {
       const gradient = normals(n, 7);
       const taken = n % 3 !== 1;
       const step = [reference.t + 1];
       state = run({ ...state, gradient, step, learningRate: [0.1], scale: [1], apply: [taken ? 1 : 0] });
       if (taken) reference.step(gradient, 0.1);
-      expect(largestError(state.params, reference.params, 1), `step ${n}`).toBeLessThan(1e-5);
+      expect(largestError(state.weights, reference.weights, 1), `step ${n}`).toBeLessThan(1e-5);
     }
     run.dispose();
   });
@@ -401,9 +402,9 @@ describe('apply', () => {
     const graph = stepGraph({ shape: [1], extra });
     const program = await compile(graph, { checkFeeds: false });
     const one = (x: number): Float32Array => Float32Array.of(x);
-    const feeds = { params: one(1), m: one(2), v: one(3), gradient: one(gradient), learningRate: one(0.1) };
+    const feeds = { weights: one(1), m: one(2), v: one(3), gradient: one(gradient), learningRate: one(0.1) };
     const out = program.run({ ...feeds, scale: one(Number.NaN), step: one(1), apply: Uint8Array.of(0) });
-    expect([out['next.params'][0], out['next.m'][0], out['next.v'][0]]).toEqual([1, 2, 3]);
+    expect([out['next.weights'][0], out['next.m'][0], out['next.v'][0]]).toEqual([1, 2, 3]);
     program.dispose();
   });
 });
@@ -430,13 +431,13 @@ describe('ratesByGroup', () => {
 
   it('leaves a group with the rate 0 where it is, to the bit', async () => {
     const g = new Graph();
-    const [params, m, v, gradient] = ['params', 'm', 'v', 'gradient'].map(name => g.input(name, [8]));
+    const [weights, m, v, gradient] = ['weights', 'm', 'v', 'gradient'].map(name => g.input(name, [8]));
     const learningRate = ratesByGroup(layout, { actor: g.input('actor', []), critic: g.input('critic', []) });
     const corrections = adamCorrections(g.input('step', []));
-    g.output('next', adam({ params, m, v }, { gradient, learningRate, corrections }).params);
+    g.output('next', adam({ weights, m, v }, { gradient, learningRate, corrections }).weights);
     const start = normals(1, 8);
     const [nothing, ones] = [Array(8).fill(0), Array(8).fill(1)];
-    const feeds = { params: start, m: nothing, v: nothing, gradient: ones, step: [1] };
+    const feeds = { weights: start, m: nothing, v: nothing, gradient: ones, step: [1] };
     const out = (await runCompiled(g, { ...feeds, actor: [0], critic: [0.5] })).next;
     expect(out.slice(0, 5)).toEqual(start.slice(0, 5));
     expectClose(
@@ -585,15 +586,15 @@ describe('a network learns', () => {
     const y = g.input('y', [rows, 1]);
     const counts = g.constant(Float64Array.from({ length: steps }, (_, i) => i + 1));
     const corrections = adamCorrections(counts);
-    const [params, m, v] = ['params', 'm', 'v'].map(name => g.input(name, [layout.size]));
+    const [weights, m, v] = ['weights', 'm', 'v'].map(name => g.input(name, [layout.size]));
     const learningRate = g.input('learningRate', []);
     const result = loop({
       trips: steps,
-      carry: { params, m, v },
+      carry: { weights, m, v },
       body({ iteration, carry }) {
-        const error = sub(net.forward(layout.tensors(carry.params), x), y);
+        const error = sub(net.forward(layout.tensors(carry.weights), x), y);
         const loss = reduceMean(mul(error, error));
-        const [gradient] = grad(loss, [carry.params]);
+        const [gradient] = grad(loss, [carry.weights]);
         const { scale } = clipScale(gradient, 1);
         const next = adam(carry, {
           gradient,
@@ -606,12 +607,12 @@ describe('a network learns', () => {
     });
     g.output('loss', result.scan.loss);
     g.output('iterations', cast(result.iterations, 'float32'));
-    g.output('learnt', result.carry.params);
+    g.output('learnt', result.carry.weights);
     const xs = Array.from({ length: rows }, (_, i) => (4 * i) / (rows - 1) - 2);
     const out = await runCompiled(g, {
       x: xs,
       y: xs.map(v => Math.sin(2 * v)),
-      params: layout.initialise(new Rng(1)),
+      weights: layout.initialise(new Rng(1)),
       m: new Float32Array(layout.size),
       v: new Float32Array(layout.size),
       learningRate: [0.02],

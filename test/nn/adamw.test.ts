@@ -53,7 +53,7 @@ function compare(
     // Where two terms cancel, the error is relative to them and not to what is left.
     expect(largestError(state.m, reference.m, 0.1)).toBeLessThan(1e-6);
     expect(largestError(state.v, reference.v)).toBeLessThan(1e-6);
-    expect(largestError(state.weights, reference.params, 0.1)).toBeLessThan(1e-6);
+    expect(largestError(state.weights, reference.weights, 0.1)).toBeLessThan(1e-6);
   }
 }
 

@@ -335,9 +335,9 @@ describe('what is refused', () => {
     const model = gpt(small);
     const layout = parameters(model.specs);
     const g = new Graph();
-    const params = layout.tensors(g.input('flat', [layout.size]));
-    expect(() => model.forward(params, g.input('tokens', [2, 5]))).toThrow(EngineError);
-    expect(() => model.forward(params, g.input('more', [2, 5]))).toThrow(/float32.*int64/);
+    const weights = layout.tensors(g.input('flat', [layout.size]));
+    expect(() => model.forward(weights, g.input('tokens', [2, 5]))).toThrow(EngineError);
+    expect(() => model.forward(weights, g.input('more', [2, 5]))).toThrow(/float32.*int64/);
   });
 
   it.each(['vocabulary', 'context', 'layers', 'width', 'heads'])('options without %s', name => {
@@ -353,8 +353,8 @@ describe('what is refused', () => {
     const model = gpt(small);
     const layout = parameters(model.specs);
     const g = new Graph();
-    const params = layout.tensors(g.input('flat', [layout.size]));
-    expect(() => model.forward(params, g.input('tokens', shape, 'int64'))).toThrow(
+    const weights = layout.tensors(g.input('flat', [layout.size]));
+    expect(() => model.forward(weights, g.input('tokens', shape, 'int64'))).toThrow(
       /gpt: .*\(batch, tokens\)/,
     );
   });

@@ -26,13 +26,12 @@ export async function collectBatch(options: {
     'promptsPerIteration' | 'groupSize' | 'temperature' | 'topK' | 'topP' | 'klCap'
   >;
   readonly maxNewTokens: number;
-  readonly promptRng: Rng;
-  readonly sampleRng: Rng;
+  readonly rngs: { readonly prompt: Rng; readonly sample: Rng };
   readonly reference?: { readonly decoder: Decoder; readonly weights: Float32Array } | undefined;
 }): Promise<TextBatch> {
-  const { model, task, decoder, config, maxNewTokens, reference } = options;
+  const { model, task, decoder, config, maxNewTokens, rngs, reference } = options;
   const { groupSize, temperature, topK, topP, klCap } = config;
-  const drawn = await drawPrompts(model, task, config.promptsPerIteration, maxNewTokens, options.promptRng);
+  const drawn = await drawPrompts(model, task, config.promptsPerIteration, maxNewTokens, rngs.prompt);
   const completions = await generate(model, decoder, model.weights, {
     prompts: drawn.prompts.map(({ tokens }) => tokens),
     copies: groupSize,
@@ -41,7 +40,7 @@ export async function collectBatch(options: {
     topK,
     topP,
     stop: task.stop,
-    rng: options.sampleRng,
+    rng: rngs.sample,
     ...(klCap === null || !reference ? {} : { klCap: { cap: klCap, ...reference } }),
   });
   return {

@@ -10,8 +10,10 @@ import { k3 } from '../../kl/estimators.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { runPaths } from '../../runs/layout.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
+import type { Progress } from '../algorithm.ts';
 import type { TokenValues } from '../text/programs.ts';
 import type { TextBatch } from './collect.ts';
+import type { GrpoConfig } from './settings.ts';
 
 /** One completion of a group. */
 export interface CompletionRecord {
@@ -52,20 +54,19 @@ export function completionRecords(parts: {
   readonly batch: TextBatch;
   readonly task: TextTask;
   readonly model: LanguageModel;
-  readonly iteration: number;
-  readonly step: number;
-  readonly groups: number;
-  readonly groupSize: number;
+  readonly config: Pick<GrpoConfig, 'logGroups' | 'groupSize'>;
+  readonly counters: Progress;
   readonly advantages: Float64Array;
   readonly newTokens: number;
   readonly old: TokenValues;
   readonly reference: TokenValues | undefined;
 }): GroupRecord[] {
-  const { batch, task, model, groupSize, old, reference, newTokens } = parts;
+  const { batch, task, model, counters, old, reference, newTokens } = parts;
+  const { logGroups, groupSize } = parts.config;
   const { vocabulary } = model.options;
-  return batch.prompts.slice(0, parts.groups).map(({ prompt }, group) => ({
-    iteration: parts.iteration,
-    step: parts.step,
+  return batch.prompts.slice(0, logGroups).map(({ prompt }, group) => ({
+    iteration: counters.iteration,
+    step: counters.steps,
     prompt: prompt.text.slice(0, MAX_TEXT),
     ...(reference ? { klRefEstimator: reference.all ? ('exact' as const) : ('k3' as const) } : {}),
     completions: batch.completions

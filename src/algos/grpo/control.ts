@@ -1,8 +1,8 @@
 /** KL control: everything that decides how far an update may go, in one place. */
-import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
 import type { TrainEvent } from '../events.ts';
+import { controlledCoefficient } from '../update/coefficient.ts';
 import { forkedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
-import { scheduleFactor } from '../update/schedule.ts';
+import { rateFactor } from '../update/schedule.ts';
 import type { GrpoConfig } from './settings.ts';
 
 /** What a checkpoint holds beside tensors and generators; steps are completions. */
@@ -22,12 +22,13 @@ export const firstCounters = ({ klRefCoef }: GrpoConfig): GrpoCounters => ({
   bestReward: null,
 });
 
-/** As a forked run begins with them: what was written for it counts, whatever controllers had made of it before. */
+/** Of a run that goes on, or that begins as a fork: what was written for that counts, whatever controllers had made of it. */
 export function countersOfFork(
   counters: GrpoCounters,
-  written: object,
+  written: object | undefined,
   { klRefCoef }: Pick<GrpoConfig, 'klRefCoef'>,
 ): GrpoCounters {
+  if (!written) return counters;
   return { ...forkedCounters(counters, written), ...('klRefCoef' in written ? { klRefCoef } : {}) };
 }
 
@@ -35,21 +36,20 @@ export interface Knobs {
   readonly learningRate: number;
   readonly klRefCoef: number;
   readonly rewardFactor: number;
+  /** Gradient steps that the run has taken, for Adam's corrections. */
+  readonly stepsDone: number;
 }
 
 /** This update's rate, pull of the reference and reward factor; `progress` is in the middle of its share of the run. */
 export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: number): Knobs {
-  const { learningRateSchedule: schedule, learningRateEnd: end, warmupShare: warmup } = config;
   const risen = (iterations: number): number =>
     iterations === 0 ? 1 : Math.min(1, counters.iteration / iterations);
   return {
     learningRate:
-      config.learningRate *
-      counters.recoveryFactor *
-      counters.guardedFactor *
-      scheduleFactor({ schedule, end, warmup }, progress),
+      config.learningRate * counters.recoveryFactor * counters.guardedFactor * rateFactor(config, progress),
     klRefCoef: counters.klRefCoef * risen(config.klRefCoefWarmup),
     rewardFactor: config.rewardWarmup === 0 ? 1 : Math.min(1, (counters.iteration + 1) / config.rewardWarmup),
+    stepsDone: counters.gradientSteps,
   };
 }
 
@@ -65,19 +65,13 @@ export function controlReference(
   completions: number,
   events: TrainEvent[],
 ): void {
-  if (config.klRefCoefRule === 'fixed') return;
-  const { klRefTarget: target, klRefHorizon: horizon } = config;
-  const rule: CoefficientRule =
-    config.klRefCoefRule === 'adaptive' ? { kind: 'adaptive', target } : { kind: 'horizon', target, horizon };
-  const bounds = { min: config.klRefCoefMin, max: config.klRefCoefMax };
-  const from = counters.klRefCoef;
-  counters.klRefCoef = nextCoefficient(rule, from, kl, completions, bounds);
-  if (!isNotableChange(rule, from, counters.klRefCoef, bounds)) return;
-  events.push({
-    type: 'rate-change',
-    what: 'klRefCoef',
-    from,
-    to: counters.klRefCoef,
-    why: `the KL to the reference is ${kl.toExponential(2)}`,
-  });
+  const { klRefCoefRule: kind, klRefTarget: target, klRefHorizon: horizon } = config;
+  counters.klRefCoef = controlledCoefficient(
+    'klRefCoef',
+    counters.klRefCoef,
+    { kind, target, horizon },
+    { min: config.klRefCoefMin, max: config.klRefCoefMax },
+    { kl, samples: completions, why: 'the KL to the reference is' },
+    events,
+  );
 }

@@ -29,6 +29,7 @@ import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
 import { k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
 import { outputGradients, type TextNetwork } from '../text/graphs.ts';
+import { outputAll } from '../update/state.ts';
 
 /** How the KL to the reference comes about; `none` without a reference. */
 export type RefKl = 'none' | 'exact' | 'k3';
@@ -38,28 +39,22 @@ export interface LossOptions {
   readonly entropy: boolean;
 }
 
-/** The loss of a microbatch and its diagnostics, all sums over its tokens. */
-function grpoLoss(
-  scored: { all: Tensor; taken: Tensor; entropy: Tensor },
-  fed: {
-    /** Weight of each token in the minibatch, 0 where there is none. */
-    weights: Tensor;
-    /** 1 where there is a token that counts. */
-    mask: Tensor;
-    advantages: Tensor;
-    oldLogProbs: Tensor;
-    clipLow: Tensor;
-    clipHigh: Tensor;
-    reference?: Tensor | undefined;
-    klRefCoef?: Tensor | undefined;
-    entropyCoef?: Tensor | undefined;
-  },
-  refKl: RefKl,
-): { loss: Tensor; info: Record<string, Tensor> } {
-  const { weights, mask, advantages } = fed;
-  const logRatio = sub(scored.taken, fed.oldLogProbs);
+/** Gradients `g.<name>` of the loss of a microbatch, and its diagnostics, all sums over its tokens. */
+export function gradientGraph(
+  network: TextNetwork,
+  shape: BatchShape,
+  { refKl, entropy }: LossOptions,
+): Graph {
+  const g = new Graph();
+  const tokens = shape.rows * shape.newTokens;
+  const scored = completionLogProbs(network, batchInputs(g, shape));
+  const column = (name: string): Tensor => g.input(name, [tokens]);
+  const scalar = (name: string): Tensor => g.input(name, []);
+  // The weight of each token in the minibatch is 0, and its mask not 1, where there is none that counts.
+  const [weights, mask, advantages] = ['weights', 'mask', 'advantages'].map(column);
+  const logRatio = sub(scored.taken, column('oldLogProbs'));
   const ratio = exp(clip(logRatio, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
-  const [lowest, highest] = [sub(1, fed.clipLow), add(1, fed.clipHigh)];
+  const [lowest, highest] = [sub(1, scalar('clipLow')), add(1, scalar('clipHigh'))];
   const clipped = clip(ratio, lowest, highest);
   // Where the clipped side is smaller, it is constant.
   const gain = min(mul(ratio, advantages), stopGradient(mul(clipped, advantages)));
@@ -70,50 +65,16 @@ function grpoLoss(
     clippedHigh: reduceSum(mul(mask, cast(greater(ratio, highest), 'float32'))),
   };
   let loss = policyLoss;
-  if (refKl !== 'none' && fed.reference && fed.klRefCoef) {
+  if (refKl !== 'none') {
     const kl =
       refKl === 'exact'
-        ? flat(klFromLogProbs(scored.all, fed.reference))
-        : k3Graph(sub(fed.reference, scored.taken));
-    loss = add(loss, mul(reduceSum(mul(weights, kl)), fed.klRefCoef));
+        ? flat(klFromLogProbs(scored.all, g.input('reference', [tokens, network.options.vocabulary])))
+        : k3Graph(sub(column('reference'), scored.taken));
+    loss = add(loss, mul(reduceSum(mul(weights, kl)), scalar('klRefCoef')));
     info.klRef = reduceSum(mul(mask, kl));
   }
-  if (fed.entropyCoef) loss = sub(loss, mul(reduceSum(mul(weights, scored.entropy)), fed.entropyCoef));
-  return { loss, info: { ...info, loss } };
-}
-
-/** Gradients `g.<name>` of the loss of a microbatch, and the sums of its diagnostics. */
-export function gradientGraph(
-  network: TextNetwork,
-  shape: BatchShape,
-  { refKl, entropy }: LossOptions,
-): Graph {
-  const g = new Graph();
-  const tokens = shape.rows * shape.newTokens;
-  const inputs = batchInputs(g, shape);
-  const scored = completionLogProbs(network, inputs);
-  const column = (name: string): Tensor => g.input(name, [tokens]);
-  const { loss, info } = grpoLoss(
-    scored,
-    {
-      weights: column('weights'),
-      mask: column('mask'),
-      advantages: column('advantages'),
-      oldLogProbs: column('oldLogProbs'),
-      clipLow: g.input('clipLow', []),
-      clipHigh: g.input('clipHigh', []),
-      ...(refKl === 'none'
-        ? {}
-        : { reference: referenceInput(g, network, refKl, tokens), klRefCoef: g.input('klRefCoef', []) }),
-      ...(entropy ? { entropyCoef: g.input('entropyCoef', []) } : {}),
-    },
-    refKl,
-  );
+  if (entropy) loss = sub(loss, mul(reduceSum(mul(weights, scored.entropy)), scalar('entropyCoef')));
   outputGradients(g, network, loss, scored.weights);
-  for (const [name, tensor] of Object.entries(info)) g.output(name, tensor);
+  outputAll(g, { ...info, loss });
   return g;
-}
-
-function referenceInput(g: Graph, { options }: TextNetwork, refKl: RefKl, tokens: number): Tensor {
-  return g.input('reference', refKl === 'exact' ? [tokens, options.vocabulary] : [tokens]);
 }

@@ -20,19 +20,20 @@ import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guardSearch } from '../../kl/guard-search.ts';
 import { Decoder } from '../../lm/decoder.ts';
 import type { LanguageModel } from '../../lm/model.ts';
-import { type ScoredSequence, shapeFor } from '../../lm/scorer.ts';
+import { shapeFor } from '../../lm/scorer.ts';
 import { Rng } from '../../random/rng.ts';
-import { refuseLiveChange } from '../../settings/resolve.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { TrainEvent } from '../events.ts';
 import { type GradedCompletion, wasTruncated } from '../text/graded.ts';
 import type { TextNetwork } from '../text/graphs.ts';
 import type { TextTrainer } from '../text/learner.ts';
 import { TextOptimiser } from '../text/optimiser.ts';
-import { TextPrograms, type TokenValues } from '../text/programs.ts';
-import { guardedUpdate, type Held } from '../update/guarded.ts';
+import { TextPrograms, type TokenBatch, type TokenValues } from '../text/programs.ts';
+import { guardedUpdate, UNTOUCHED } from '../update/guarded.ts';
+import { meansOf } from '../update/moments.ts';
 import { moveReference } from '../update/reference.ts';
 import { stopwatch } from '../update/stopwatch.ts';
+import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import { groupAdvantages, tokenWeights } from './advantages.ts';
 import type { GrpoSnapshot } from './checkpoint.ts';
 import { collectBatch, type TextBatch } from './collect.ts';
@@ -46,7 +47,7 @@ import {
   shareWithin,
 } from './control.ts';
 import { gradientGraph, type RefKl } from './graphs.ts';
-import { type GrpoAttempt, rowOf, type TokenMeans } from './row.ts';
+import { type HeldTokens, rowOf, type TokenMeans } from './row.ts';
 import { compareSampler, refuseMismatch } from './sampler-gap.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
@@ -76,20 +77,19 @@ const DIAGNOSIS = (skipLimit: number) => ({
 });
 
 /** A batch with everything that the update needs to know of its tokens; rows are completions. */
-interface ScoredBatch {
-  readonly sequences: readonly ScoredSequence[];
-  readonly shape: ReturnType<typeof shapeFor>;
+interface ScoredBatch extends TokenBatch {
   readonly old: TokenValues;
-  /** Log-probabilities of the reference: of the whole vocabulary, or of the tokens drawn. */
+  /** Log-probabilities of the reference, as the KL to it is made: of the whole vocabulary, or of the tokens drawn. */
+  readonly refKl: RefKl;
   readonly reference: Float32Array | undefined;
   /** Tokens of each completion that count; 0 where it does not. */
   readonly lengths: Int32Array;
+  readonly maxNewTokens: number;
   readonly advantages: Float64Array;
 }
 
 /** Compiles nothing yet: programs are made for the shapes that come up. */
-export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOptions): GrpoTrainer {
-  let config = given;
+export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): GrpoTrainer {
   const { vocabulary, context } = model.options;
   const maxNewTokens = config.maxNewTokens ?? task.maxNewTokens;
   const batchSize = config.promptsPerIteration * config.groupSize;
@@ -111,16 +111,17 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
   const referenceDecoder = config.klCap === null ? undefined : new Decoder(model, runtime);
 
   const [promptRng, sampleRng, orderRng] = new Rng(config.seed).split(3);
-  let rngs = { prompt: promptRng, sample: sampleRng, order: orderRng };
-  const optimiser = new TextOptimiser(model);
+  const streams = { prompt: promptRng, sample: sampleRng, order: orderRng };
+  const own = new TrainerState(grpoSettings, config, firstCounters(config), streams);
+  const { counters, rngs } = own;
+  const optimiser = new TextOptimiser(model, programs);
   let reference = config.reference === 'none' ? undefined : model.weights.slice();
   let records: readonly GroupRecord[] = [];
-  const counters = firstCounters(config);
 
   return {
     model,
     get config() {
-      return config;
+      return own.config;
     },
     counters,
     get records() {
@@ -128,9 +129,9 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
     },
 
     async iterate() {
+      const { config } = own; // as it is now
       const events: TrainEvent[] = [];
       const watch = stopwatch();
-      const { temperature } = config;
 
       // ---- collect: sample and grade
       const batch = await collectBatch({
@@ -139,8 +140,7 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         decoder,
         config,
         maxNewTokens,
-        promptRng: rngs.prompt,
-        sampleRng: rngs.sample,
+        rngs,
         reference: referenceDecoder && reference && { decoder: referenceDecoder, weights: reference },
       });
       const { completions } = batch;
@@ -158,81 +158,67 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         tokens,
       }));
       const shape = shapeFor(sequences, microRows, context);
-      const old = await programs.score(model.weights, sequences, shape, temperature, keepsAll);
-      const ofReference =
-        reference && (await programs.score(reference, sequences, shape, temperature, refKl === 'exact'));
+      const tokens = { sequences, shape, temperature: config.temperature };
+      const old = await programs.score(model.weights, tokens, keepsAll);
+      const ofReference = reference && (await programs.score(reference, tokens, refKl === 'exact'));
       const sampler = compareSampler(batch, old.logProbs, shape.newTokens);
       if (counters.iteration === 0)
         refuseMismatch(sampler, batch, old.logProbs, shape.newTokens, config.device);
       const scored: ScoredBatch = {
-        sequences,
-        shape,
+        ...tokens,
         old,
+        refKl,
         reference: ofReference && (refKl === 'exact' ? ofReference.all : ofReference.logProbs),
         lengths: Int32Array.from(completions, completion => countedTokens(completion, config)),
+        maxNewTokens,
         advantages,
       };
       watch.lap('collect');
 
       // ---- learn, inside the bound
       const order = minibatchOrder(config, batchSize, minibatchSize, rngs.order);
-      const measured = (weights: Float32Array) =>
-        measure(scored, weights, programs, temperature, model.weights);
-      let seen: TokenMeans | undefined;
-      const update = await guardedUpdate<GrpoAttempt>(config, counters, events, {
+      const measured = (weights: Float32Array) => measure(scored, weights, programs, model.weights);
+      const update = await guardedUpdate(config, counters, events, {
         steps: batchSize,
         diagnosis: DIAGNOSIS(config.skipLimit),
         async attempt() {
           const knobs = knobsAt(config, counters, (counters.steps + batchSize / 2) / totalSteps);
           optimiser.begin(counters.skippedInARow);
-          const learnt = await learn(scored, order, knobs, {
-            optimiser,
-            programs,
-            config,
-            refKl,
-            maxNewTokens,
-            vocabulary,
-            stepsBefore: counters.gradientSteps,
-          });
+          const learnt = await learn(scored, order, knobs, config, optimiser);
           let failed = learnt === undefined || !optimiser.draftIsFinite;
           watch.lap('update');
-          seen = await measured(failed ? model.weights : optimiser.draft);
+          let seen = await measured(failed ? model.weights : optimiser.draft);
           // Weights may be finite and compute nothing that is: without a guard, nobody else takes that back.
           if (config.guard === null && !Number.isFinite(seen.kl)) {
             failed = true;
             seen = await measured(model.weights);
           }
           watch.lap('guard');
-          const { taken, skipped, streak } = optimiser;
-          const bound = config.guard ?? Number.POSITIVE_INFINITY;
           return {
+            ...optimiser.counts,
             learningRate: knobs.learningRate,
             failed,
             kl: seen.kl,
-            shareWithin: shareWithin(seen.kl, bound),
-            taken,
-            skipped,
-            streak,
+            shareWithin: shareWithin(seen.kl, config.guard ?? Number.POSITIVE_INFINITY),
             knobs,
             gradNorm: learnt?.gradNorm ?? Number.NaN,
             means: learnt?.means ?? {},
             seen,
           };
         },
-        async hold(done, bound) {
-          if (done.failed) return { kl: done.kl, scale: 1, backtracks: 0 };
-          const stepped = await stepBack(done.seen, bound, model.weights, optimiser.draft, measured);
-          optimiser.adopt(stepped.weights);
-          ({ seen } = stepped);
+        async hold({ failed, kl, seen }, bound): Promise<HeldTokens> {
+          if (failed) return { ...UNTOUCHED, kl, seen };
+          const { weights, ...held } = await stepBack(seen, bound, model.weights, optimiser.draft, measured);
+          optimiser.adopt(weights);
           watch.lap('guard');
-          return stepped.held;
+          return held;
         },
       });
       watch.lap('update');
 
       // ---- control: the reference, and how strongly it pulls
       const { failed, means } = update.done;
-      const klRef = means.klRef;
+      const { klRef } = means;
       if (reference) moveReference(config, counters.iteration, reference, model.weights, klRef, events);
       if (!failed && klRef !== undefined) controlReference(config, counters, klRef, batchSize, events);
 
@@ -241,10 +227,8 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         batch,
         task,
         model,
-        iteration: counters.iteration,
-        step: counters.steps,
-        groups: config.logGroups,
-        groupSize: config.groupSize,
+        config,
+        counters,
         advantages,
         newTokens: shape.newTokens,
         old,
@@ -260,7 +244,6 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
         advantages,
         sampler,
         update,
-        seen: seen ?? update.done.seen,
         refKl,
         minibatches: batchSize / minibatchSize,
         times: watch.columns(batchSize),
@@ -269,35 +252,19 @@ export function createGrpoTrainer({ model, task, config: given }: GrpoTrainerOpt
     },
 
     snapshot() {
-      const { prompt, sample, order } = rngs;
-      return {
-        ...optimiser.state,
-        reference,
-        counters: { ...counters },
-        rng: { prompt: prompt.state(), sample: sample.state(), order: order.state() },
-      };
+      return { ...optimiser.state, reference, ...own.snapshot() };
     },
 
     restore(snapshot) {
-      const { reference: saved, rng } = snapshot;
-      if ((saved === undefined) !== (reference === undefined)) {
-        throw new TrainError(
-          `the checkpoint has ${saved ? 'a' : 'no'} reference, this config ${reference ? 'one' : 'none'}: use the config it was trained with`,
-        );
-      }
+      const { reference: saved } = snapshot;
+      refuseOtherParts({ reference: [reference, saved] });
       optimiser.restore(snapshot);
       reference = saved?.slice();
-      Object.assign(counters, snapshot.counters);
-      rngs = {
-        prompt: Rng.fromState(rng.prompt),
-        sample: Rng.fromState(rng.sample),
-        order: Rng.fromState(rng.order),
-      };
+      own.restore(snapshot);
     },
 
     adjust(changes) {
-      refuseLiveChange(grpoSettings, config, changes);
-      config = { ...config, ...changes };
+      own.adjust(changes);
       if (typeof changes.klRefCoef === 'number') counters.klRefCoef = changes.klRefCoef;
     },
 
@@ -326,18 +293,10 @@ async function learn(
   batch: ScoredBatch,
   order: readonly Int32Array[],
   knobs: Knobs,
-  parts: {
-    readonly optimiser: TextOptimiser;
-    readonly programs: TextPrograms;
-    readonly config: GrpoConfig;
-    readonly refKl: RefKl;
-    readonly maxNewTokens: number;
-    readonly vocabulary: number;
-    readonly stepsBefore: number;
-  },
+  config: GrpoConfig,
+  optimiser: TextOptimiser,
 ): Promise<{ gradNorm: number; means: Record<string, number | undefined> } | undefined> {
-  const { optimiser, programs, config, refKl } = parts;
-  const { sequences, shape, lengths } = batch;
+  const { sequences, shape, lengths, refKl } = batch;
   const { newTokens } = shape;
   const size = sequences.length * newTokens;
   const columns = {
@@ -358,14 +317,12 @@ async function learn(
     ...(refKl === 'none' ? {} : { klRefCoef: knobs.klRefCoef }),
     ...(entropy ? { entropyCoef: config.entropyCoef } : {}),
   };
-  const referenceWidth = refKl === 'exact' ? parts.vocabulary : 1;
-  const sums: Record<string, number> = {};
-  let [gradNorms, tokensSeen] = [0, 0];
+  let tokensSeen = 0;
   for (const chosen of order) {
     const weights = tokenWeights(
       Array.from(chosen, row => lengths[row]),
       config.aggregation,
-      parts.maxNewTokens,
+      batch.maxNewTokens,
     );
     let tokens = 0;
     chosen.forEach((row, i) => {
@@ -376,28 +333,13 @@ async function learn(
       tokens += length;
     });
     if (tokens === 0) continue; // every completion of it is masked or ungraded
-    const found = await programs.gradient(
-      optimiser.draft,
-      sequences,
-      chosen,
-      shape,
-      config.temperature,
-      loss,
-      { columns, referenceWidth, scalars },
-      optimiser.gradient,
-    );
-    const length = optimiser.step(found.loss, knobs.learningRate, parts.stepsBefore, config);
-    if (length === undefined) {
-      if (optimiser.streak >= config.skipLimit) return undefined;
-      continue;
-    }
-    tokensSeen += tokens;
-    gradNorms += length;
-    for (const [name, value] of Object.entries(found)) sums[name] = (sums[name] ?? 0) + value;
+    const taken = await optimiser.step({ batch, chosen, loss, columns, scalars }, knobs, config);
+    if (taken) tokensSeen += tokens;
+    else if (optimiser.streak >= config.skipLimit) return undefined;
   }
-  const { taken } = optimiser;
+  const { taken, sums } = optimiser;
   return {
-    gradNorm: gradNorms / taken,
+    gradNorm: (sums.gradNorm ?? 0) / taken,
     means: {
       loss: sums.loss / taken,
       policyLoss: sums.policyLoss / taken,
@@ -412,14 +354,14 @@ async function learn(
 
 /** What the whole batch says of weights: the mean exact KL from the policy that sampled it, and more. */
 async function measure(
-  { sequences, shape, old }: ScoredBatch,
+  batch: ScoredBatch,
   weights: Float32Array,
   programs: TextPrograms,
-  temperature: number,
   sampledWith: Float32Array,
 ): Promise<TokenMeans> {
+  const { sequences, shape, old } = batch;
   const before = old.all ? { all: old.all } : { weights: sampledWith };
-  const seen = await programs.measure(weights, before, sequences, shape, temperature);
+  const seen = await programs.measure(weights, before, batch);
   const sums = { kl: 0, k1: 0, k3: 0, entropy: 0, ratio: 0 };
   let tokens = 0;
   sequences.forEach((sequence, row) => {
@@ -434,13 +376,7 @@ async function measure(
       tokens++;
     }
   });
-  return {
-    kl: sums.kl / tokens,
-    k1: sums.k1 / tokens,
-    k3: sums.k3 / tokens,
-    entropy: sums.entropy / tokens,
-    ratio: sums.ratio / tokens,
-  };
+  return meansOf(sums, tokens);
 }
 
 /** The furthest point on the line from the old weights to the new that is within the bound, and what is seen there. */
@@ -450,7 +386,7 @@ async function stepBack(
   before: Float32Array,
   after: Float32Array,
   measured: (weights: Float32Array) => Promise<TokenMeans>,
-): Promise<{ held: Held; weights: Float32Array; seen: TokenMeans }> {
+): Promise<HeldTokens & { readonly weights: Float32Array }> {
   const tried = { weights: after, seen, share: 1 };
   const look = async (share: number): Promise<number> => {
     if (tried.weights === after) tried.weights = new Float32Array(after.length);
@@ -461,7 +397,7 @@ async function stepBack(
   };
   const { scale, backtracks } = await guardSearch(seen.kl, bound, look);
   if (backtracks > 0 && tried.share !== scale) await look(scale);
-  return { held: { kl: tried.seen.kl, scale, backtracks }, weights: tried.weights, seen: tried.seen };
+  return { kl: tried.seen.kl, scale, backtracks, weights: tried.weights, seen: tried.seen };
 }
 
 // ---- rewards -----------------------------------------------------------------------------------------------------------

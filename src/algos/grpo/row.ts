@@ -1,7 +1,7 @@
 /** An iteration's row, by registry name. */
 import type { TextTask } from '../../tasks/text-task.ts';
 import { wasTruncated } from '../text/graded.ts';
-import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
+import { type Attempt, type GuardedUpdate, guardedRow, type Held } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';
 import type { groupAdvantages } from './advantages.ts';
 import type { TextBatch } from './collect.ts';
@@ -28,6 +28,11 @@ export interface GrpoAttempt extends Attempt {
   readonly seen: TokenMeans;
 }
 
+/** What the guard left of an update, and what is seen of the weights that stand. */
+export interface HeldTokens extends Held {
+  readonly seen: TokenMeans;
+}
+
 export function rowOf(parts: {
   batch: TextBatch;
   task: TextTask;
@@ -37,19 +42,18 @@ export function rowOf(parts: {
   rewards: Float64Array;
   advantages: Float64Array;
   sampler: SamplerGap;
-  update: GuardedUpdate<GrpoAttempt>;
-  /** Of the weights that stand. */
-  seen: TokenMeans;
+  update: GuardedUpdate<GrpoAttempt, HeldTokens>;
   refKl: RefKl;
   minibatches: number;
   times: Readonly<Record<string, number>>;
 }): Record<string, number> {
-  const { batch, task, config, counters, groups, rewards, advantages, sampler, update, seen } = parts;
+  const { batch, task, config, counters, groups, rewards, advantages, sampler, update } = parts;
+  const { seen } = update.held;
   const { knobs, means, taken, skipped, gradNorm } = update.done;
   const { completions } = batch;
   const graded = completions.filter(({ problem }) => problem === undefined);
   const reward = moments(graded.map(completion => completion.reward));
-  const { mean: advMean, std: advStd } = moments(advantages);
+  const adv = moments(advantages);
   const lengths = completions.map(({ tokens }) => tokens.length);
   const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
     completions.filter(holds).length / completions.length;
@@ -65,8 +69,8 @@ export function rowOf(parts: {
     'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
     'policy/clip_fraction_low': means.clippedLow ?? Number.NaN,
     'policy/clip_fraction_high': means.clippedHigh ?? Number.NaN,
-    'adv/mean': advMean,
-    'adv/std': advStd,
+    'adv/mean': adv.mean,
+    'adv/std': adv.std,
     'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
     'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
     'reward/ungraded': completions.length - graded.length,

@@ -2,6 +2,7 @@
 
 import { MismatchError } from '../../base/errors.ts';
 import { k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
+import { meansOf } from '../update/moments.ts';
 import type { TextBatch } from './collect.ts';
 
 /**
@@ -47,12 +48,7 @@ export function compareSampler(
       tokens++;
     }
   });
-  return {
-    ...gap,
-    kl: gap.kl / tokens,
-    logProbDiff: gap.logProbDiff / tokens,
-    ratioMean: gap.ratioMean / tokens,
-  };
+  return { ...meansOf(gap, tokens), logProbDiffMax: gap.logProbDiffMax };
 }
 
 const logRatiosOf = ({ logProbs, logKept }: Sampled, scored: Float32Array, at: number): number[] =>

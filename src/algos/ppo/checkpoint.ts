@@ -4,7 +4,6 @@ import type { VectorState } from '../../envs/vector/vector.ts';
 import { namedTensors } from '../../nn/named-tensors.ts';
 import type { Parameters } from '../../nn/parameters.ts';
 import { decodeSafetensors, encodeSafetensors } from '../../nn/safetensors.ts';
-import type { RngState } from '../../random/rng.ts';
 import type { MomentsState, RewardNormaliserState } from '../../rollout/normalise.ts';
 import type { Checkpoint } from '../../runs/checkpoint.ts';
 import {
@@ -16,20 +15,17 @@ import {
   rngSchema,
   savedCounters,
 } from '../checkpoint.ts';
+import type { UpdateCounters } from '../update/guarded.ts';
+import type { SavedTensors } from '../update/state.ts';
+import type { SavedState } from '../update/trainer-state.ts';
 import type { PpoCounters } from './control.ts';
 
 const POLICY_FILE = 'policy.safetensors';
 const OPTIMIZER_FILE = 'optimizer.safetensors';
 const REFERENCE = 'reference.';
 
-/** All that the future of a trainer depends on. */
-export interface PpoSnapshot {
-  readonly weights: Float32Array;
-  readonly m: Float32Array;
-  readonly v: Float32Array;
-  readonly reference: Float32Array | undefined;
-  readonly counters: PpoCounters;
-  readonly rng: { readonly act: RngState; readonly order: RngState };
+/** All that the future of a trainer depends on: tensors, and what `state.json` holds. */
+export interface PpoSnapshot extends SavedTensors, SavedState<PpoCounters, 'act' | 'order'> {
   readonly observationNormaliser: MomentsState | null;
   readonly rewardNormaliser: RewardNormaliserState | null;
   readonly actionNoise: readonly number[] | null;
@@ -39,7 +35,7 @@ export interface PpoSnapshot {
 /** The tensors of a policy and its optimiser as files. */
 export function tensorFiles(
   layout: Parameters,
-  { weights, m, v, reference }: Pick<PpoSnapshot, 'weights' | 'm' | 'v' | 'reference'>,
+  { weights, m, v, reference }: SavedTensors,
 ): Record<string, Uint8Array> {
   return {
     [POLICY_FILE]: encodeSafetensors({
@@ -54,10 +50,7 @@ export function tensorFiles(
 }
 
 /** The same tensors from a checkpoint that was found whole; still checked, because its network may be another. */
-export function tensorsFrom(
-  layout: Parameters,
-  checkpoint: Checkpoint,
-): Pick<PpoSnapshot, 'weights' | 'm' | 'v' | 'reference'> {
+export function tensorsFrom(layout: Parameters, checkpoint: Checkpoint): SavedTensors {
   const weights = readTensors(checkpoint, POLICY_FILE, layout);
   const { names } = decodeSafetensors(checkpoint.files.get(POLICY_FILE)!, POLICY_FILE);
   const hasReference = names.some(name => name.startsWith(REFERENCE));
@@ -69,11 +62,12 @@ export function tensorsFrom(
   };
 }
 
-/** What `state.json` holds: all of a snapshot that is not a tensor. */
-export function stateOf(snapshot: PpoSnapshot): Record<string, unknown> {
-  const { counters, rng, observationNormaliser, rewardNormaliser, actionNoise, envs } = snapshot;
-  const saved = savedCounters(counters);
-  return { counters: saved, rng, observationNormaliser, rewardNormaliser, actionNoise, envs };
+/** What `state.json` holds: all of a policy's snapshot that is not a tensor. */
+export function stateOf(
+  snapshot: SavedTensors & { readonly counters: UpdateCounters },
+): Record<string, unknown> {
+  const { weights: _, m: __, v: ___, reference: ____, counters, ...state } = snapshot;
+  return { counters: savedCounters(counters), ...state };
 }
 
 const stateSchema = z.object({

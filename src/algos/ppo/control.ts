@@ -1,10 +1,10 @@
 /** KL control: everything that decides how far an update may go, in one place. */
-import { type CoefficientRule, isNotableChange, nextCoefficient } from '../../kl/controllers/coefficient.ts';
 import { nextRate } from '../../kl/controllers/learning-rate.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import type { TrainEvent } from '../events.ts';
+import { controlledCoefficient } from '../update/coefficient.ts';
 import { forkedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
-import { scheduleFactor } from '../update/schedule.ts';
+import { rateFactor, scheduleFactor } from '../update/schedule.ts';
 import type { PpoKnobs } from './graphs.ts';
 import type { PpoConfig } from './settings.ts';
 
@@ -24,12 +24,13 @@ export const firstCounters = ({ klCoef }: PpoConfig): PpoCounters => ({
   bestReturn: null,
 });
 
-/** As a forked run begins with them: what was written for it counts, whatever controllers had made of it before. */
+/** Of a run that goes on, or that begins as a fork: what was written for that counts, whatever controllers had made of it. */
 export function countersOfFork(
   counters: PpoCounters,
-  written: object,
+  written: object | undefined,
   { klCoef }: Pick<PpoConfig, 'klCoef'>,
 ): PpoCounters {
+  if (!written) return counters;
   return {
     ...forkedCounters(counters, written),
     ...('learningRate' in written ? { adaptiveFactor: 1 } : {}),
@@ -40,13 +41,7 @@ export function countersOfFork(
 /** This update's rates, clip range, penalty, stop and bound. */
 export function knobsAt(config: PpoConfig, counters: PpoCounters, progress: number): PpoKnobs {
   const rate =
-    counters.recoveryFactor *
-    counters.adaptiveFactor *
-    counters.guardedFactor *
-    scheduleFactor(
-      { schedule: config.learningRateSchedule, end: config.learningRateEnd, warmup: config.warmupShare },
-      progress,
-    );
+    counters.recoveryFactor * counters.adaptiveFactor * counters.guardedFactor * rateFactor(config, progress);
   const clipFactor = scheduleFactor(
     { schedule: config.clipRangeSchedule, end: config.clipRangeEnd },
     progress,
@@ -72,24 +67,16 @@ export function control(
   samples: number,
   events: TrainEvent[],
 ): void {
-  if (config.klCoefRule !== 'fixed') {
-    const rule: CoefficientRule =
-      config.klCoefRule === 'adaptive'
-        ? { kind: 'adaptive', target: config.klCoefTarget }
-        : { kind: 'horizon', target: config.klCoefTarget, horizon: config.klCoefHorizon };
-    const from = counters.klCoef;
-    const bounds = { max: config.klCoefMax };
-    counters.klCoef = nextCoefficient(rule, from, kl, samples, bounds);
-    if (isNotableChange(rule, from, counters.klCoef, bounds)) {
-      events.push({
-        type: 'rate-change',
-        what: 'klCoef',
-        from,
-        to: counters.klCoef,
-        why: `the update had a KL of ${kl.toExponential(2)}`,
-      });
-    }
-  }
+  const why = 'the update had a KL of';
+  const { klCoefRule: kind, klCoefTarget, klCoefHorizon: horizon, klCoefMax: most } = config;
+  counters.klCoef = controlledCoefficient(
+    'klCoef',
+    counters.klCoef,
+    { kind, target: klCoefTarget, horizon },
+    { max: most },
+    { kl, samples, why },
+    events,
+  );
   if (config.adaptiveRate) {
     const { adaptiveRateTarget: target, adaptiveRateMin: min, adaptiveRateMax: max, learningRate } = config;
     const from = learningRate * counters.adaptiveFactor;
@@ -102,7 +89,7 @@ export function control(
         // As it is used, what the schedule and the guard make of it included.
         from: knobs.actorRate,
         to: knobs.actorRate * (to / from),
-        why: `the update had a KL of ${kl.toExponential(2)}`,
+        why: `${why} ${kl.toExponential(2)}`,
       });
   }
 }

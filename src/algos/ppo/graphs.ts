@@ -45,6 +45,7 @@ import { k1Graph, k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guard } from '../../kl/guard.ts';
 import { adam, adamCorrections, clipScale, correctionsAt, ratesByGroup } from '../../nn/adam.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
+import { type OptimiserState, outputAll, outputState, stateFrom, stateInputs } from '../update/state.ts';
 import type { PpoConfig } from './settings.ts';
 
 /** Sizes that the programs are compiled for. */
@@ -81,49 +82,23 @@ export interface PpoKnobs {
   readonly streak?: number;
 }
 
-/** Means over the minibatches that ran. */
-export interface LearnStats {
-  policyLoss: number;
-  valueLoss: number;
-  loss: number;
-  /** NaN where the loss has none: the whole rollout's is measured after the update. */
-  entropy: number;
-  clipFraction: number;
-  gradNorm: number;
-  klRef: number;
+/** What the loss says of a minibatch. The entropy and the KL to the reference are NaN where the loss has none. */
+const MEANS = ['policyLoss', 'valueLoss', 'loss', 'entropy', 'clipFraction', 'gradNorm', 'klRef'] as const;
+
+/** What became of an update: means over the minibatches that were finite, and how far it came. */
+export interface LearnStats extends Readonly<Record<(typeof MEANS)[number], number>> {
   /** Minibatches that were looked at, the one that ended the update included. */
-  minibatches: number;
+  readonly minibatches: number;
   /** Those that were stepped along. */
-  taken: number;
+  readonly taken: number;
   /** Those in a row, at the end, that were not finite. */
-  streak: number;
-  skipped: number;
+  readonly streak: number;
+  readonly skipped: number;
   /** The exact KL of each minibatch that was looked at, at the weights that it saw. */
-  kls: Float32Array;
+  readonly kls: Float32Array;
   /** The last of them. */
-  lastKl: number;
-  stopped: 'no' | 'kl' | 'non-finite';
-}
-
-/** What the whole rollout says of the policy after the update. */
-export interface MeasureStats {
-  kl: number;
-  klRaw: number;
-  k1: number;
-  k3: number;
-  entropy: number;
-  ratioMean: number;
-  ratioMax: number;
-  ratioMin: number;
-  backtracks: number;
-  scale: number;
-}
-
-/** The networks' weights, and Adam's moments of them. */
-export interface PpoState {
-  weights: Float32Array;
-  m: Float32Array;
-  v: Float32Array;
+  readonly lastKl: number;
+  readonly stopped: 'no' | 'kl' | 'non-finite';
 }
 
 export interface PpoPrograms {
@@ -179,7 +154,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   };
   const advantages = columnsOf('advantages', 1);
   const order = g.input('order', [trips, batch], 'int64');
-  const [weights, m, v] = ['weights', 'm', 'v'].map(name => g.input(name, [layout.size]));
+  const state = stateInputs(g, layout.size);
   const scalar = (name: string): Tensor => g.input(name, []);
   const stepsDone = scalar('stepsDone');
   const actorRate = scalar('actorRate');
@@ -212,9 +187,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
   const result = loop({
     trips,
     carry: {
-      params: weights,
-      m,
-      v,
+      ...state,
       taken: g.constant(0, [], 'int64'),
       streak: scalar('streak'),
       klSum: g.constant(0),
@@ -224,7 +197,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const named = Object.fromEntries(Object.keys(columns).map((name, i) => [name, parts[i]]));
       const { obs, action, oldParams, oldLogProb, returns, oldValue, refParams } = named;
       const adv = parts.at(-1)!;
-      const tensors = layout.tensors(carry.params);
+      const tensors = layout.tensors(carry.weights);
       const policy = model.policy(tensors, obs);
       const value = model.value(tensors, obs);
 
@@ -244,7 +217,7 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       const klRef = refParams ? reduceMean(distribution.graph.kl(policy, refParams)) : undefined;
       if (klRef && refCoefs) loss = add(loss, mul(klRef, gather(refCoefs, iteration)));
 
-      const [gradient] = grad(loss, [carry.params]);
+      const [gradient] = grad(loss, [carry.weights]);
       const { scale, norm } = clipScale(gradient, config.gradientClip ?? 1e30);
       // Neither NaN nor infinity is less than infinity; the loss is looked at as well, since a clip hides its NaN.
       const finite = less(add(norm, mul(loss, 0)), Number.POSITIVE_INFINITY);
@@ -286,12 +259,11 @@ function learnGraph(model: ActorCritic, config: PpoConfig, { samples, minibatche
       };
     },
   });
-  g.output('newWeights', result.carry.params);
-  g.output('newM', result.carry.m);
-  g.output('newV', result.carry.v);
-  g.output('newStreak', result.carry.streak);
-  g.output('iterations', result.iterations);
-  for (const [name, tensor] of Object.entries(result.scan as Record<string, Tensor>)) g.output(name, tensor);
+  outputState(g, result.carry, {
+    newStreak: result.carry.streak,
+    iterations: result.iterations,
+    ...(result.scan as Record<string, Tensor>),
+  });
   return g;
 }
 
@@ -399,77 +371,63 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
   const guarded = guard(oldActor, newActor, bound, part =>
     reduceMean(distribution.graph.kl(oldDistribution, policyOf(part))),
   );
-  const policy = policyOf(guarded.params);
+  const policy = policyOf(guarded.weights);
   const logRatio = sub(distribution.graph.logProb(policy, actions), oldLogProb);
   const ratio = exp(clip(logRatio, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
-  g.output('weights', concat([guarded.params, newCritic], 0));
-  g.output('kl', guarded.kl);
-  g.output('klRaw', guarded.klRaw);
-  g.output('scale', guarded.scale);
-  g.output('backtracks', guarded.backtracks);
-  g.output('k1', reduceMean(k1Graph(logRatio)));
-  g.output('k3', reduceMean(k3Graph(logRatio)));
-  g.output('entropy', reduceMean(distribution.graph.entropy(policy)));
-  g.output('ratioMean', reduceMean(ratio));
-  g.output('ratioMax', reduceMax(ratio));
-  g.output('ratioMin', neg(reduceMax(neg(ratio))));
+  const { weights, ...held } = guarded;
+  outputAll(g, {
+    weights: concat([weights, newCritic], 0),
+    ...held,
+    k1: reduceMean(k1Graph(logRatio)),
+    k3: reduceMean(k3Graph(logRatio)),
+    entropy: reduceMean(distribution.graph.entropy(policy)),
+    ratioMean: reduceMean(ratio),
+    ratioMax: reduceMax(ratio),
+    ratioMin: neg(reduceMax(neg(ratio))),
+  });
   return g;
 }
 
 // ---- running the programs --------------------------------------------------------------------------------------------
 
+type Arrays = Record<string, Float32Array>;
+
+/** Runs a program on those of the values that it takes, which depend on the config; numbers are its scalars. */
+function run(program: Program, given: Readonly<Record<string, unknown>>): Arrays {
+  const feeds = program.inputs.map(({ name }) => {
+    const value = given[name];
+    return [name, typeof value === 'number' ? Float32Array.of(value) : value] as const;
+  });
+  return program.run<Arrays>(Object.fromEntries(feeds) as Arrays);
+}
+
+/** The one number of an output, whatever its type. */
+const numberOf = ([value]: ArrayLike<number> & Iterable<number>): number => Number(value);
+
 /** One update without the guard: all epochs, or as many as the KL allows. */
 export function learn(
   { learn: program, skipLimit }: PpoPrograms,
   batch: PpoBatch,
-  state: PpoState,
+  state: OptimiserState,
   order: BigInt64Array,
   knobs: PpoKnobs,
   reference?: Float32Array,
-): { state: PpoState; stats: LearnStats } {
-  const one = (value: number): Float32Array => Float32Array.of(value);
-  const given: Record<string, Float32Array | BigInt64Array | undefined> = {
-    observations: batch.observations,
-    actions: batch.actions,
-    oldParams: batch.oldParams,
-    oldLogProbs: batch.oldLogProbs,
-    oldValues: batch.oldValues,
-    advantages: batch.advantages,
-    returns: batch.returns,
-    order,
-    ...state,
-    reference,
-    stepsDone: one(knobs.stepsDone),
-    streak: one(knobs.streak ?? 0),
-    actorRate: one(knobs.actorRate),
-    criticRate: one(knobs.criticRate),
-    clipRange: one(knobs.clipRange),
-    klCoef: one(knobs.klCoef),
-    klLimit: one(knobs.klLimit),
-    guard: one(knobs.guard),
-  };
-  // Which inputs there are depends on the config.
-  const feeds = Object.fromEntries(program.inputs.map(({ name }) => [name, given[name]!]));
-  const out = program.run<Record<string, Float32Array>>(feeds);
-  const looked = Number((out.iterations as unknown as BigInt64Array)[0]);
+): { state: OptimiserState; stats: LearnStats } {
+  const out = run(program, { ...batch, ...state, order, reference, streak: 0, ...knobs });
+  const looked = numberOf(out.iterations);
   const finite = Array.from({ length: looked }, (_, i) => i).filter(i => out.finite[i] === 1);
   const mean = (name: string): number => {
     if (!out[name] || finite.length === 0) return Number.NaN;
     return finite.reduce((sum, i) => sum + out[name][i], 0) / finite.length;
   };
+  const means = Object.fromEntries(MEANS.map(name => [name, mean(name)]));
   const taken = out.applied.subarray(0, looked).reduce((sum, applied) => sum + applied, 0);
   const streak = out.newStreak[0];
   const refused = out.finite[looked - 1] === 1 && (looked < out.kl.length || out.applied[looked - 1] === 0);
   return {
-    state: { weights: out.newWeights, m: out.newM, v: out.newV },
+    state: stateFrom(out),
     stats: {
-      policyLoss: mean('policyLoss'),
-      valueLoss: mean('valueLoss'),
-      loss: mean('loss'),
-      entropy: mean('entropy'),
-      clipFraction: mean('clipFraction'),
-      gradNorm: mean('gradNorm'),
-      klRef: mean('klRef'),
+      ...(means as Record<(typeof MEANS)[number], number>),
       minibatches: looked,
       taken,
       streak,
@@ -481,6 +439,12 @@ export function learn(
   };
 }
 
+/** What the whole rollout says of the policy after the update. */
+export type MeasureStats = Readonly<
+  Record<'kl' | 'klRaw' | 'scale' | 'backtracks' | 'k1' | 'k3' | 'entropy', number> &
+    Record<'ratioMean' | 'ratioMax' | 'ratioMin', number>
+>;
+
 /** Looks at the whole rollout under the weights that an update gave, and takes back what leaves the bound. */
 export function measure(
   { measure: program }: PpoPrograms,
@@ -489,28 +453,7 @@ export function measure(
   after: Float32Array,
   bound: number,
 ): { weights: Float32Array; stats: MeasureStats } {
-  const out = program.run<Record<string, Float32Array>>({
-    observations: batch.observations,
-    actions: batch.actions,
-    oldParams: batch.oldParams,
-    oldLogProbs: batch.oldLogProbs,
-    before,
-    after,
-    bound: Float32Array.of(bound),
-  });
-  return {
-    weights: out.weights,
-    stats: {
-      kl: out.kl[0],
-      klRaw: out.klRaw[0],
-      k1: out.k1[0],
-      k3: out.k3[0],
-      entropy: out.entropy[0],
-      ratioMean: out.ratioMean[0],
-      ratioMax: out.ratioMax[0],
-      ratioMin: out.ratioMin[0],
-      backtracks: Number((out.backtracks as unknown as BigInt64Array)[0]),
-      scale: out.scale[0],
-    },
-  };
+  const { weights, ...seen } = run(program, { ...batch, before, after, bound });
+  const stats = Object.fromEntries(Object.entries(seen).map(([name, value]) => [name, numberOf(value)]));
+  return { weights, stats: stats as MeasureStats };
 }

@@ -13,7 +13,6 @@ import { type Act, collect, type Evaluate } from '../../rollout/collect.ts';
 import { gae } from '../../rollout/gae.ts';
 import { ActionNoise } from '../../rollout/noise.ts';
 import { type MomentsState, ObservationNormaliser, RewardNormaliser } from '../../rollout/normalise.ts';
-import { refuseLiveChange } from '../../settings/resolve.ts';
 import { compileNetwork, partsOf } from '../agents/actor.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { networkFor } from '../agents/networks/network.ts';
@@ -21,7 +20,9 @@ import type { IterationResult } from '../algorithm.ts';
 import type { TrainEvent } from '../events.ts';
 import { guardedUpdate } from '../update/guarded.ts';
 import { moveReference } from '../update/reference.ts';
+import { copyOf, newState, type OptimiserState, refuseOtherSizes } from '../update/state.ts';
 import { stopwatch } from '../update/stopwatch.ts';
+import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import type { PpoSnapshot } from './checkpoint.ts';
 import {
   control,
@@ -32,7 +33,7 @@ import {
   type PpoCounters,
   shareWithin,
 } from './control.ts';
-import { compilePpo, type LearnStats, learn, measure, type PpoPrograms, type PpoState } from './graphs.ts';
+import { compilePpo, type LearnStats, learn, measure, type PpoPrograms } from './graphs.ts';
 import { type PpoAttempt, rowOf } from './row.ts';
 import { type PpoConfig, ppoSettings, unevenMinibatches } from './settings.ts';
 
@@ -73,9 +74,7 @@ const DIAGNOSIS = (skipLimit: number) => ({
 });
 
 /** Compiles everything for one task. */
-export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoTrainer> {
-  const { envs } = options;
-  let { config } = options;
+export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Promise<PpoTrainer> {
   const { envCount } = envs;
   const { seed, steps: totalSteps } = config;
   const samples = envCount * config.stepsPerRollout;
@@ -93,13 +92,9 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
   ]);
 
   const [initRng, actRng, orderRng] = new Rng(seed).split(3);
-  let rngs = { act: actRng, order: orderRng };
-  const begin = (weights: Float32Array): PpoState => ({
-    weights,
-    m: new Float32Array(layout.size),
-    v: new Float32Array(layout.size),
-  });
-  let state = begin(layout.initialise(initRng));
+  const own = new TrainerState(ppoSettings, config, firstCounters(config), { act: actRng, order: orderRng });
+  const { counters, rngs } = own;
+  let state = newState(layout.initialise(initRng));
   let reference = config.reference === 'none' ? undefined : state.weights.slice();
   const rollout = createRollout(config.stepsPerRollout, envCount, {
     observationSize: envs.obsSize,
@@ -112,7 +107,6 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     : undefined;
   const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
   const actionNoise = new ActionNoise(distribution, envCount, config.noiseCorrelation);
-  const counters = firstCounters(config);
   // The same array again is cheaper to hand to a program than an equal one.
   let network = { of: state.weights, ...partsOf(model, state.weights) };
   const currentNetwork = () => {
@@ -130,7 +124,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
   return {
     model,
     get config() {
-      return config;
+      return own.config;
     },
     samplesPerIteration: samples,
     counters,
@@ -149,12 +143,13 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
           `the weights to start from are ${weights.length} values, this network has ${layout.size}: use the same hidden layers and network`,
         );
       }
-      state = begin(weights.slice());
+      state = newState(weights.slice());
       if (reference) reference = weights.slice();
       if (moments) observationNormaliser?.moments.restore(moments);
     },
 
     async iterate() {
+      const { config } = own; // as it is now
       const events: TrainEvent[] = [];
       const watch = stopwatch();
 
@@ -191,7 +186,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
       const update = await guardedUpdate(config, counters, events, {
         steps: samples,
         diagnosis: DIAGNOSIS(config.skipLimit),
-        attempt(): PpoAttempt & { after: PpoState } {
+        attempt(): PpoAttempt & { after: OptimiserState } {
           const knobs = knobsAt(config, counters, progress);
           const { state: learnt, stats } = learn(programs, batch, before, order, knobs, reference);
           const failed = stats.stopped === 'non-finite';
@@ -257,8 +252,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
         ...state,
         // It is written in place.
         reference: reference?.slice(),
-        counters: { ...counters },
-        rng: { act: rngs.act.state(), order: rngs.order.state() },
+        ...own.snapshot(),
         observationNormaliser: observationNormaliser?.moments.state() ?? null,
         rewardNormaliser: rewardNormaliser?.state() ?? null,
         actionNoise: actionNoise.state(),
@@ -267,30 +261,16 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     },
 
     async restore(snapshot) {
-      const { weights, m, v } = snapshot;
-      for (const [name, tensor] of Object.entries({ weights, m, v, reference: snapshot.reference })) {
-        if (tensor && tensor.length !== layout.size) {
-          throw new TrainError(
-            `the checkpoint's ${name} has ${tensor.length} values, this network ${layout.size}: use the config it was trained with`,
-          );
-        }
-      }
-      const parts: [string, unknown, unknown][] = [
-        ['reference', reference, snapshot.reference],
-        ['observation normaliser', observationNormaliser, snapshot.observationNormaliser],
-        ['reward normaliser', rewardNormaliser, snapshot.rewardNormaliser],
-      ];
-      for (const [name, own, saved] of parts) {
-        const [wanted, there] = [own !== undefined, saved !== undefined && saved !== null];
-        if (wanted === there) continue;
-        throw new TrainError(
-          `the checkpoint has ${there ? 'a' : 'no'} ${name}, this config ${wanted ? 'one' : 'none'}: use the config it was trained with`,
-        );
-      }
-      state = { weights: weights.slice(), m: m.slice(), v: v.slice() };
-      reference = snapshot.reference?.slice();
-      Object.assign(counters, snapshot.counters);
-      rngs = { act: Rng.fromState(snapshot.rng.act), order: Rng.fromState(snapshot.rng.order) };
+      const { weights, m, v, reference: savedReference } = snapshot;
+      refuseOtherSizes({ weights, m, v, reference: savedReference }, layout.size, 'network');
+      refuseOtherParts({
+        reference: [reference, savedReference],
+        'observation normaliser': [observationNormaliser, snapshot.observationNormaliser],
+        'reward normaliser': [rewardNormaliser, snapshot.rewardNormaliser],
+      });
+      state = copyOf(snapshot);
+      reference = savedReference?.slice();
+      own.restore(snapshot);
       if (snapshot.observationNormaliser)
         observationNormaliser?.moments.restore(snapshot.observationNormaliser);
       if (snapshot.rewardNormaliser) rewardNormaliser?.restore(snapshot.rewardNormaliser);
@@ -299,8 +279,7 @@ export async function createPpoTrainer(options: PpoTrainerOptions): Promise<PpoT
     },
 
     adjust(changes) {
-      refuseLiveChange(ppoSettings, config, changes);
-      config = { ...config, ...changes };
+      own.adjust(changes);
       if (changes.gamma !== undefined && rewardNormaliser) rewardNormaliser.gamma = changes.gamma;
       if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;
     },

@@ -45,9 +45,7 @@ export async function openLearner(
       async restore(checkpoint, { rescale, forkedWith }) {
         const saved = snapshotFrom(model.layout, checkpoint);
         const snapshot = rescale ? rescaled(saved, model, rescale.factor) : saved;
-        const counters = forkedWith
-          ? countersOfFork(snapshot.counters, forkedWith, config)
-          : snapshot.counters;
+        const counters = countersOfFork(snapshot.counters, forkedWith, config);
         await trainer.restore({ ...snapshot, counters });
       },
       iterate: () => trainer.iterate(),

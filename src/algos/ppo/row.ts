@@ -32,9 +32,7 @@ export function rowOf(parts: {
 }): Record<string, number> {
   const { rollout, collected, update, config, counters, minibatches, model, weights } = parts;
   const { knobs, stats, seen } = update.done;
-  const { mean: advMean, std: advStd } = moments(rollout.advantages);
-  const { mean: returnMean } = moments(rollout.returns);
-  const { mean: valueMean } = moments(rollout.values);
+  const adv = moments(rollout.advantages);
   const row: Record<string, number> = {
     ...guardedRow(counters, update),
     'kl/step_k1': seen.k1,
@@ -46,12 +44,12 @@ export function rowOf(parts: {
     'policy/ratio_mean': seen.ratioMean,
     'policy/clip_fraction': stats.clipFraction,
     'value/explained_variance': explainedVariance(rollout.values, rollout.returns),
-    'value/mean': valueMean,
-    'adv/mean': advMean,
-    'adv/std': advStd,
+    'value/mean': moments(rollout.values).mean,
+    'adv/mean': adv.mean,
+    'adv/std': adv.std,
     'reward/mean': collected.rewardMean,
     'reward/std': collected.rewardStd,
-    'return/mean': returnMean,
+    'return/mean': moments(rollout.returns).mean,
     'episode/count': collected.episodeReturns.length,
     'grad/norm': stats.gradNorm,
     'train/clip_range': knobs.clipRange,
@@ -71,7 +69,7 @@ export function rowOf(parts: {
   const logStd = model.layout.views(weights)['actor.logStd'];
   if (logStd) {
     const held = Array.from(logStd, v => Math.exp(Math.min(config.logStdMax, Math.max(config.logStdMin, v))));
-    row['policy/std'] = held.reduce((a, b) => a + b, 0) / held.length;
+    row['policy/std'] = moments(held).mean;
   }
   if (parts.envs.mayBlowUp) row['episode/blow_ups'] = collected.blowUps;
   const { episodeReturns, episodeLengths } = collected;

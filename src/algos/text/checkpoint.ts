@@ -12,22 +12,20 @@ import {
 import type { LanguageModel } from '../../lm/model.ts';
 import { namedTensors } from '../../nn/named-tensors.ts';
 import { decodeSafetensors, writeSafetensors } from '../../nn/safetensors.ts';
-import type { RngState } from '../../random/rng.ts';
 import type { Checkpoint, CheckpointFile } from '../../runs/checkpoint.ts';
 import { readTensors, savedCounters } from '../checkpoint.ts';
 import type { UpdateCounters } from '../update/guarded.ts';
-import type { OptimiserState } from './optimiser.ts';
+import type { SavedTensors } from '../update/state.ts';
+import type { SavedState } from '../update/trainer-state.ts';
 
 const OPTIMIZER_FILE = 'optimizer.safetensors';
 const REFERENCE_FILE = 'reference.safetensors';
 
 /** All that the future of a trainer of text depends on. */
-export interface TextSnapshot<C extends UpdateCounters = UpdateCounters, Streams extends string = string>
-  extends Readonly<OptimiserState> {
-  readonly reference: Float32Array | undefined;
-  readonly counters: C;
-  readonly rng: Readonly<Record<Streams, RngState>>;
-}
+export type TextSnapshot<
+  C extends UpdateCounters = UpdateCounters,
+  Streams extends string = string,
+> = SavedTensors & SavedState<C, Streams>;
 
 /** A snapshot as files and state. Files are written from the arrays as they are then: nothing may change them before. */
 export function savedText(
@@ -54,10 +52,7 @@ export function checkpointModel({ files, index }: Checkpoint): LanguageModel {
 }
 
 /** The tensors of a snapshot, of a checkpoint that was found whole; still checked, because they may be of another model. */
-export function textTensors(
-  { layout }: LanguageModel,
-  checkpoint: Checkpoint,
-): Readonly<OptimiserState> & { readonly reference: Float32Array | undefined } {
+export function textTensors({ layout }: LanguageModel, checkpoint: Checkpoint): SavedTensors {
   const source = `checkpoint ${checkpoint.index.step}`;
   const reference = checkpoint.files.get(REFERENCE_FILE);
   return {

@@ -7,6 +7,7 @@ import type { LanguageModel } from '../../lm/model.ts';
 import type { SamplingOptions } from '../../lm/truncation.ts';
 import { Rng } from '../../random/rng.ts';
 import type { TaskEvaluation, TaskPrompt, TextTask } from '../../tasks/text-task.ts';
+import { moments } from '../update/moments.ts';
 import { gradeOf, wasTruncated } from './graded.ts';
 import { drawPrompts, promptTokens } from './prompts.ts';
 
@@ -107,17 +108,16 @@ export async function evaluateText(
     const graded = completions.map((completion, i) => gradeOf(task, prompts[i].prompt, completion));
     const good = graded.filter(({ problem }) => problem === undefined);
     if (good.length === 0) throw new TrainError(`no completion could be graded: ${graded[0].problem}`);
-    const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+    const mean = (values: readonly number[]): number => moments(values).mean;
     const rewards = good.map(({ reward }) => reward);
-    const rewardMean = mean(rewards);
     // Equal rewards have a mean that rounding may take a little off.
     const allEqual = rewards.every(reward => reward === rewards[0]);
-    const std = allEqual ? 0 : Math.sqrt(mean(rewards.map(reward => (reward - rewardMean) ** 2)));
+    const reward = { ...moments(rewards), ...(allEqual ? { std: 0 } : {}) };
     return {
       kind: 'completions',
       completions: graded.length,
       ungraded: graded.length - good.length,
-      reward: { mean: rewardMean, std },
+      reward,
       parseRate: mean(good.map(({ parsed }) => (parsed ? 1 : 0))),
       truncated: mean(graded.map(completion => (wasTruncated(completion) ? 1 : 0))),
       meanTokens: mean(graded.map(({ tokens }) => tokens.length)),

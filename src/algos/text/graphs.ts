@@ -4,7 +4,8 @@ import { grad } from '../../engine/grad.ts';
 import { Graph, type Tensor } from '../../engine/graph.ts';
 import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
 import type { LanguageModel } from '../../lm/model.ts';
-import { type BatchInputs, type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
+import { type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
+import { outputAll } from '../update/state.ts';
 
 export type TextNetwork = Pick<LanguageModel, 'gpt' | 'layout' | 'options'>;
 
@@ -16,11 +17,8 @@ export function outputGradients(
   weights: Record<string, Tensor>,
 ): void {
   const names = layout.specs.map(({ name }) => name);
-  const gradients = grad(
-    loss,
-    names.map(name => weights[name]),
-  );
-  gradients.forEach((gradient, i) => {
+  const tensors = names.map(name => weights[name]);
+  grad(loss, tensors).forEach((gradient, i) => {
     g.output(`g.${names[i]}`, gradient);
   });
 }
@@ -29,23 +27,19 @@ export function outputGradients(
 export function scoreGraph(network: TextNetwork, shape: BatchShape, keepAll: boolean): Graph {
   const g = new Graph();
   const { all, taken, entropy } = completionLogProbs(network, batchInputs(g, shape));
-  g.output('logProbs', taken);
-  g.output('entropy', entropy);
-  if (keepAll) g.output('all', all);
+  outputAll(g, { logProbs: taken, entropy, ...(keepAll ? { all } : {}) });
   return g;
 }
 
 /** The same after an update, with the exact KL(old ‖ new) of each token: old as it was kept, or from the old weights. */
 export function measureGraph(network: TextNetwork, shape: BatchShape, old: 'kept' | 'weights'): Graph {
   const g = new Graph();
-  const inputs: BatchInputs = batchInputs(g, shape);
+  const inputs = batchInputs(g, shape);
   const { all, taken, entropy } = completionLogProbs(network, inputs);
   const before =
     old === 'kept'
       ? g.input('before', [shape.rows * shape.newTokens, network.options.vocabulary])
       : completionLogProbs(network, inputs, 'b.').all;
-  g.output('kl', flat(klFromLogProbs(before, all)));
-  g.output('logProbs', taken);
-  g.output('entropy', entropy);
+  outputAll(g, { kl: flat(klFromLogProbs(before, all)), logProbs: taken, entropy });
   return g;
 }

@@ -32,7 +32,11 @@ export interface TextParts<C extends RunConfig, S extends TextSnapshot, T extend
   readonly settings: SettingTable<C>;
   readonly create: (parts: { model: LanguageModel; task: TextTask; config: C }) => T;
   readonly snapshotFrom: (model: LanguageModel, checkpoint: Checkpoint) => S;
-  readonly countersOfFork: (counters: S['counters'], written: Settings, config: C) => S['counters'];
+  readonly countersOfFork: (
+    counters: S['counters'],
+    written: Settings | undefined,
+    config: C,
+  ) => S['counters'];
   readonly besideLog?: (trainer: T, runDir: string, iteration: number) => () => void;
 }
 
@@ -84,9 +88,7 @@ export async function openTextLearner<
       async begin() {},
       async restore(checkpoint, { forkedWith }) {
         const saved = parts.snapshotFrom(model, checkpoint);
-        const counters = forkedWith
-          ? parts.countersOfFork(saved.counters, forkedWith, config)
-          : saved.counters;
+        const counters = parts.countersOfFork(saved.counters, forkedWith, config);
         trainer.restore({ ...saved, counters });
       },
       async iterate() {

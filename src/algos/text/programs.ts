@@ -12,6 +12,13 @@ import { measureGraph, scoreGraph, type TextNetwork } from './graphs.ts';
 
 type Arrays = Record<string, Float32Array>;
 
+/** Sequences that go through programs together, the shape that holds them all, and the temperature of their tokens. */
+export interface TokenBatch {
+  readonly sequences: readonly ScoredSequence[];
+  readonly shape: BatchShape;
+  readonly temperature: number;
+}
+
 /** What is known of each completion token of a batch: (sequences · newTokens), filled up with 0. */
 export interface TokenValues {
   readonly logProbs: Float32Array;
@@ -20,18 +27,20 @@ export interface TokenValues {
   readonly all?: Float32Array;
 }
 
-/** Inputs of a gradient, by token of the batch, and its scalars. */
-export interface GradientFeeds {
-  /** By token: `weights`, `mask`, `advantages`, `oldLogProbs`, and `reference` with `referenceWidth` values each. */
-  readonly columns: Readonly<Record<string, Float32Array>>;
-  readonly referenceWidth: number;
-  readonly scalars: Readonly<Record<string, number>>;
-}
-
 /** A loss, by a name that tells it from others, and the graph of its gradients for a shape. */
 export interface TextLoss {
   readonly name: string;
   readonly graph: (network: TextNetwork, shape: BatchShape) => Graph;
+}
+
+/** What a gradient is taken of: some sequences of a batch, under a loss, with its inputs. */
+export interface Minibatch {
+  readonly batch: TokenBatch;
+  readonly chosen: Iterable<number>;
+  readonly loss: TextLoss;
+  /** Values for each token of the batch. */
+  readonly columns: Readonly<Record<string, Float32Array>>;
+  readonly scalars?: Readonly<Record<string, number>>;
 }
 
 export class TextPrograms {
@@ -45,100 +54,78 @@ export class TextPrograms {
   }
 
   /** Scores all sequences under weights. */
-  async score(
-    weights: Float32Array,
-    sequences: readonly ScoredSequence[],
-    shape: BatchShape,
-    temperature: number,
-    keepAll: boolean,
-  ): Promise<TokenValues> {
-    const { layout, options } = this.#network;
-    const size = sequences.length * shape.newTokens;
-    const values = {
-      logProbs: new Float32Array(size),
-      entropy: new Float32Array(size),
-      ...(keepAll ? { all: new Float32Array(size * options.vocabulary) } : {}),
-    };
-    for (const part of partsOf(sequences, sequences.keys(), shape, options.context)) {
-      const program = await this.#programs.get(`score ${key(part.shape)} ${keepAll}`, () =>
-        scoreGraph(this.#network, part.shape, keepAll),
-      );
-      const out = program.run<Arrays>({ ...feedsOf(part, temperature), ...weightFeeds(layout, weights) });
-      scatter(part, out.logProbs, values.logProbs, shape);
-      scatter(part, out.entropy, values.entropy, shape);
-      if (values.all) scatter(part, out.all, values.all, shape, options.vocabulary);
-    }
-    return values;
+  score(weights: Float32Array, batch: TokenBatch, keepAll: boolean): Promise<TokenValues> {
+    return this.#valuesOf(batch, ['logProbs', 'entropy', ...(keepAll ? ['all' as const] : [])], {
+      name: `score ${keepAll}`,
+      graph: shape => scoreGraph(this.#network, shape, keepAll),
+      feeds: () => weightFeeds(this.#network.layout, weights),
+    });
   }
 
   /** Exact KL(old ‖ new), log-probability and entropy of each token under new weights. */
-  async measure(
+  measure(
     weights: Float32Array,
     old: { readonly all: Float32Array } | { readonly weights: Float32Array },
-    sequences: readonly ScoredSequence[],
-    shape: BatchShape,
-    temperature: number,
+    batch: TokenBatch,
   ): Promise<TokenValues & { readonly kl: Float32Array }> {
+    const { layout } = this.#network;
     const how = 'all' in old ? 'kept' : 'weights';
-    const { layout, options } = this.#network;
-    const size = sequences.length * shape.newTokens;
-    const values = {
-      kl: new Float32Array(size),
-      logProbs: new Float32Array(size),
-      entropy: new Float32Array(size),
-    };
-    for (const part of partsOf(sequences, sequences.keys(), shape, options.context)) {
-      const program = await this.#programs.get(`measure ${key(part.shape)} ${how}`, () =>
-        measureGraph(this.#network, part.shape, how),
-      );
-      const out = program.run<Arrays>({
-        ...feedsOf(part, temperature),
+    return this.#valuesOf(batch, ['kl', 'logProbs', 'entropy'], {
+      name: `measure ${how}`,
+      graph: shape => measureGraph(this.#network, shape, how),
+      feeds: part => ({
         ...weightFeeds(layout, weights),
         ...('all' in old
-          ? { before: gathered(part, old.all, shape, options.vocabulary) }
+          ? { before: gathered(part, old.all, batch) }
           : weightFeeds(layout, old.weights, 'b.')),
-      });
-      for (const name of ['kl', 'logProbs', 'entropy'] as const)
-        scatter(part, out[name], values[name], shape);
+      }),
+    });
+  }
+
+  /** What a program says of every token, part by part. */
+  async #valuesOf<Name extends string>(
+    batch: TokenBatch,
+    names: readonly Name[],
+    by: {
+      readonly name: string;
+      readonly graph: (shape: BatchShape) => Graph;
+      readonly feeds: (part: Part) => Arrays;
+    },
+  ): Promise<Record<Name, Float32Array>> {
+    const { context, vocabulary } = this.#network.options;
+    const { sequences, shape, temperature } = batch;
+    const size = sequences.length * shape.newTokens;
+    const values = Object.fromEntries(
+      names.map(name => [name, new Float32Array(name === 'all' ? size * vocabulary : size)]),
+    ) as Record<Name, Float32Array>;
+    for (const part of partsOf(sequences, sequences.keys(), shape, context)) {
+      const program = await this.#programs.get(`${by.name} ${key(part.shape)}`, () => by.graph(part.shape));
+      const out = program.run<Arrays>({ ...feedsOf(part, temperature), ...by.feeds(part) });
+      for (const name of names) scatter(part, out[name], values[name], batch);
     }
     return values;
   }
 
-  /**
-   * The gradient of a minibatch, added up in `into` (all of it is overwritten), and the sums of its diagnostics. `chosen`
-   * are the sequences of the batch that it is made of.
-   */
+  /** The gradient of a minibatch, added up in `into` (all of it is overwritten), and the sums of its diagnostics. */
   async gradient(
     weights: Float32Array,
-    sequences: readonly ScoredSequence[],
-    chosen: Iterable<number>,
-    shape: BatchShape,
-    temperature: number,
-    loss: TextLoss,
-    feeds: GradientFeeds,
+    { batch, chosen, loss, columns, scalars = {} }: Minibatch,
     into: Float32Array,
   ): Promise<Record<string, number>> {
     const { layout, options } = this.#network;
     const sums: Record<string, number> = {};
-    const scalars = Object.fromEntries(
-      Object.entries(feeds.scalars).map(([scalar, value]) => [scalar, Float32Array.of(value)]),
-    );
-    for (const [i, part] of partsOf(sequences, chosen, shape, options.context).entries()) {
-      const program = await this.#programs.get(`gradient ${key(part.shape)} ${loss.name}`, () =>
+    for (const [i, part] of partsOf(batch.sequences, chosen, batch.shape, options.context).entries()) {
+      const program = await this.#programs.get(`gradient ${loss.name} ${key(part.shape)}`, () =>
         loss.graph(this.#network, part.shape),
       );
-      const columns = Object.entries(feeds.columns).map(([column, values]) => {
-        const width = column === 'reference' ? feeds.referenceWidth : 1;
-        return [column, gathered(part, values, shape, width)] as const;
-      });
       // The first part writes to the sum itself, the others to a vector beside it.
       if (i > 0) this.#beside ??= new Float32Array(into.length);
       const written = i > 0 ? this.#beside! : into;
       const out = program.run<Arrays>(
         {
-          ...feedsOf(part, temperature),
-          ...Object.fromEntries(columns),
-          ...scalars,
+          ...feedsOf(part, batch.temperature),
+          ...mapped(columns, values => gathered(part, values, batch)),
+          ...mapped(scalars, value => Float32Array.of(value)),
           ...weightFeeds(layout, weights),
         },
         weightFeeds(layout, written, 'g.'),
@@ -217,25 +204,28 @@ function feedsOf({ packed }: Part, temperature: number): Record<string, Float32A
   return { ...packed, inverseTemperature: Float32Array.of(1 / temperature) };
 }
 
-/** A part's values, `width` a token, to their places in those of the whole batch. */
-function scatter(
-  { rows, shape }: Part,
-  from: Float32Array,
-  to: Float32Array,
-  batch: BatchShape,
-  width = 1,
-): void {
-  const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
-  rows.forEach((row, i) => {
+const mapped = <T, U>(values: Readonly<Record<string, T>>, to: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]));
+
+/** The length of a row of the batch's values, and of a part's: so many a token as the whole batch has. */
+function strides({ shape }: Part, whole: Float32Array, batch: TokenBatch): { stride: number; own: number } {
+  const stride = whole.length / batch.sequences.length;
+  return { stride, own: (stride / batch.shape.newTokens) * shape.newTokens };
+}
+
+/** A part's values to their places in those of the whole batch. */
+function scatter(part: Part, from: Float32Array, to: Float32Array, batch: TokenBatch): void {
+  const { stride, own } = strides(part, to, batch);
+  part.rows.forEach((row, i) => {
     if (row !== undefined) to.set(from.subarray(i * own, (i + 1) * own), row * stride);
   });
 }
 
 /** The values of a part out of those of the whole batch, filled up with 0. */
-function gathered({ rows, shape }: Part, from: Float32Array, batch: BatchShape, width = 1): Float32Array {
-  const [own, stride] = [shape.newTokens * width, batch.newTokens * width];
-  const out = new Float32Array(shape.rows * own);
-  rows.forEach((row, i) => {
+function gathered(part: Part, from: Float32Array, batch: TokenBatch): Float32Array {
+  const { stride, own } = strides(part, from, batch);
+  const out = new Float32Array(part.shape.rows * own);
+  part.rows.forEach((row, i) => {
     if (row !== undefined) out.set(from.subarray(row * stride, row * stride + own), i * own);
   });
   return out;

@@ -35,8 +35,12 @@ export const newCounters = (): UpdateCounters => ({
   skippedInARow: 0,
 });
 
-/** Counters as another run begins with them: a rate that was written for it is the rate, whatever was made of the one before. */
-export function forkedCounters<C extends UpdateCounters>(counters: C, written: object): C {
+/**
+ * Counters as a run goes on with them, and as a forked one begins: a rate that was written for that is the rate, whatever was
+ * made of the one before.
+ */
+export function forkedCounters<C extends UpdateCounters>(counters: C, written: object | undefined): C {
+  if (!written) return counters;
   const factors = 'learningRate' in written ? { guardedFactor: 1, recoveryFactor: 1 } : {};
   return { ...counters, iteration: 0, recoveries: 0, ...factors };
 }
@@ -66,24 +70,31 @@ export interface Held {
   readonly backtracks: number;
 }
 
+/** What an attempt says that has no policy to stay near. */
+export const UNBOUNDED = { kl: 0, shareWithin: 1 } as const;
+
+/** What leaves an update as it is. */
+export const UNTOUCHED: Held = { kl: 0, scale: 1, backtracks: 0 };
+
+/** Without a guard nothing bounds an update: only what is not finite is taken back. */
 export interface GuardedSettings {
-  readonly guard: number | null;
-  readonly guardRetries: number;
+  readonly guard?: number | null;
+  readonly guardRetries?: number;
   readonly recoveries: number;
   readonly recoveryFactor: number;
 }
 
 /** An update as it stands. */
-export interface GuardedUpdate<A extends Attempt> {
+export interface GuardedUpdate<A extends Attempt, H extends Held = Held> {
   readonly done: A;
-  readonly held: Held;
+  readonly held: H;
   /** The KL of the first attempt. */
   readonly klRaw: number;
   readonly retries: number;
 }
 
 /** Makes an update and counts it. `hold` steps back where the bound asks for it, and makes what is left the policy. */
-export async function guardedUpdate<A extends Attempt>(
+export async function guardedUpdate<A extends Attempt, H extends Held>(
   config: GuardedSettings,
   counters: UpdateCounters,
   events: TrainEvent[],
@@ -91,17 +102,18 @@ export async function guardedUpdate<A extends Attempt>(
     /** How many steps were collected for it. */
     readonly steps: number;
     readonly attempt: () => A | Promise<A>;
-    readonly hold: (done: A, bound: number) => Held | Promise<Held>;
+    readonly hold: (done: A, bound: number) => H | Promise<H>;
     /** What a failure means, and what to do about it. */
     readonly diagnosis: { readonly wrong: string; readonly remedy: string };
   },
-): Promise<GuardedUpdate<A>> {
-  const bound = config.guard ?? Number.POSITIVE_INFINITY;
+): Promise<GuardedUpdate<A, H>> {
+  const { guard = null, guardRetries = 0 } = config;
+  const bound = guard ?? Number.POSITIVE_INFINITY;
   let done = await update.attempt();
   const klRaw = done.kl;
   let retries = 0;
-  const tooFar = (): boolean => config.guard !== null && !done.failed && !(done.kl <= bound);
-  while (tooFar() && retries < config.guardRetries && slowDown(counters, done, bound, events)) {
+  const tooFar = (): boolean => guard !== null && !done.failed && !(done.kl <= bound);
+  while (tooFar() && retries < guardRetries && slowDown(counters, done, bound, events)) {
     retries++;
     done = await update.attempt();
   }

@@ -1,3 +1,12 @@
+/** Sums by name as means over so many. */
+export function meansOf<Name extends string>(
+  sums: Readonly<Record<Name, number>>,
+  count: number,
+): Record<Name, number> {
+  const means = Object.entries<number>(sums).map(([name, sum]) => [name, sum / count]);
+  return Object.fromEntries(means);
+}
+
 /** Mean and standard deviation (of the population) of some values; NaN of none. */
 export function moments(values: ArrayLike<number>): { mean: number; std: number } {
   let sum = 0;

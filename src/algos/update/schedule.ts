@@ -9,6 +9,20 @@ export interface ScheduleOptions {
   readonly warmup?: number;
 }
 
+/** The settings of a learning rate's course over a run. */
+export interface RateSettings {
+  readonly learningRateSchedule: Schedule;
+  readonly learningRateEnd: number;
+  readonly warmupShare?: number;
+}
+
+/** The factor on the learning rate when this share of the run is done. */
+export const rateFactor = (config: RateSettings, done: number): number =>
+  scheduleFactor(
+    { schedule: config.learningRateSchedule, end: config.learningRateEnd, warmup: config.warmupShare ?? 0 },
+    done,
+  );
+
 /** The factor on the starting value when this share of the run is done. */
 export function scheduleFactor({ schedule, end, warmup = 0 }: ScheduleOptions, done: number): number {
   const progress = Math.min(1, Math.max(0, done));

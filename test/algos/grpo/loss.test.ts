@@ -77,15 +77,13 @@ function plainLoss(values: ArrayLike<number>, { refKl, entropy }: LossOptions): 
 const run = (options: LossOptions, into: Float32Array) =>
   programs.gradient(
     model.weights,
-    sequences,
-    [0, 1, 2],
-    shape,
-    temperature,
     {
-      name: JSON.stringify(options),
-      graph: (network, part) => gradientGraph(network, part, options),
-    },
-    {
+      batch: { sequences, shape, temperature },
+      chosen: [0, 1, 2],
+      loss: {
+        name: JSON.stringify(options),
+        graph: (network, part) => gradientGraph(network, part, options),
+      },
       columns: {
         weights,
         mask,
@@ -95,7 +93,6 @@ const run = (options: LossOptions, into: Float32Array) =>
           ? {}
           : { reference: options.refKl === 'exact' ? reference : referenceTaken }),
       },
-      referenceWidth: options.refKl === 'exact' ? V : 1,
       scalars: {
         clipLow,
         clipHigh,
@@ -136,15 +133,10 @@ test.each([
 });
 
 test('scoring and measuring: log-probabilities, and the exact KL from kept ones and from old weights', async () => {
-  const old = await programs.score(other.weights, sequences, shape, temperature, true);
-  const kept = await programs.measure(model.weights, { all: old.all! }, sequences, shape, temperature);
-  const again = await programs.measure(
-    model.weights,
-    { weights: other.weights },
-    sequences,
-    shape,
-    temperature,
-  );
+  const batch = { sequences, shape, temperature };
+  const old = await programs.score(other.weights, batch, true);
+  const kept = await programs.measure(model.weights, { all: old.all! }, batch);
+  const again = await programs.measure(model.weights, { weights: other.weights }, batch);
   sequences.forEach(({ prompt, tokens }, row) => {
     const now = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
     tokens.forEach((token, i) => {
@@ -158,7 +150,7 @@ test('scoring and measuring: log-probabilities, and the exact KL from kept ones 
       expect(old.logProbs[at]).toBeCloseTo(before[token], 4);
     });
   });
-  const same = await programs.measure(other.weights, { all: old.all! }, sequences, shape, temperature);
+  const same = await programs.measure(other.weights, { all: old.all! }, batch);
   expect(Math.max(...same.kl)).toBeLessThan(1e-7);
 });
 
@@ -173,15 +165,19 @@ test('short and long sequences go through programs of their own lengths, and giv
     [4, 1].map(async rows => {
       const own = new TextPrograms(wide, {});
       const size = shapeFor(some, rows, 160, { step: 4 });
-      const scored = await own.score(wide.weights, some, size, 1, true);
+      const batch = { sequences: some, shape: size, temperature: 1 };
+      const scored = await own.score(wide.weights, batch, true);
       const columns = { weights: new Float32Array(4 * size.newTokens) };
       some.forEach(({ tokens }, row) => {
         columns.weights.fill(1 / 178, row * size.newTokens, row * size.newTokens + tokens.length);
       });
       const into = new Float32Array(wide.layout.size);
-      const feeds = { columns, referenceWidth: 1, scalars: {} };
-      const { loss } = await own.gradient(wide.weights, some, [0, 1, 2, 3], size, 1, cloning, feeds, into);
-      const same = await own.measure(wide.weights, { all: scored.all! }, some, size, 1);
+      const { loss } = await own.gradient(
+        wide.weights,
+        { batch, chosen: [0, 1, 2, 3], loss: cloning, columns },
+        into,
+      );
+      const same = await own.measure(wide.weights, { all: scored.all! }, batch);
       await own.dispose();
       return { size, scored, loss, into, same };
     }),
@@ -219,7 +215,6 @@ test('completions of one prompt share its reading, and give what they give alone
   some.forEach(({ tokens }, row) => {
     weights.fill(1 / 39, row * N, row * N + tokens.length);
   });
-  const feeds = { columns: { weights }, referenceWidth: 1, scalars: {} };
   const [shared, split, apart] = await Promise.all(
     [
       { rows: 6, sequences: some },
@@ -231,18 +226,14 @@ test('completions of one prompt share its reading, and give what they give alone
       const size = { rows, length: 48, newTokens: N, copies: 1 };
       const ownPrograms = new TextPrograms(wide, {});
       const into = new Float32Array(wide.layout.size);
-      const scored = await ownPrograms.score(wide.weights, own, size, temperature, true);
+      const batch = { sequences: own, shape: size, temperature };
+      const scored = await ownPrograms.score(wide.weights, batch, true);
       const { loss } = await ownPrograms.gradient(
         wide.weights,
-        own,
-        own.keys(),
-        size,
-        temperature,
-        cloning,
-        feeds,
+        { batch, chosen: own.keys(), loss: cloning, columns: { weights } },
         into,
       );
-      const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, own, size, temperature);
+      const { kl } = await ownPrograms.measure(wide.weights, { all: scored.all! }, batch);
       await ownPrograms.dispose();
       return { scored, loss, into, kl };
     }),
@@ -274,16 +265,16 @@ test("AdamW in place is the graph's", async () => {
   const random = () => Float32Array.from({ length: 10 }, () => draw.normal());
   const state = { weights: random(), m: new Float32Array(10), v: new Float32Array(10) };
   const g = new Graph();
-  const [params, m, v, gradient] = ['params', 'm', 'v', 'gradient'].map(name => g.input(name, [6]));
+  const [weights, m, v, gradient] = ['weights', 'm', 'v', 'gradient'].map(name => g.input(name, [6]));
   const corrections = adamCorrections(g.input('step', []), { beta1: 0.8, beta2: 0.9 });
   const next = adam(
-    { params, m, v },
+    { weights, m, v },
     { gradient, gradientScale: 0.5, learningRate: 0.1, corrections, weightDecay: 0.2 },
   );
   for (const [name, tensor] of Object.entries(next)) g.output(`new.${name}`, tensor);
   const program = await compile(g);
-  let graph: Record<'params' | 'm' | 'v', Float32Array> = {
-    params: state.weights.slice(0, 6),
+  let graph: Record<'weights' | 'm' | 'v', Float32Array> = {
+    weights: state.weights.slice(0, 6),
     m: new Float32Array(6),
     v: new Float32Array(6),
   };
@@ -304,8 +295,8 @@ test("AdamW in place is the graph's", async () => {
       gradient: gradients.slice(0, 6),
       step: Float32Array.of(step),
     });
-    graph = { params: out['new.params'], m: out['new.m'], v: out['new.v'] };
-    graph.params.forEach((value, i) => {
+    graph = { weights: out['new.weights'], m: out['new.m'], v: out['new.v'] };
+    graph.weights.forEach((value, i) => {
       expect(state.weights[i]).toBeCloseTo(value, 5);
     });
     // Biases do not decay: with equal gradients they would go the same way.

@@ -38,7 +38,7 @@ async function scoredWith({
     tokens: tokensOf(tokens),
   }));
   const shape = shapeFor(sequences, 8, model.options.context);
-  const { logProbs } = await programs.score(weights, sequences, shape, at, false);
+  const { logProbs } = await programs.score(weights, { sequences, shape, temperature: at }, false);
   const gap = compareSampler({ completions }, logProbs, shape.newTokens);
   return { gap, logProbs, newTokens: shape.newTokens };
 }

@@ -43,7 +43,7 @@ const mean = (values: readonly number[]): number => values.reduce((a, b) => a + 
 
 function courseOf(task: Task, knobs = knobsOf(task.config), reference?: Float32Array): Course {
   const { m, v, weights } = task.state;
-  const start = { params: weights, m, v: Array.from(v, x => x * secondMomentScale()) };
+  const start = { weights, m, v: Array.from(v, x => x * secondMomentScale()) };
   return learnReference(
     task.shape,
     task.config,
@@ -81,7 +81,7 @@ function expectCourse(task: Task, { learnt, state }: Updated, course: Course): v
   const largest = (values: ArrayLike<number>): number =>
     Math.max(...Array.from(values, Math.abs), Number.MIN_VALUE);
   const moved = (now: ArrayLike<number>): number[] => Array.from(now, (p, i) => p - task.state.weights[i]);
-  const path = moved(course.params);
+  const path = moved(course.weights);
   expect(largestError(moved(state.weights), path, largest(path)), 'parameters').toBeLessThan(3e-3);
   expect(largestError(state.m, course.m, largest(course.m)), 'm').toBeLessThan(1e-3);
   const v = Array.from(state.v, x => x * secondMomentScale());

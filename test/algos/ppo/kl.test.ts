@@ -50,14 +50,14 @@ const tasks: [string, () => Env, Shape][] = [
 ];
 
 /** What the whole rollout says of these parameters, in float64. */
-function exactly(shape: Shape, config: PpoConfig, params: Float32Array) {
+function exactly(shape: Shape, config: PpoConfig, weights: Float32Array) {
   const { observations, actions, params: old, logProbs } = seen!;
   const { paramSize, actionSize } = placesOf(shape, config);
   const [kls, entropies, logs]: number[][] = [[], [], []];
   for (let s = 0; s < logProbs.length; s++) {
     const row = (values: Float32Array, size: number): number[] =>
       Array.from(values.subarray(s * size, (s + 1) * size));
-    const policy = distributionAt(shape, config, params, row(observations, shape.observationSize));
+    const policy = distributionAt(shape, config, weights, row(observations, shape.observationSize));
     const tape = new Tape();
     kls.push(kl(tape, shape, row(old, paramSize), policy).value);
     entropies.push(entropy(tape, shape, policy).value);

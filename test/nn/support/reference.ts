@@ -62,7 +62,7 @@ export interface AdamSettings {
 
 /** Adam as in the paper's algorithm 1, AdamW as in its paper's algorithm 2 (with a schedule multiplier of 1). */
 export class ReferenceAdam {
-  readonly params: Float64Array;
+  readonly weights: Float64Array;
   readonly m: Float64Array;
   readonly v: Float64Array;
   /** Steps taken. */
@@ -70,15 +70,15 @@ export class ReferenceAdam {
   readonly #settings: Required<AdamSettings>;
 
   constructor(
-    params: ArrayLike<number>,
+    weights: ArrayLike<number>,
     settings: AdamSettings = {},
     past: { m: ArrayLike<number>; v: ArrayLike<number>; t: number } = {
-      m: new Float64Array(params.length),
-      v: new Float64Array(params.length),
+      m: new Float64Array(weights.length),
+      v: new Float64Array(weights.length),
       t: 0,
     },
   ) {
-    this.params = Float64Array.from(params);
+    this.weights = Float64Array.from(weights);
     this.m = Float64Array.from(past.m);
     this.v = Float64Array.from(past.v);
     this.t = past.t;
@@ -91,18 +91,18 @@ export class ReferenceAdam {
     weightDecay: number | ArrayLike<number> = 0,
   ): void {
     const { beta1, beta2, epsilon } = this.#settings;
-    const { params, m, v } = this;
+    const { weights, m, v } = this;
     const at = (values: number | ArrayLike<number>, i: number): number =>
       typeof values === 'number' ? values : values[i];
     this.t++;
     // 1 - β^t without cancellation: the reference must be the better of the two.
     const left1 = beta1 === 0 ? 1 : -Math.expm1(this.t * Math.log(beta1));
     const left2 = beta2 === 0 ? 1 : -Math.expm1(this.t * Math.log(beta2));
-    for (let i = 0; i < params.length; i++) {
+    for (let i = 0; i < weights.length; i++) {
       m[i] = beta1 * m[i] + (1 - beta1) * gradient[i];
       v[i] = beta2 * v[i] + (1 - beta2) * gradient[i] ** 2;
       const direction = m[i] / left1 / (Math.sqrt(v[i] / left2) + epsilon);
-      params[i] -= at(learningRate, i) * (direction + at(weightDecay, i) * params[i]);
+      weights[i] -= at(learningRate, i) * (direction + at(weightDecay, i) * weights[i]);
     }
   }
 }

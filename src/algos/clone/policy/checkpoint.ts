@@ -1,37 +1,17 @@
-/** A cloner's snapshot as the files of a checkpoint, and back; the tensors are those of any policy. */
+/** A cloner's snapshot out of a checkpoint; ppo/checkpoint.ts has how any policy gets there. */
 import { z } from 'zod';
 import type { Parameters } from '../../../nn/parameters.ts';
-import type { RngState } from '../../../random/rng.ts';
 import type { MomentsState } from '../../../rollout/normalise.ts';
 import type { Checkpoint } from '../../../runs/checkpoint.ts';
-import {
-  countersSchema,
-  momentsSchema,
-  readState,
-  restoredCounters,
-  rngSchema,
-  savedCounters,
-} from '../../checkpoint.ts';
+import { countersSchema, momentsSchema, readState, restoredCounters, rngSchema } from '../../checkpoint.ts';
 import { tensorsFrom } from '../../ppo/checkpoint.ts';
 import type { UpdateCounters } from '../../update/guarded.ts';
+import type { SavedTensors } from '../../update/state.ts';
+import type { SavedState } from '../../update/trainer-state.ts';
 
 /** All that the future of a cloner depends on, besides its demonstrations, which the seed gives again. */
-export interface ClonePolicySnapshot {
-  readonly weights: Float32Array;
-  readonly m: Float32Array;
-  readonly v: Float32Array;
-  readonly counters: UpdateCounters;
-  readonly rng: { readonly order: RngState };
+export interface ClonePolicySnapshot extends SavedTensors, SavedState<UpdateCounters, 'order'> {
   readonly observationNormaliser: MomentsState | null;
-}
-
-/** What `state.json` holds: all of a snapshot that is not a tensor. */
-export function stateOf({
-  counters,
-  rng,
-  observationNormaliser,
-}: ClonePolicySnapshot): Record<string, unknown> {
-  return { counters: savedCounters(counters), rng, observationNormaliser };
 }
 
 const stateSchema = z.object({
@@ -46,10 +26,10 @@ const stateSchema = z.object({
  */
 export function snapshotFrom(layout: Parameters, checkpoint: Checkpoint): ClonePolicySnapshot {
   const { counters, rng, observationNormaliser = null } = readState(checkpoint, stateSchema);
-  const { weights, m, v } = tensorsFrom(layout, checkpoint);
   const { iteration, step: steps } = checkpoint.index;
   return {
-    ...{ weights, m, v, rng, observationNormaliser },
+    ...tensorsFrom(layout, checkpoint),
+    ...{ rng, observationNormaliser },
     counters: { ...restoredCounters(counters), iteration, steps },
   };
 }

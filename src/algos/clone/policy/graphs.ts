@@ -9,6 +9,7 @@ import { reduceMean } from '../../../engine/ops/reduce.ts';
 import { reshape } from '../../../engine/ops/shape.ts';
 import { adam, adamCorrections, clipScale, correctionsAt } from '../../../nn/adam.ts';
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
+import { outputState, stateInputs } from '../../update/state.ts';
 import type { ClonePolicyConfig } from './settings.ts';
 
 /** Sizes that the program is compiled for. */
@@ -37,7 +38,7 @@ export function epochGraph(
   ];
   const widths = columns.map(column => column.shape[1]);
   const order = g.input('order', [trips, batch], 'int64');
-  const [weights, m, v] = ['weights', 'm', 'v'].map(name => g.input(name, [layout.size]));
+  const state = stateInputs(g, layout.size);
   const counts = add(
     g.constant(Float64Array.from({ length: trips }, (_, i) => i + 1)),
     g.input('stepsDone', []),
@@ -46,13 +47,13 @@ export function epochGraph(
   const rates = g.input('rates', [trips]);
   const result = loop({
     trips,
-    carry: { params: weights, m, v },
+    carry: { ...state },
     body({ iteration, carry }) {
       const rows = gather(order, iteration);
       const [obs, action, returns, logits] = columns.map((column, i) =>
         reshape(gather(column, rows), [batch, widths[i]]),
       );
-      const tensors = layout.tensors(carry.params);
+      const tensors = layout.tensors(carry.weights);
       const policy = model.policy(tensors, obs);
       const { logProb, kl, entropy, mode } = distribution.graph;
       const policyLoss = logits
@@ -60,7 +61,7 @@ export function epochGraph(
         : neg(reduceMean(logProb(policy, action)));
       const error = sub(model.value(tensors, obs), returns);
       const valueLoss = reduceMean(mul(error, error));
-      const [gradient] = grad(add(policyLoss, mul(valueLoss, config.valueCoef)), [carry.params]);
+      const [gradient] = grad(add(policyLoss, mul(valueLoss, config.valueCoef)), [carry.weights]);
       const { scale } = clipScale(gradient, config.gradientClip ?? 1e30);
       const next = adam(carry, {
         gradient,
@@ -72,9 +73,6 @@ export function epochGraph(
       return { carry: next, scan: { policyLoss, valueLoss, accuracy: reduceMean(cast(same, 'float32')) } };
     },
   });
-  g.output('newWeights', result.carry.params);
-  g.output('newM', result.carry.m);
-  g.output('newV', result.carry.v);
-  for (const [name, tensor] of Object.entries(result.scan as Record<string, Tensor>)) g.output(name, tensor);
+  outputState(g, result.carry, result.scan as Record<string, Tensor>);
   return g;
 }

@@ -15,15 +15,17 @@ import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalis
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { IterationResult } from '../../algorithm.ts';
 import type { TrainEvent } from '../../events.ts';
-import { guardedUpdate, newCounters, type UpdateCounters } from '../../update/guarded.ts';
+import { guardedUpdate, newCounters, UNBOUNDED, UNTOUCHED } from '../../update/guarded.ts';
 import { moments } from '../../update/moments.ts';
+import { copyOf, newState, stateFrom } from '../../update/state.ts';
 import { stopwatch } from '../../update/stopwatch.ts';
+import { TrainerState } from '../../update/trainer-state.ts';
 import type { ClonePolicySnapshot } from './checkpoint.ts';
 import { rateAt, ratesOfEpoch, unguarded } from './control.ts';
 import type { Demonstrations } from './demonstrations.ts';
 import { epochGraph } from './graphs.ts';
-import { type EpochAttempt, rowOf } from './row.ts';
-import type { ClonePolicyConfig } from './settings.ts';
+import { rowOf } from './row.ts';
+import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
 
 /** What a cloner is made of. */
 export interface ClonePolicyOptions {
@@ -34,41 +36,23 @@ export interface ClonePolicyOptions {
   readonly record: () => Promise<Demonstrations>;
 }
 
-/** Cloning of demonstrators, an epoch at a time. */
-export interface ClonePolicyTrainer {
-  readonly counters: Readonly<UpdateCounters>;
-  readonly weights: Float32Array;
-  readonly normaliser: ObservationNormaliser | undefined;
-  /** Once the first epoch is done. */
-  readonly demonstrations: Demonstrations | undefined;
-  iterate(): Promise<IterationResult>;
-  snapshot(): ClonePolicySnapshot;
-  restore(snapshot: ClonePolicySnapshot): void;
-  dispose(): void;
-}
-
 const DIAGNOSIS = {
   wrong: 'the weights were not finite after an epoch',
   remedy: 'use a lower learningRate, then look at the scale of observations and rewards (rewardScale)',
 };
 
-/** Compiles nothing and records nothing before the first epoch. */
-export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePolicyTrainer {
+/** Cloning of demonstrators, an epoch at a time. Compiles nothing and records nothing before the first. */
+export function createClonePolicyTrainer(options: ClonePolicyOptions) {
   const { model, config, count } = options;
-  const { layout } = model;
   const batch = Math.min(config.batchSize, count);
   const trips = Math.floor(count / batch);
   const [initRng, orderRng] = new Rng(config.seed).split(2);
-  let rng = orderRng;
-  let state: { weights: Float32Array; m: Float32Array; v: Float32Array } = {
-    weights: layout.initialise(initRng),
-    m: new Float32Array(layout.size),
-    v: new Float32Array(layout.size),
-  };
+  const own = new TrainerState(clonePolicySettings, config, newCounters(), { order: orderRng });
+  const { counters, rngs } = own;
+  let state = newState(model.layout.initialise(initRng));
   const normaliser = config.normaliseObservations
     ? new ObservationNormaliser(model.observationSize)
     : undefined;
-  const counters = newCounters();
   let data: Demonstrations | undefined;
   let program: Program | undefined;
 
@@ -87,11 +71,12 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
     get weights() {
       return state.weights;
     },
+    /** Once the first epoch is done. */
     get demonstrations() {
       return data;
     },
 
-    async iterate() {
+    async iterate(): Promise<IterationResult> {
       const events: TrainEvent[] = [];
       const watch = stopwatch();
 
@@ -100,9 +85,9 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
       watch.lap('collect');
 
       // ---- learn
-      const rows = rng.permutation(count);
+      const rows = rngs.order.permutation(count);
       const epochsBefore = counters.steps / count;
-      const update = await guardedUpdate<EpochAttempt & { next: typeof state }>(unguarded, counters, events, {
+      const update = await guardedUpdate(unguarded, counters, events, {
         steps: count,
         diagnosis: DIAGNOSIS,
         attempt() {
@@ -121,18 +106,17 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
           return {
             learningRate: rateAt(config, (epochsBefore + 0.5) / config.epochs),
             failed: out.newWeights.some(value => !Number.isFinite(value)),
-            kl: 0,
-            shareWithin: 1,
+            ...UNBOUNDED,
             taken: trips,
             skipped: 0,
             streak: 0,
             losses: { policy: mean('policyLoss'), value: mean('valueLoss'), accuracy: mean('accuracy') },
-            next: { weights: out.newWeights, m: out.newM, v: out.newV },
+            next: stateFrom(out),
           };
         },
         hold({ next }) {
           state = next;
-          return { kl: 0, scale: 1, backtracks: 0 };
+          return UNTOUCHED;
         },
       });
       watch.lap('update');
@@ -141,21 +125,20 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions): ClonePoli
       return { row: rowOf(counters, update.done, watch.columns(count)), events };
     },
 
-    snapshot() {
+    snapshot(): ClonePolicySnapshot {
       return {
         ...state,
-        counters: { ...counters },
-        rng: { order: rng.state() },
+        reference: undefined,
+        ...own.snapshot(),
         observationNormaliser: normaliser?.moments.state() ?? null,
       };
     },
 
-    restore({ weights, m, v, counters: saved, rng: streams, observationNormaliser: moments }) {
-      state = { weights: weights.slice(), m: m.slice(), v: v.slice() };
+    restore(snapshot: ClonePolicySnapshot) {
+      state = copyOf(snapshot);
       // A fork saves its beginning before demonstrations are recorded again, whose moments then take their place.
-      if (moments) normaliser?.moments.restore(moments);
-      Object.assign(counters, saved);
-      rng = Rng.fromState(streams.order);
+      if (snapshot.observationNormaliser) normaliser?.moments.restore(snapshot.observationNormaliser);
+      own.restore(snapshot);
     },
 
     dispose: () => program?.dispose(),

@@ -6,9 +6,9 @@ import { environmentSpec, openEnvironments } from '../../agents/environments.ts'
 import { savePolicy } from '../../agents/export.ts';
 import { networkFor } from '../../agents/networks/network.ts';
 import type { Learner, Opening } from '../../algorithm.ts';
-import { tensorFiles } from '../../ppo/checkpoint.ts';
+import { stateOf, tensorFiles } from '../../ppo/checkpoint.ts';
 import { forkedCounters } from '../../update/guarded.ts';
-import { snapshotFrom, stateOf } from './checkpoint.ts';
+import { snapshotFrom } from './checkpoint.ts';
 import { demonstrationCount, demonstratorsOf, recordDemonstrations } from './demonstrations.ts';
 import { createClonePolicyTrainer } from './iteration.ts';
 import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
@@ -40,17 +40,13 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
     async begin() {},
     async restore(checkpoint, { forkedWith }) {
       const saved = snapshotFrom(model.layout, checkpoint);
-      const counters = forkedWith ? forkedCounters(saved.counters, forkedWith) : saved.counters;
-      trainer.restore({ ...saved, counters });
+      trainer.restore({ ...saved, counters: forkedCounters(saved.counters, forkedWith) });
     },
     iterate: () => trainer.iterate(),
     adjust: changes => refuseLiveChange(clonePolicySettings, config, changes),
     async save() {
       const snapshot = trainer.snapshot();
-      return {
-        files: tensorFiles(model.layout, { ...snapshot, reference: undefined }),
-        state: stateOf(snapshot),
-      };
+      return { files: tensorFiles(model.layout, snapshot), state: stateOf(snapshot) };
     },
     saved: ({ dir }) =>
       savePolicy(

@@ -11,7 +11,6 @@ import { TrainError } from '../../../base/errors.ts';
 import type { LanguageModel } from '../../../lm/model.ts';
 import { type ScoredSequence, shapeFor } from '../../../lm/scorer.ts';
 import { Rng } from '../../../random/rng.ts';
-import { refuseLiveChange } from '../../../settings/resolve.ts';
 import { drawDemonstration, drawPrompt } from '../../../tasks/draw-safely.ts';
 import type { TextTask } from '../../../tasks/text-task.ts';
 import type { TrainEvent } from '../../events.ts';
@@ -20,12 +19,13 @@ import type { TextTrainer } from '../../text/learner.ts';
 import { TextOptimiser } from '../../text/optimiser.ts';
 import { TextPrograms } from '../../text/programs.ts';
 import { drawFitting, promptTokens } from '../../text/prompts.ts';
-import { guardedUpdate, newCounters } from '../../update/guarded.ts';
+import { guardedUpdate, newCounters, UNBOUNDED, UNTOUCHED } from '../../update/guarded.ts';
 import { stopwatch } from '../../update/stopwatch.ts';
+import { TrainerState } from '../../update/trainer-state.ts';
 import type { CloneTextSnapshot } from './checkpoint.ts';
-import { rateAt, unguarded } from './control.ts';
+import { rateAt } from './control.ts';
 import { gradientGraph } from './graphs.ts';
-import { type CloneTextAttempt, rowOf } from './row.ts';
+import { rowOf } from './row.ts';
 import { type CloneTextConfig, cloneTextSettings } from './settings.ts';
 
 /** Cloning of a task's demonstrations, an iteration at a time. */
@@ -44,20 +44,21 @@ const LOSS = { name: 'clone', graph: gradientGraph };
 export function createCloneTextTrainer({
   model,
   task,
-  config: given,
+  config,
 }: {
   readonly model: LanguageModel;
   readonly task: TextTask;
   readonly config: CloneTextConfig;
 }): CloneTextTrainer {
-  let config = given;
   if (!task.demonstration)
     throw new TrainError(`${task.name} has no demonstrations to clone: give the task a demonstration()`);
   const { tokenizer, options } = model;
   const programs = new TextPrograms(model, { device: config.device, threads: config.threads });
-  const optimiser = new TextOptimiser(model);
-  let [rng] = new Rng(config.seed).split(1);
-  const counters = newCounters();
+  const optimiser = new TextOptimiser(model, programs);
+  const [promptRng] = new Rng(config.seed).split(1);
+  const own = new TrainerState(cloneTextSettings, config, newCounters(), { prompt: promptRng });
+  const { counters, rngs } = own;
+  const microRows = Math.min(config.microbatchSize, config.batchSize);
   const perIteration = config.batchSize * config.batchesPerIteration;
   const totalSteps = Math.ceil(config.steps / perIteration) * perIteration;
 
@@ -66,9 +67,9 @@ export function createCloneTextTrainer({
     drawFitting<ScoredSequence>(
       config.batchSize,
       async () => {
-        const prompt = await drawPrompt(task, rng);
+        const prompt = await drawPrompt(task, rngs.prompt);
         const prefix = promptTokens(model, prompt);
-        const tokens = [...tokenizer.encode(drawDemonstration(task, prompt, rng)), tokenizer.end];
+        const tokens = [...tokenizer.encode(drawDemonstration(task, prompt, rngs.prompt)), tokenizer.end];
         return { item: { prompt: prefix, tokens }, tokens: prefix.length + tokens.length };
       },
       options.context,
@@ -79,18 +80,19 @@ export function createCloneTextTrainer({
   return {
     model,
     get config() {
-      return config;
+      return own.config;
     },
     counters,
 
     async iterate() {
+      const { config } = own; // as it is now
       const events: TrainEvent[] = [];
       const watch = stopwatch();
-      const update = await guardedUpdate<CloneTextAttempt>(unguarded(config), counters, events, {
+      const update = await guardedUpdate(config, counters, events, {
         steps: perIteration,
         diagnosis: DIAGNOSIS,
         async attempt() {
-          const sums = { loss: 0, gradNorm: 0, tokens: 0, prompts: 0, tooLong: 0 };
+          const counted = { tokens: 0, prompts: 0, tooLong: 0 };
           let learningRate = 0;
           optimiser.begin(counters.skippedInARow);
           for (let i = 0; i < config.batchesPerIteration && optimiser.streak < config.skipLimit; i++) {
@@ -98,46 +100,38 @@ export function createCloneTextTrainer({
             const progress = (counters.steps + (i + 0.5) * config.batchSize) / totalSteps;
             learningRate = rateAt(config, counters, progress);
             const { items: sequences, skipped } = await draw();
-            sums.tooLong += skipped;
+            counted.tooLong += skipped;
             watch.lap('collect');
 
             // ---- learn
-            const shape = shapeFor(
-              sequences,
-              Math.min(config.microbatchSize, config.batchSize),
-              options.context,
-            );
+            const shape = shapeFor(sequences, microRows, options.context);
             const lengths = sequences.map(({ tokens }) => tokens.length);
             const perToken = tokenWeights(lengths, 'token', shape.newTokens);
             const weights = new Float32Array(sequences.length * shape.newTokens);
             lengths.forEach((length, row) => {
               weights.fill(perToken[row], row * shape.newTokens, row * shape.newTokens + length);
             });
-            const { loss } = await programs.gradient(
-              optimiser.draft,
-              sequences,
-              sequences.keys(),
-              shape,
-              1,
-              LOSS,
-              { columns: { weights }, referenceWidth: 1, scalars: {} },
-              optimiser.gradient,
-            );
-            const length = optimiser.step(loss, learningRate, counters.gradientSteps, config);
+            const batch = { sequences, shape, temperature: 1 };
+            const minibatch = { batch, chosen: sequences.keys(), loss: LOSS, columns: { weights } };
+            const knobs = { learningRate, stepsDone: counters.gradientSteps };
+            const taken = await optimiser.step(minibatch, knobs, config);
             watch.lap('update');
-            if (length === undefined) continue;
-            sums.loss += loss;
-            sums.gradNorm += length;
-            sums.tokens += lengths.reduce((a, b) => a + b, 0);
-            sums.prompts += sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
+            if (!taken) continue;
+            counted.tokens += lengths.reduce((a, b) => a + b, 0);
+            counted.prompts += sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
           }
-          const { taken, skipped, streak } = optimiser;
-          const failed = streak >= config.skipLimit || !optimiser.draftIsFinite;
-          return { learningRate, failed, kl: 0, shareWithin: 1, taken, skipped, streak, sums };
+          const failed = optimiser.streak >= config.skipLimit || !optimiser.draftIsFinite;
+          return {
+            ...UNBOUNDED,
+            ...optimiser.counts,
+            learningRate,
+            failed,
+            sums: { ...optimiser.sums, ...counted },
+          };
         },
         hold({ failed }) {
           if (!failed) optimiser.adopt();
-          return { kl: 0, scale: 1, backtracks: 0 };
+          return UNTOUCHED;
         },
       });
       watch.lap('update');
@@ -145,24 +139,15 @@ export function createCloneTextTrainer({
     },
 
     snapshot() {
-      return {
-        ...optimiser.state,
-        reference: undefined,
-        counters: { ...counters },
-        rng: { prompt: rng.state() },
-      };
+      return { ...optimiser.state, reference: undefined, ...own.snapshot() };
     },
 
     restore(snapshot) {
       optimiser.restore(snapshot);
-      Object.assign(counters, snapshot.counters);
-      rng = Rng.fromState(snapshot.rng.prompt);
+      own.restore(snapshot);
     },
 
-    adjust(changes) {
-      refuseLiveChange(cloneTextSettings, config, changes);
-      config = { ...config, ...changes };
-    },
+    adjust: changes => own.adjust(changes),
 
     dispose: () => programs.dispose(),
   };

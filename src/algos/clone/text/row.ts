@@ -4,14 +4,8 @@ import type { CloneTextConfig } from './settings.ts';
 
 /** An attempt at an update with all that a row tells of it. */
 export interface CloneTextAttempt extends Attempt {
-  /** Over the gradient steps that were taken; prompts and tokens are counted, too long are demonstrations left out. */
-  readonly sums: {
-    readonly loss: number;
-    readonly gradNorm: number;
-    readonly tokens: number;
-    readonly prompts: number;
-    readonly tooLong: number;
-  };
+  /** Over the gradient steps that were taken, where there were any; too long are demonstrations that were left out. */
+  readonly sums: Readonly<Record<'tokens' | 'prompts' | 'tooLong', number> & Record<string, number>>;
 }
 
 /** An iteration's values by registry name. */

@@ -79,26 +79,26 @@ describe('actorCritic', () => {
       const config = configOf({ activation, logStdMin: -0.2, logStdMax: 0.1 });
       const model = modelOf(shape, config);
       const rng = new Rng(2);
-      const params = model.layout.initialise(rng).map(p => p + 0.3 * rng.normal());
+      const weights = model.layout.initialise(rng).map(p => p + 0.3 * rng.normal());
       const observations = new Float32Array(6 * shape.observationSize);
       rng.fillNormal(observations);
       const g = new Graph();
-      const tensors = model.layout.tensors(g.input('params', [model.layout.size]));
+      const tensors = model.layout.tensors(g.input('weights', [model.layout.size]));
       const obs = g.input('obs', [6, shape.observationSize]);
       g.output('policy', model.policy(tensors, obs));
       g.output('value', model.value(tensors, obs));
       const program = await compile(g);
-      const out = program.run<{ policy: Float32Array; value: Float32Array }>({ params, obs: observations });
+      const out = program.run<{ policy: Float32Array; value: Float32Array }>({ weights, obs: observations });
       program.dispose();
       const { paramSize } = placesOf(shape, config);
       for (let r = 0; r < 6; r++) {
         const row = Array.from(
           observations.subarray(r * shape.observationSize, (r + 1) * shape.observationSize),
         );
-        distributionAt(shape, config, params, row).forEach((wanted, i) => {
+        distributionAt(shape, config, weights, row).forEach((wanted, i) => {
           expect(out.policy[r * paramSize + i]).toBeCloseTo(wanted, 4);
         });
-        expect(out.value[r]).toBeCloseTo(valueAt(shape, config, params, row), 4);
+        expect(out.value[r]).toBeCloseTo(valueAt(shape, config, weights, row), 4);
       }
     }
   });
@@ -107,10 +107,10 @@ describe('actorCritic', () => {
     const config = configOf({ hidden: [64, 64], logStdInitial: -0.7 });
     const shape = shapes.composite;
     const model = modelOf(shape, config);
-    const params = model.layout.initialise(new Rng(3));
+    const weights = model.layout.initialise(new Rng(3));
     const rng = new Rng(4);
     for (let i = 0; i < 20; i++) {
-      const at = distributionAt(shape, config, params, [rng.normal(), rng.normal(), rng.normal()]);
+      const at = distributionAt(shape, config, weights, [rng.normal(), rng.normal(), rng.normal()]);
       for (const k of [0, 1, 4, 5, 6]) expect(Math.abs(at[k])).toBeLessThan(0.1);
       for (const k of [2, 3]) expect(at[k]).toBeCloseTo(-0.7, 6);
     }

@@ -18,16 +18,16 @@ const made = (items: number, hidden = [6, 5]): ActorCritic =>
   });
 
 /** Parameters away from their start, where the policy's head is almost 0. */
-const weights = (model: ActorCritic): Float32Array => {
+const weightsOf = (model: ActorCritic): Float32Array => {
   const rng = new Rng(3);
   return Float32Array.from({ length: model.layout.size }, () => 0.5 * rng.normal());
 };
 
 /** Logits and values of rows of observations. */
-async function run(model: ActorCritic, params: Float32Array, rows: number[][]) {
+async function run(model: ActorCritic, weights: Float32Array, rows: number[][]) {
   const g = new Graph();
   const obs = g.input('obs', [rows.length, model.observationSize]);
-  const tensors = model.layout.tensors(g.constant(params, [model.layout.size]));
+  const tensors = model.layout.tensors(g.constant(weights, [model.layout.size]));
   g.output('logits', model.policy(tensors, obs));
   g.output('values', model.value(tensors, obs));
   const program = await compile(g);
@@ -41,12 +41,12 @@ const draw = (rng: Rng, count: number): number[] => Array.from({ length: count }
 /** The same function written plainly, one row at a time. */
 function plain(
   model: ActorCritic,
-  params: Float32Array,
+  weights: Float32Array,
   items: number[][],
   shared: number[],
   name: 'actor' | 'critic',
 ): number[] {
-  const views = model.layout.views(params);
+  const views = model.layout.views(weights);
   const times = (x: number[], key: string): number[] => {
     const w = views[key];
     const outputs = w.length / x.length;
@@ -77,26 +77,26 @@ function plain(
 describe('set network', () => {
   it('is what a plain program computes', async () => {
     const model = made(4);
-    const params = weights(model);
+    const weights = weightsOf(model);
     const rng = new Rng(1);
     const items = Array.from({ length: 4 }, () => draw(rng, FEATURES));
     const shared = draw(rng, SHARED);
-    const { logits, values } = await run(model, params, [[...items.flat(), ...shared], draw(rng, 14)]);
-    plain(model, params, items, shared, 'actor').forEach((value, i) => {
+    const { logits, values } = await run(model, weights, [[...items.flat(), ...shared], draw(rng, 14)]);
+    plain(model, weights, items, shared, 'actor').forEach((value, i) => {
       expect(logits[i]).toBeCloseTo(value, 5);
     });
-    expect(values[0]).toBeCloseTo(plain(model, params, items, shared, 'critic')[0], 5);
+    expect(values[0]).toBeCloseTo(plain(model, weights, items, shared, 'critic')[0], 5);
   });
 
   it('items in another order: their scores go with them, the value stays', async () => {
     const model = made(4);
-    const params = weights(model);
+    const weights = weightsOf(model);
     const rng = new Rng(2);
     const items = Array.from({ length: 4 }, () => draw(rng, FEATURES));
     const shared = draw(rng, SHARED);
     const order = [2, 0, 3, 1];
-    const one = await run(model, params, [[...items.flat(), ...shared]]);
-    const two = await run(model, params, [[...order.flatMap(i => items[i]), ...shared]]);
+    const one = await run(model, weights, [[...items.flat(), ...shared]]);
+    const two = await run(model, weights, [[...order.flatMap(i => items[i]), ...shared]]);
     order.forEach((from, to) => {
       expect(two.logits[to]).toBeCloseTo(one.logits[from], 5);
     });
@@ -108,12 +108,12 @@ describe('set network', () => {
     expect(eight.layout.specs.map(({ name, shape }) => [name, shape])).toEqual(
       four.layout.specs.map(({ name, shape }) => [name, shape]),
     );
-    const params = weights(four);
+    const weights = weightsOf(four);
     const rng = new Rng(5);
     const items = Array.from({ length: 4 }, () => draw(rng, FEATURES));
     const shared = draw(rng, SHARED);
-    const one = await run(four, params, [[...items.flat(), ...shared]]);
-    const two = await run(eight, params, [[...items.flat(), ...items.flat(), ...shared]]);
+    const one = await run(four, weights, [[...items.flat(), ...shared]]);
+    const two = await run(eight, weights, [[...items.flat(), ...items.flat(), ...shared]]);
     // Neither the mean nor the maximum changes.
     two.logits.forEach((logit, i) => {
       expect(logit).toBeCloseTo(one.logits[i % 4], 5);
@@ -123,11 +123,11 @@ describe('set network', () => {
 
   it('the exported policy chooses the item of the highest score', async () => {
     const model = made(3);
-    const params = weights(model);
+    const weights = weightsOf(model);
     const rng = new Rng(6);
     const obs = draw(rng, model.observationSize);
-    const { logits } = await run(model, params, [obs]);
-    const program = await compile(policyGraph(model, params, discrete(3), undefined)(1));
+    const { logits } = await run(model, weights, [obs]);
+    const program = await compile(policyGraph(model, weights, discrete(3), undefined)(1));
     const { action } = program.run<{ action: Float32Array }>({ observation: Float32Array.from(obs) });
     program.dispose();
     expect(action[0]).toBe(logits.indexOf(Math.max(...logits)));

@@ -324,7 +324,7 @@ export function lookAt(
 ): Minibatch {
   const tape = new Tape();
   const places = placesOf(shape, config);
-  const params = Array.from(flat, p => tape.variable(p));
+  const weights = Array.from(flat, p => tape.variable(p));
   const n = rows.length;
   const mean = (terms: readonly Term[]): Value => tape.mul(tape.sum(terms), 1 / n);
 
@@ -338,8 +338,8 @@ export function lookAt(
   let outside = 0;
   rows.forEach((r, i) => {
     const obs = rowOf(batch.observations, shape.observationSize, r);
-    const policy = policyOf(tape, shape, config, params, obs);
-    const [value] = network(tape, params, places.criticAt, places.criticSizes, config.activation, obs);
+    const policy = policyOf(tape, shape, config, weights, obs);
+    const [value] = network(tape, weights, places.criticAt, places.criticSizes, config.activation, obs);
     const now = logProb(tape, shape, policy, rowOf(batch.actions, places.actionSize, r));
     const ratio = tape.exp(tape.clamp(tape.sub(now, batch.oldLogProbs[r]), -20, 20));
     const held = Math.min(1 + knobs.clipRange, Math.max(1 - knobs.clipRange, ratio.value));
@@ -388,7 +388,7 @@ export function lookAt(
     loss = tape.add(loss, tape.mul(meanRef, weight));
   }
   tape.backward(loss);
-  const gradient = Float64Array.from(params, p => p.derivative);
+  const gradient = Float64Array.from(weights, p => p.derivative);
   return {
     policyLoss: policyLoss.value,
     valueLoss: valueLoss.value,
@@ -404,7 +404,7 @@ export function lookAt(
 
 export interface Course {
   minibatches: Minibatch[];
-  params: Float64Array;
+  weights: Float64Array;
   m: Float64Array;
   v: Float64Array;
   stopped: boolean;
@@ -417,13 +417,13 @@ export function learnReference(
   batch: ReferenceBatch,
   order: readonly (readonly number[])[],
   minibatchesPerEpoch: number,
-  start: { params: ArrayLike<number>; m: ArrayLike<number>; v: ArrayLike<number> },
+  start: { weights: ArrayLike<number>; m: ArrayLike<number>; v: ArrayLike<number> },
   knobs: ReferenceKnobs,
   reference?: ArrayLike<number>,
 ): Course {
   const { criticAt } = placesOf(shape, config);
   const optimiser = new ReferenceAdam(
-    start.params,
+    start.weights,
     { epsilon: config.adamEpsilon },
     { m: start.m, v: start.v, t: knobs.stepsDone },
   );
@@ -432,7 +432,7 @@ export function learnReference(
   let [stopped, klSum] = [false, 0];
   for (let i = 0; i < order.length && !stopped; i++) {
     const step = { ...knobs, step: knobs.stepsDone + i };
-    const seen = lookAt(shape, config, batch, order[i], optimiser.params, step, reference);
+    const seen = lookAt(shape, config, batch, order[i], optimiser.weights, step, reference);
     minibatches.push(seen);
     if (config.targetKlPer === 'minibatch' && seen.kl > knobs.klLimit) {
       stopped = true;
@@ -442,7 +442,7 @@ export function learnReference(
     const actorRate = seen.kl > knobs.guard ? 0 : knobs.actorRate;
     optimiser.step(
       seen.gradient.map(g => g * scale),
-      optimiser.params.map((_, k) => (k >= criticAt ? criticRate : actorRate)),
+      optimiser.weights.map((_, k) => (k >= criticAt ? criticRate : actorRate)),
     );
     klSum += seen.kl;
     if ((i + 1) % minibatchesPerEpoch === 0) {
@@ -450,5 +450,5 @@ export function learnReference(
       klSum = 0;
     }
   }
-  return { minibatches, params: optimiser.params, m: optimiser.m, v: optimiser.v, stopped };
+  return { minibatches, weights: optimiser.weights, m: optimiser.m, v: optimiser.v, stopped };
 }

@@ -14,9 +14,9 @@ import {
   type PpoBatch,
   type PpoKnobs,
   type PpoPrograms,
-  type PpoState,
 } from '../../../../src/algos/ppo/graphs.ts';
 import { type PpoConfig, ppoSettings } from '../../../../src/algos/ppo/settings.ts';
+import type { OptimiserState } from '../../../../src/algos/update/state.ts';
 import { bernoulli, categorical, gaussian, multiCategorical } from '../../../../src/kl/index.ts';
 import { Rng } from '../../../../src/random/index.ts';
 import { distributionAt, type Part, type Shape, valueAt } from './reference-ppo.ts';
@@ -87,7 +87,7 @@ export interface Task {
   /** What collected the rollout. */
   old: Float32Array;
   batch: PpoBatch;
-  state: PpoState;
+  state: OptimiserState;
   /** Rows of each minibatch, in order. */
   order: number[][];
   minibatches: number;
@@ -207,7 +207,7 @@ const flatOrder = (order: readonly (readonly number[])[]): BigInt64Array =>
   BigInt64Array.from(order.flat(), BigInt);
 
 export interface Updated {
-  state: PpoState;
+  state: OptimiserState;
   learnt: LearnStats;
   /** After the guard. */
   weights: Float32Array;
