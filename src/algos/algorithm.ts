@@ -129,12 +129,8 @@ export interface PartReport {
 }
 
 /** What is tried, and the life of a run to try it with. */
-export interface PreflightOptions<C extends RunConfig = RunConfig, S extends Start = Start> {
-  readonly subject: Subject;
-  readonly config: C;
-  /** What of it the user wrote: any of it that would have no effect is refused. */
-  readonly written: Settings;
-  readonly start?: S | undefined;
+export interface PreflightOptions<C extends RunConfig = RunConfig, S extends Start = Start>
+  extends Omit<Opening<C, S>, 'from'> {
   readonly onPart?: ((report: PartReport) => void) | undefined;
   /** A whole run of a config, in a directory that is gone afterwards; and one that goes on. */
   train(config: C, hooks?: TrainHooks): Promise<TrainResult>;

@@ -114,9 +114,9 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
 }
 
 async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptions): Promise<TrainResult> {
-  const { start, written, ...prepared } = await prepareRun(verb, options);
-  const { algorithm, subject, config } = prepared;
-  const learner = await algorithm.open({ subject, config, written, start });
+  const prepared = await prepareRun(verb, options);
+  const { algorithm, start } = prepared;
+  const learner = await algorithm.open(prepared);
   const opened = { ...prepared, learner };
   return runSession(opened, options, () => ({
     writer: createRun(opened, start?.parent, { root: options.root }),
