@@ -46,6 +46,13 @@ export interface Start {
   readonly parent: { readonly id: string; readonly step: number } | undefined;
 }
 
+/** Where and which it is, if it is a run's. */
+export interface StartOptions {
+  readonly checkpoint?: WhichCheckpoint | undefined;
+  /** Directory of runs. */
+  readonly root: string;
+}
+
 /** All that a learner is opened with. */
 export interface Opening<C extends RunConfig = RunConfig, S extends Start = Start> {
   readonly subject: Subject;
@@ -81,10 +88,7 @@ export interface Algorithm<C extends RunConfig = RunConfig, S extends Start = St
   /** What such a preset becomes where a run begins from weights. */
   startPreset?(preset: Settings, written: Settings): Settings;
   /** The weights that `from` names: a run, a file, a directory. Without it a run cannot begin from any. */
-  start?(
-    from: string,
-    options: { readonly checkpoint?: WhichCheckpoint | undefined; readonly root: string },
-  ): S;
+  start?(from: string, options: StartOptions): S;
   /** Whether the beginning is saved before the first iteration, because a kill must not need what it came from. */
   readonly savesBeginning?: boolean;
   /** Compiles everything for one run. Whoever opened it closes it. */
@@ -125,12 +129,8 @@ export interface PartReport {
 }
 
 /** What is tried, and the life of a run to try it with. */
-export interface PreflightOptions<C extends RunConfig = RunConfig, S extends Start = Start> {
-  readonly subject: Subject;
-  readonly config: C;
-  /** What of it the user wrote: any of it that would have no effect is refused. */
-  readonly written: Settings;
-  readonly start?: S | undefined;
+export interface PreflightOptions<C extends RunConfig = RunConfig, S extends Start = Start>
+  extends Omit<Opening<C, S>, 'from'> {
   readonly onPart?: ((report: PartReport) => void) | undefined;
   /** A whole run of a config, in a directory that is gone afterwards; and one that goes on. */
   train(config: C, hooks?: TrainHooks): Promise<TrainResult>;

@@ -1,5 +1,6 @@
 /** The algorithms that there are. */
 import { ConfigError, RunError } from '../base/errors.ts';
+import type { Manifest } from '../runs/schema.ts';
 import type { Algorithm } from './algorithm.ts';
 import { clonePolicy } from './clone/policy/algorithm.ts';
 import { cloneText } from './clone/text/algorithm.ts';
@@ -26,13 +27,7 @@ export function algorithmFor(verb: Algorithm['verb'], { kind }: Pick<Subject, 'k
 }
 
 /** The one that made a run. */
-export function algorithmOf({
-  id,
-  algorithm,
-}: {
-  readonly id: string;
-  readonly algorithm: string;
-}): Algorithm {
+export function algorithmOf({ id, algorithm }: Pick<Manifest, 'id' | 'algorithm'>): Algorithm {
   const found = known.get(algorithm);
   if (found !== undefined) return found;
   throw new RunError(

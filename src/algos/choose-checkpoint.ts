@@ -15,8 +15,7 @@ export function chooseCheckpoint(
   const best = checkpoints.find(({ isBest }) => isBest);
   // A task, or an environment that is not known here, says nothing of its returns.
   const rule = knownEnv(run.manifest.environment.id)?.definition.checkpoint ?? 'best';
-  const usual = rule === 'best' && best !== undefined ? 'best' : 'last';
-  const which = wanted ?? usual;
+  const which = wanted ?? (rule === 'best' && best !== undefined ? 'best' : 'last');
   if (which === 'best') return { which, found: best };
   return {
     which,
@@ -25,10 +24,7 @@ export function chooseCheckpoint(
 }
 
 /** The same, read and found whole. */
-export function readCheckpoint(
-  run: Pick<Run, 'id' | 'dir' | 'manifest'>,
-  wanted?: WhichCheckpoint,
-): Checkpoint {
+export function readCheckpoint(run: Omit<Run, 'status'>, wanted?: WhichCheckpoint): Checkpoint {
   const checkpoint = loadCheckpoint(run.dir, chooseCheckpoint(run, wanted).which);
   if (checkpoint === undefined) throw new TrainError(`${run.id} has no checkpoint yet: train it first`);
   return checkpoint;

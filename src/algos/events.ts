@@ -1,24 +1,10 @@
 /** What happens in training, as it goes to the log and to people. */
 import type { EventFields } from '../runs/schema.ts';
 
-/** Something that happened in a run; its fields are those of the run's events. */
-export type TrainEvent = Extract<
+/** Something that happened in training; its fields are those of the run's events, which also tell of processes. */
+export type TrainEvent = Exclude<
   EventFields,
-  {
-    type:
-      | 'act'
-      | 'checkpoint'
-      | 'early-stop'
-      | 'guard'
-      | 'note'
-      | 'notice'
-      | 'rate-change'
-      | 'reference'
-      | 'rescaled'
-      | 'restored'
-      | 'skipped'
-      | 'ungraded';
-  }
+  { type: 'evaluation' | 'finding' | 'started' | 'resumed' | 'finished' | 'stopped' | 'failed' }
 >;
 
 const short = (value: number): string => Number(value.toPrecision(3)).toString();

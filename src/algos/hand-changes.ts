@@ -2,7 +2,7 @@
 
 import { TrainError } from '../base/errors.ts';
 import { type Adjustment, openInbox, writeAdjustments } from '../runs/inbox.ts';
-import type { Progress } from './algorithm.ts';
+import type { Learner, Settings } from './algorithm.ts';
 import type { TrainEvent } from './events.ts';
 
 export interface HandChanges {
@@ -14,30 +14,21 @@ export interface HandChanges {
   close(ended: string): void;
 }
 
-/** The side of a trainer that people may change. */
-interface Adjustable {
-  readonly config: object;
-  readonly counters: Progress;
-  adjust(changes: Readonly<Record<string, number | null>>): void;
-}
-
-/** `earlier` are those of processes before; `rewrite` if they are fewer than on the disk. */
+/** `changes` are those that earlier processes made. */
 export function handChanges(
-  trainer: Adjustable,
+  learner: Pick<Learner, 'config' | 'counters' | 'adjust'>,
   runDir: string,
-  { earlier, rewrite }: { readonly earlier: readonly Adjustment[]; readonly rewrite: boolean },
+  changes: readonly Adjustment[],
   onEvent: (event: TrainEvent, iteration: number) => void,
 ): HandChanges {
   const inbox = openInbox(runDir);
-  let changes = earlier;
-  if (rewrite) writeAdjustments(runDir, changes);
+  let made = changes;
+  /** Those who asked the run to stop. */
   const waiting: string[] = [];
-  let stopped = false;
 
-  const setting = (key: string): unknown => (trainer.config as Record<string, unknown>)[key];
-  const make = (change: Adjustment): unknown => {
-    const from = setting(change.key);
-    trainer.adjust({ [change.key]: change.value });
+  const make = ({ key, value }: Adjustment): unknown => {
+    const from = (learner.config as Settings)[key];
+    learner.adjust({ [key]: value });
     return from;
   };
   const tell = ({ iteration, key, value, by }: Adjustment, from: unknown): void =>
@@ -45,14 +36,13 @@ export function handChanges(
 
   return {
     get stopped() {
-      return stopped;
+      return waiting.length > 0;
     },
     apply() {
-      const iteration = trainer.counters.iteration + 1;
-      for (const change of changes) if (change.iteration === iteration) tell(change, make(change));
+      const iteration = learner.counters.iteration + 1;
+      for (const change of made) if (change.iteration === iteration) tell(change, make(change));
       for (const { id, request } of inbox.take()) {
         if (request.type === 'stop') {
-          stopped = true;
           waiting.push(id);
           continue;
         }
@@ -61,8 +51,8 @@ export function handChanges(
         try {
           const from = make(change);
           // On the disk before it has any effect: from here on it is as good as in the config.
-          changes = [...changes, change];
-          writeAdjustments(runDir, changes);
+          made = [...made, change];
+          writeAdjustments(runDir, made);
           tell(change, from);
           const message = `${key} is ${value} from iteration ${iteration} on, was ${from}`;
           inbox.answer(id, { done: true, message });

@@ -34,6 +34,13 @@ export interface EvaluatePolicyOptions extends ActOptions {
   readonly seed?: number;
 }
 
+/** Which episodes to record. */
+export interface RecordOptions {
+  /** Default 1. */
+  readonly episodes?: number | undefined;
+  readonly onReplay?: ((name: string, replay: Replay) => void) | undefined;
+}
+
 /** What was written: a policy as ONNX, with its sizes, or the directory of a language model. */
 export type Exported =
   | {
@@ -64,9 +71,6 @@ export interface Policy {
   /** Writes the deployable policy: a file for any ONNX runtime, or a model's directory for Hugging Face's tools. */
   export(path: string): Promise<Exported>;
   /** Records episodes into the run, to look at; gives their names. */
-  record(options?: {
-    readonly episodes?: number | undefined;
-    readonly onReplay?: ((name: string, replay: Replay) => void) | undefined;
-  }): Promise<string[]>;
+  record(options?: RecordOptions): Promise<string[]>;
   close(): Promise<void>;
 }

@@ -4,11 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../base/errors.ts';
+import { ConfigError, MismatchError } from '../base/errors.ts';
+import { number } from '../base/numbers.ts';
 import { checkpointDir } from '../runs/layout.ts';
 import { readTrajectory } from '../runs/log.ts';
 import type { RunConfig } from '../settings/spec.ts';
-import type { PartReport, PreflightOptions } from './algorithm.ts';
+import type { IterationResult, PartReport, PreflightOptions } from './algorithm.ts';
 import type { TrainResult } from './hooks.ts';
 
 /** What a part has seen; how long it took where it did not take all the time. */
@@ -18,61 +19,73 @@ export interface PartFound {
   readonly warnings?: readonly string[];
 }
 
-/** A learning rate that no weight in single precision notices. */
-export const NO_RATE = 1e-30;
-
-/** A refusal that belongs to a later part than the one under way, which has done its work. */
-export class FailedLater extends Error {
-  readonly part: string;
-
-  constructor(part: string, cause: Error) {
-    super(cause.message, { cause });
-    this.part = part;
-  }
-}
+/** Parts in turn: each ends with what it has seen. */
+export type Parts<Result = void> = AsyncGenerator<PartFound, Result, void>;
+type Row = IterationResult['row'];
 
 /** Tries each part in turn; after a failure the rest is not reached. Settings that cannot be are thrown, as `train` does. */
 export async function tryParts(
-  parts: Readonly<Record<string, () => Promise<PartFound>>>,
+  names: readonly string[],
+  parts: Parts,
   onPart: ((report: PartReport) => void) | undefined,
 ): Promise<PartReport[]> {
   const reports: PartReport[] = [];
-  const add = (report: PartReport): void => {
-    reports.push(report);
-    onPart?.(report);
-  };
-  let failed: PartReport | undefined;
-  for (const [part, work] of Object.entries(parts)) {
-    if (failed?.part === part) {
-      add(failed);
-      continue;
+  try {
+    for (const part of names) {
+      const report: PartReport = reports.some(({ status }) => status === 'failed')
+        ? { part, status: 'not reached', detail: '', seconds: 0, warnings: [] }
+        : await tryPart(part, parts);
+      reports.push(report);
+      onPart?.(report);
     }
-    if (failed && reports.some(report => report.status === 'failed')) {
-      add({ part, status: 'not reached', detail: '', seconds: 0, warnings: [] });
-      continue;
-    }
-    const report = failed ?? (await tryPart(part, work));
-    if (report.status === 'failed') failed = report;
-    // What a later part would have refused says that this one went well.
-    add(report.part === part ? report : { ...report, part, status: 'passed', detail: 'done' });
+    return reports;
+  } finally {
+    await parts.return();
   }
-  return reports;
 }
 
-async function tryPart(part: string, work: () => Promise<PartFound>): Promise<PartReport> {
+async function tryPart(part: string, parts: Parts): Promise<PartReport> {
   const started = performance.now();
   const elapsed = (): number => (performance.now() - started) / 1000;
   try {
-    const { detail, seconds = elapsed(), warnings = [] } = await work();
+    const { value } = await parts.next();
+    const { detail, seconds = elapsed(), warnings = [] } = value as PartFound;
     return { part, status: 'passed', detail, seconds, warnings };
   } catch (error) {
     // Wrong settings are no part that failed: nothing was tried with them.
     if (error instanceof ConfigError) throw error;
     if (process.env.KEEL_DEBUG === '1') process.stderr.write(`${(error as Error).stack}\n`);
     const detail = (error instanceof Error ? error.message : String(error)).split('\n').join('; ');
-    const at = error instanceof FailedLater ? error.part : part;
-    return { part: at, status: 'failed', detail, seconds: elapsed(), warnings: [] };
+    return { part, status: 'failed', detail, seconds: elapsed(), warnings: [] };
   }
+}
+
+/** A learning rate that no weight in single precision notices: what is measured is whether sampler and scorer agree. */
+export const NO_RATE = 1e-30;
+
+/** The first iteration collects and scores in one go: a refusal to score means that collecting went well. */
+export async function* firstIteration(trainer: { iterate(): Promise<IterationResult> }): Parts<Row> {
+  try {
+    return (await trainer.iterate()).row;
+  } catch (error) {
+    if (error instanceof MismatchError) yield { detail: 'done' };
+    throw error;
+  }
+}
+
+/** Refuses an update that left what it is measured by not finite. */
+export function requireFinite(row: Row, names: readonly string[], remedy: string): void {
+  for (const name of names)
+    if (!Number.isFinite(row[name])) throw new Error(`${name} is ${row[name]} after one update: ${remedy}`);
+}
+
+/** Whether an update stayed within its bound; `acted` says what the guard did for it. */
+export function guardFound(row: Row, guard: number | null, acted = ''): PartFound {
+  const kl = `kl/step ${number(row['kl/step'])}`;
+  if (guard !== null && row['kl/step'] > guard)
+    throw new Error(`${kl} is above the bound ${guard}: this is a fault in Keel`);
+  const bound = guard === null ? 'no bound (guard null)' : `bound ${guard}`;
+  return { detail: `${kl}${acted}, ${bound}`, seconds: row['time/guard_s'] };
 }
 
 /** Stops a run after its first iteration and resumes it; an error where it is not the same as one that was not stopped. */

@@ -5,15 +5,15 @@ import { VERSION } from '../base/version.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
-import { listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
-import { adjustedAt, readAdjustments } from '../runs/inbox.ts';
+import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
+import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
 import { defaultRoot } from '../runs/layout.ts';
 import { listRuns, type Place, type Run, resolveRun } from '../runs/store.ts';
 import { RunWriter } from '../runs/writer.ts';
 import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
-import type { RunConfig } from '../settings/spec.ts';
+import { wrong } from '../settings/spec.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
-import type { Algorithm, Learner, Settings, Start, WhichCheckpoint } from './algorithm.ts';
+import type { Algorithm, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
 import { readCheckpoint } from './choose-checkpoint.ts';
 import type { ClonePolicySettings } from './clone/policy/settings.ts';
@@ -23,7 +23,7 @@ import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
 import type { PpoSettings } from './ppo/settings.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
-import { runSession } from './session.ts';
+import { type Opened, runSession } from './session.ts';
 import { resolveSubject, type Subject, type SubjectReference, subjectOf } from './subject.ts';
 
 /** What a new run is told, whatever it learns in. */
@@ -45,32 +45,31 @@ type OfAlgorithm = { algorithm: Algorithm } & (InEnvironment<Settings> | OnTask<
 /** A new run of the usual one. */
 type Usual<O> = O & { algorithm?: undefined };
 
-/** A new run in an environment. */
-interface InEnvironment<S> {
-  /** An id (`cartpole`, `CartPole-v1`), a file (`./my-env.ts`), or what `defineEnv` gives. */
-  env: string | EnvDefinition;
-  envOptions?: OptionValues;
+/** What a run is configured with. */
+interface Configured<S> {
   /** The file that defines an environment which is given as a definition: what the command line finds it by. */
   envFile?: string | undefined;
   /** What differs from the defaults. */
   config?: S;
   /**
-   * Defaults below `config`; what they set is never called inert. Unless given, the environment's own (`configs/`), as on
-   * the command line; `{}` does without.
+   * Defaults below `config`; what they set is never called inert. Unless given, those of the environment or the task
+   * (`configs/`), as on the command line; `{}` does without.
    */
   preset?: S;
 }
 
+/** A new run in an environment. */
+interface InEnvironment<S> extends Configured<S> {
+  /** An id (`cartpole`, `CartPole-v1`), a file (`./my-env.ts`), or what `defineEnv` gives. */
+  env: string | EnvDefinition;
+  envOptions?: OptionValues;
+}
+
 /** A new run on a text task. */
-interface OnTask<S> {
+interface OnTask<S> extends Configured<S> {
   /** A task by its name (`chess`), a file (`./my-task.ts`), or what `defineTask` gives. */
   task: string | TextTaskDefinition;
   taskOptions?: object;
-  envFile?: string | undefined;
-  /** What differs from the defaults. */
-  config?: S;
-  /** Defaults below `config`; the task's own (`configs/`) unless given. */
-  preset?: S;
 }
 
 /** What `train` is told. */
@@ -90,23 +89,10 @@ export function clone(options: CloneOptions): Promise<TrainResult> {
   return begin('clone', options);
 }
 
-/** What a run would be made of: all that is found out and checked before anything is made. */
-export interface PreparedRun {
-  readonly subject: Subject;
-  readonly algorithm: Algorithm;
-  readonly config: RunConfig;
-  /** What of the config was written for it. */
-  readonly written: Settings;
-  readonly start: Start | undefined;
-}
-
 const kinds = { env: 'an environment', task: 'a text task' } as const;
 
-/** Resolves what is learnt in, by which algorithm, with which settings and from which weights. */
-export async function prepareRun(
-  verb: Algorithm['verb'],
-  options: TrainOptions | CloneOptions,
-): Promise<PreparedRun> {
+/** What a run would be made of: all that is found out and checked before anything is made. */
+export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions | CloneOptions) {
   const what = options && ('task' in options ? options.task : options.env);
   if (what === undefined || what === null)
     throw new ConfigError(
@@ -128,17 +114,16 @@ export async function prepareRun(
 }
 
 async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptions): Promise<TrainResult> {
-  const { subject, algorithm, config, written, start } = await prepareRun(verb, options);
-  const learner = await algorithm.open({ subject, config, written, start });
-  const { writer } = await orClose(learner, () => ({
-    writer: createRun(algorithm, subject, learner, config, start?.parent, { root: options.root }),
-  }));
-  return runSession(learner, writer, config, options, {
-    unit: algorithm.unit,
+  const prepared = await prepareRun(verb, options);
+  const { algorithm, start } = prepared;
+  const learner = await algorithm.open(prepared);
+  const opened = { ...prepared, learner };
+  return runSession(opened, options, () => ({
+    writer: createRun(opened, start?.parent, { root: options.root }),
     // Without it a kill before the first checkpoint would begin again from the seed.
     saveFirst: start !== undefined || algorithm.savesBeginning === true,
     begin: () => learner.begin(),
-  });
+  }));
 }
 
 function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOptions): Start | undefined {
@@ -151,20 +136,14 @@ function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOpti
 }
 
 /** Makes the run of a learner that begins. */
-function createRun(
-  algorithm: Algorithm,
-  subject: Subject,
-  learner: Learner,
-  config: RunConfig,
-  parent: Start['parent'],
-  place: Place,
-): RunWriter {
+function createRun(opened: Opened, parent: Start['parent'], place: Place): RunWriter {
+  const { algorithm, learner, config } = opened;
   const { csv, tensorboard, seed } = config;
   return RunWriter.create(
     {
       algorithm: algorithm.name,
       environment: learner.environment,
-      config: manifestConfig(config, subject, learner),
+      config: manifestConfig(opened),
       seed,
       versions: { keel: VERSION },
       ...(parent && { parent }),
@@ -175,100 +154,85 @@ function createRun(
 }
 
 /** All that a manifest says of how a run is trained. */
-function manifestConfig(config: RunConfig, subject: Subject, learner: Learner): Record<string, unknown> {
+function manifestConfig({ config, subject, learner }: Opened): Record<string, unknown> {
   return { ...config, [subject.kind]: subject.reference, ...learner.notes?.() };
 }
 
-/** How a run goes on. */
-export interface ResumeOptions extends TrainHooks {
+/** How a run goes on, by itself or as another one. */
+interface ContinueOptions extends TrainHooks {
   /** Changes to the run's config, such as more steps. */
   config?: Settings;
   /** The checkpoint to go on from. Default `last`. */
   from?: WhichCheckpoint | undefined;
-  /** Allows going back behind checkpoints that are whole, which deletes what follows. */
-  discardLater?: boolean | undefined;
   /**
    * What to do when rewards have another scale than the value function learnt: refuse (default), or rescale the critic,
    * which is an error where they have not.
    */
   onRewardScale?: 'refuse' | 'rescale';
-  /** Directory of runs; `runs` unless told. */
+  /** Directory of runs: `runs` unless told; a fork goes beside its parent unless told. */
   root?: string | undefined;
   /** Where an environment that was registered in code is defined. */
   envFile?: string | undefined;
 }
 
+/** How a run is resumed. */
+export interface ResumeOptions extends ContinueOptions {
+  /** Allows going back behind checkpoints that are whole, which deletes what follows. */
+  discardLater?: boolean | undefined;
+}
+
+/** How a run is forked. */
+export interface ForkOptions extends ContinueOptions {
+  /** The new run's name; made of environment, time and seed unless given. */
+  id?: string | undefined;
+}
+
 /** Resumes a run (its id, its directory, or `last`): stopped, killed, or finished with more to do. */
 export async function resume(reference: string, options: ResumeOptions = {}): Promise<TrainResult> {
-  const { dir, manifest } = namedRun(reference, 'resume', options.root);
-  const algorithm = algorithmOf(manifest);
-  const written = settingsOf(options.config);
-  const saved = savedSettings(algorithm.settings, manifest);
-  const config = resolveSettings(algorithm.settings, { preset: saved, given: written });
-  refuseOtherShape(algorithm.settings, saved, config);
-  const subject = await subjectOf(manifest, options.envFile);
-  const learner = await algorithm.open({
-    subject,
-    config,
-    written,
-    from: { manifest, checkpoint: loadCheckpoint(dir, options.from) },
-  });
-  let rescale: RewardRescale | undefined;
-  const { made, writer, checkpoint } = await orClose(learner, () => ({
-    made: readAdjustments(dir),
-    ...RunWriter.resume(dir, {
+  const run = namedRun(reference, 'resume', options.root);
+  const opened = await openAgain(run, loadCheckpoint(run.dir, options.from), {}, options);
+  const { learner, config, written } = opened;
+  return runSession(opened, options, () => {
+    const made = readAdjustments(run.dir);
+    let rescale: RewardRescale | undefined;
+    const { writer, checkpoint } = RunWriter.resume(run.dir, {
       csv: config.csv,
       tensorboard: config.tensorboard,
       from: options.from,
       discardLater: options.discardLater,
       check: (before, point) => {
         refuseFewerSteps(written.steps, point?.index.step ?? 0);
-        const { onRewardScale = 'refuse' } = options;
-        rescale = checkSameTask(before, point?.index.environment, learner.environment, onRewardScale);
+        rescale = checkSameTask(before, point?.index.environment, learner.environment, options.onRewardScale);
       },
-      patch: { config: manifestConfig(config, subject, learner), environment: learner.environment },
-    }),
-  }));
-  const iteration = checkpoint?.index.iteration ?? 0;
-  // Made by hand before: they hold again from the same iterations on. What is set now goes before them, and who goes
-  // back behind them on purpose does without.
-  const changes = made.filter(
-    change =>
-      !Object.hasOwn(written, change.key) && (options.discardLater !== true || change.iteration <= iteration),
-  );
-  return runSession(learner, writer, config, options, {
-    unit: algorithm.unit,
-    changes,
-    changesWereDropped: changes.length < made.length,
-    rescale,
-    async begin() {
-      // First, because what the counters say, such as an adaptive coefficient, is newer.
-      learner.adjust(adjustedAt(changes, iteration));
-      if (checkpoint) await learner.restore(checkpoint, { rescale });
-      else await learner.begin();
-    },
+      patch: { config: manifestConfig(opened), environment: learner.environment },
+    });
+    const iteration = checkpoint?.index.iteration ?? 0;
+    // Made by hand before: they hold again from the same iterations on. What is set now goes before them, and who goes
+    // back behind them on purpose does without.
+    const changes = made.filter(
+      change =>
+        !Object.hasOwn(written, change.key) && (!options.discardLater || change.iteration <= iteration),
+    );
+    return {
+      writer,
+      changes,
+      rescale,
+      async begin() {
+        if (changes.length < made.length) writeAdjustments(run.dir, changes);
+        // First, because what the counters say, such as an adaptive coefficient, is newer.
+        learner.adjust(adjustedAt(changes, iteration));
+        if (checkpoint) await learner.restore(checkpoint, { rescale });
+        else await learner.begin();
+      },
+    };
   });
 }
 
 function refuseFewerSteps(wanted: unknown, done: number): void {
-  if (typeof wanted === 'number' && wanted < done) {
-    const text = `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`;
-    throw new ConfigError([{ text }]);
-  }
-}
-
-/** How a run is forked. */
-export interface ForkOptions extends TrainHooks {
-  /** The checkpoint to start from. Default `last`. */
-  from?: WhichCheckpoint | undefined;
-  /** What differs from the settings of the run that it comes from. */
-  config?: Settings;
-  /** Directory of runs; that of the parent unless told. */
-  root?: string | undefined;
-  /** The new run's name; made of environment, time and seed unless given. */
-  id?: string | undefined;
-  onRewardScale?: 'refuse' | 'rescale';
-  envFile?: string | undefined;
+  if (typeof wanted === 'number' && wanted < done)
+    throw new ConfigError(
+      `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`,
+    );
 }
 
 /**
@@ -276,54 +240,50 @@ export interface ForkOptions extends TrainHooks {
  * as its parent. Steps go on from the checkpoint's, iterations begin at 1.
  */
 export async function fork(reference: string, options: ForkOptions = {}): Promise<TrainResult> {
-  const parent = namedRun(reference, 'fork', options.root);
-  const { dir, manifest } = parent;
-  const algorithm = algorithmOf(manifest);
+  const run = namedRun(reference, 'fork', options.root);
+  const { id, dir, manifest } = run;
   const checkpoint = loadCheckpoint(dir, options.from);
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
-  const { step, iteration } = checkpoint.index;
+  const { step, iteration, environment } = checkpoint.index;
+  const opened = await openAgain(run, checkpoint, adjustedAt(readAdjustments(dir), iteration), options);
+  const { learner, written } = opened;
+  return runSession(opened, options, () => {
+    if (learner.totalSteps <= step) throw allDone(opened, step);
+    const rescale = checkSameTask(manifest, environment, learner.environment, options.onRewardScale);
+    return {
+      writer: createRun(opened, { id, step }, { root: options.root ?? dirname(dir), id: options.id }),
+      // Without it a kill before the first checkpoint would begin again from the seed, not from the parent.
+      saveFirst: true,
+      rescale,
+      begin: () => learner.restore(checkpoint, { rescale, forkedWith: written }),
+    };
+  });
+}
+
+/** Opens the learner of a run that goes on, with its settings, what was `adjusted` by hand, and what is written now. */
+async function openAgain(
+  { manifest }: Run,
+  checkpoint: Checkpoint | undefined,
+  adjusted: Settings,
+  options: ContinueOptions,
+) {
+  const algorithm = algorithmOf(manifest);
   const written = settingsOf(options.config);
-  const saved = {
-    ...savedSettings(algorithm.settings, manifest),
-    ...adjustedAt(readAdjustments(dir), iteration),
-  };
+  const saved = { ...savedSettings(algorithm.settings, manifest), ...adjusted };
   const config = resolveSettings(algorithm.settings, { preset: saved, given: written });
   refuseOtherShape(algorithm.settings, saved, config);
   const subject = await subjectOf(manifest, options.envFile);
   const learner = await algorithm.open({ subject, config, written, from: { manifest, checkpoint } });
-  const { writer, rescale } = await orClose(learner, () => {
-    if (learner.totalSteps <= step) throw allDone(algorithm, config, step);
-    const { onRewardScale = 'refuse' } = options;
-    return {
-      rescale: checkSameTask(manifest, checkpoint.index.environment, learner.environment, onRewardScale),
-      writer: createRun(
-        algorithm,
-        subject,
-        learner,
-        config,
-        { id: parent.id, step },
-        {
-          root: options.root ?? dirname(dir),
-          id: options.id,
-        },
-      ),
-    };
-  });
-  return runSession(learner, writer, config, options, {
-    unit: algorithm.unit,
-    // Without it a kill before the first checkpoint would begin again from the seed, not from the parent.
-    saveFirst: true,
-    rescale,
-    begin: () => learner.restore(checkpoint, { rescale, forkedWith: written }),
-  });
+  return { algorithm, subject, config, written, learner };
 }
 
-function allDone({ settings }: Algorithm, config: RunConfig, step: number): ConfigError {
-  const { length = 'steps' } = settings;
-  const now = Number((config as unknown as Record<string, unknown>)[length]);
+function allDone({ algorithm, config }: Opened, step: number): ConfigError {
+  const { length = 'steps' } = algorithm.settings;
+  const now = Number((config as Settings)[length]);
   const more = length === 'steps' ? 2 * step : 2 * now;
-  const text = `${length} ${now} were done at checkpoint ${step}: give more, such as ${length} ${more}`;
-  return new ConfigError([{ key: length, text }]);
+  return new ConfigError([
+    wrong(length, `${now} were done at checkpoint ${step}: give more, such as ${length} ${more}`),
+  ]);
 }
 
 /** The run that is meant. From JavaScript, anything may come. */
@@ -333,16 +293,6 @@ function namedRun(reference: string, verb: string, root: string | undefined) {
       `${verb} needs a run, not ${JSON.stringify(reference)}: ${verb}('last'), its id or its directory`,
     );
   return resolveRun(reference, [root ?? defaultRoot]);
-}
-
-/** What `open` gives; if it fails, worker threads must not keep the process alive. */
-async function orClose<T>(learner: Learner, open: () => T): Promise<T> {
-  try {
-    return open();
-  } catch (error) {
-    await learner.close();
-    throw error;
-  }
 }
 
 /** Which policy of a run to open. */

@@ -6,34 +6,52 @@ import { recentReturn, scoreEpisodes } from '../runs/score.ts';
 import type { RunWriter } from '../runs/writer.ts';
 import type { RunConfig } from '../settings/spec.ts';
 import { type LiveRecorder, recordLive } from './agents/record.ts';
-import type { Learner } from './algorithm.ts';
+import type { Algorithm, Learner } from './algorithm.ts';
 import { sentenceOf, type TrainEvent } from './events.ts';
-import { handChanges } from './hand-changes.ts';
+import { type HandChanges, handChanges } from './hand-changes.ts';
 import type { TrainHooks, TrainProgress, TrainResult } from './hooks.ts';
 import type { RewardRescale } from './same-task.ts';
+import type { Subject } from './subject.ts';
+
+/** A learner that is ready to begin, and what it was opened with. */
+export interface Opened {
+  readonly algorithm: Algorithm;
+  readonly subject: Subject;
+  readonly config: RunConfig;
+  readonly learner: Learner;
+}
 
 /** How a session begins. */
 export interface SessionStart {
-  /** What its steps are called. */
-  readonly unit: string;
+  readonly writer: RunWriter;
   /** Puts the learner where it begins: at the start, at weights, at a checkpoint. */
   readonly begin: () => Promise<void>;
-  /** Changes that were made by hand in earlier processes, and whether there were others that no longer count. */
+  /** Changes that were made by hand in earlier processes. */
   readonly changes?: readonly Adjustment[];
-  readonly changesWereDropped?: boolean;
   /** Whether there is something to save before the first iteration. */
   readonly saveFirst?: boolean;
   /** What `begin` does to the critic, for the run's events. */
   readonly rescale?: RewardRescale | undefined;
 }
 
-/** Iterates until the steps are done or someone stops it, and leaves a run that can be resumed. Closes the learner. */
+/** Opens the run on disk and trains in it; closes the learner, whose worker threads must not keep the process alive. */
 export async function runSession(
-  learner: Learner,
-  writer: RunWriter,
-  config: RunConfig,
+  opened: Opened,
   hooks: TrainHooks,
-  start: SessionStart,
+  open: () => SessionStart,
+): Promise<TrainResult> {
+  try {
+    return await trainIn(open(), opened, hooks);
+  } finally {
+    await opened.learner.close();
+  }
+}
+
+/** Iterates until the steps are done or someone stops it, and leaves a run that can be resumed. */
+async function trainIn(
+  { writer, ...start }: SessionStart,
+  { learner, config, algorithm }: Opened,
+  hooks: TrainHooks,
 ): Promise<TrainResult> {
   const { counters } = learner;
   const startedAt = performance.now();
@@ -45,11 +63,15 @@ export async function runSession(
   };
   const checkpoints = checkpointsOf(learner, writer, config, hooks);
   let recording: LiveRecorder | undefined;
-  let byHand: ReturnType<typeof handChanges> | undefined;
+  let byHand: HandChanges | undefined;
   try {
-    const { changes: earlier = [], changesWereDropped: rewrite = false } = start;
-    byHand = handChanges(learner, writer.dir, { earlier, rewrite }, tell);
-    recording = await openRecording(learner, writer.dir, config, tell);
+    byHand = handChanges(learner, writer.dir, start.changes ?? [], tell);
+    recording = await recordLive({
+      open: async () => learner.recorder?.(writer.dir),
+      progress: counters,
+      seed: config.seed,
+      onProblem: text => tell({ type: 'note', text }),
+    });
     await start.begin();
     // Of the first iteration that it affects; of the checkpoint, where there will be one with it before that.
     if (start.rescale)
@@ -60,7 +82,7 @@ export async function runSession(
       id: writer.id,
       dir: writer.dir,
       subject: learner.environment.id,
-      unit: start.unit,
+      unit: algorithm.unit,
       config,
       step: counters.steps,
       totalSteps: learner.totalSteps,
@@ -104,7 +126,6 @@ export async function runSession(
     throw error;
   } finally {
     recording?.close();
-    await learner.close();
   }
 }
 
@@ -120,13 +141,8 @@ function checkpointsOf(learner: Learner, writer: RunWriter, config: RunConfig, h
     if (iteration === savedAt) return;
     const score = recentReturn(recent);
     const keep = config.keepEvery > 0 && iteration % config.keepEvery === 0;
-    const { isBest } = await writer.checkpoint({
-      step: steps,
-      iteration,
-      ...(await learner.save()),
-      keep,
-      ...(score === undefined ? {} : { score }),
-    });
+    const saved = { ...(await learner.save()), ...(score !== undefined && { score }) };
+    const { isBest } = await writer.checkpoint({ step: steps, iteration, keep, ...saved });
     await learner.saved?.(writer);
     savedAt = iteration;
     // Before anything was learnt it is nothing to tell people about; the run's events have it.
@@ -146,20 +162,4 @@ function checkpointsOf(learner: Learner, writer: RunWriter, config: RunConfig, h
     },
     save,
   };
-}
-
-/** Recordings of the policy as it is trained, where there is something to see and the config wants it. */
-async function openRecording(
-  learner: Learner,
-  runDir: string,
-  { seed }: RunConfig,
-  tell: (event: TrainEvent) => void,
-): Promise<LiveRecorder | undefined> {
-  if (learner.recorder === undefined) return undefined;
-  return recordLive({
-    open: () => learner.recorder!(runDir),
-    progress: learner.counters,
-    seed,
-    onProblem: text => tell({ type: 'note', text }),
-  });
 }

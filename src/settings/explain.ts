@@ -1,7 +1,7 @@
 /** What is wrong with settings, in words: unknown keys with what was meant, values with what is expected. */
 import type * as z from 'zod/mini';
 import { nearest } from '../base/nearest.ts';
-import type { Setting, SettingTable } from './spec.ts';
+import type { Setting, SettingTable, Values } from './spec.ts';
 
 /** Something wrong with one setting. */
 export interface SettingProblem {
@@ -11,6 +11,12 @@ export interface SettingProblem {
   readonly wrong: string;
 }
 
+export const settingProblem = (key: string, wrong: string, remedy: string): SettingProblem => ({
+  key,
+  wrong,
+  text: `${wrong}: ${remedy}`,
+});
+
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[-_.\s]/g, '');
 
 /** The key that was meant: by another trainer's name for it, in other letters (`learning_rate`), or misspelt. */
@@ -19,7 +25,7 @@ export function meantKey(table: SettingTable, word: string): string | undefined 
   const wanted = plain(word);
   return (
     keys.find(key => plain(key) === wanted) ??
-    keys.find(key => table.keys[key].aliases?.includes(wanted)) ??
+    keys.find(key => table.keys[key].aliases.includes(wanted)) ??
     nearest(word, keys)
   );
 }
@@ -28,24 +34,12 @@ export function meantKey(table: SettingTable, word: string): string | undefined 
  * Unknown keys and values of a wrong kind, one by one. What keys mean together is checked after. `below` is what counts
  * without them: a preset, or the settings of the run that goes on.
  */
-export function settingProblems(
-  table: SettingTable,
-  settings: Readonly<Record<string, unknown>>,
-  below: Readonly<Record<string, unknown>> = {},
-): SettingProblem[] {
-  const problem = (key: string, wrong: string, remedy: string): SettingProblem => ({
-    key,
-    wrong,
-    text: `${wrong}: ${remedy}`,
-  });
+export function settingProblems(table: SettingTable, settings: Values, below: Values = {}): SettingProblem[] {
   return Object.entries(settings).flatMap(([key, value]) => {
     if (!Object.hasOwn(table.keys, key)) {
       const meant = meantKey(table, key);
-      return problem(
-        key,
-        `${key} is not a config key`,
-        meant === undefined ? 'keel config lists them' : `did you mean ${meant}?`,
-      );
+      const remedy = meant === undefined ? 'keel config lists them' : `did you mean ${meant}?`;
+      return settingProblem(key, `${key} is not a config key`, remedy);
     }
     const setting = table.keys[key];
     const { error } = setting.schema.safeParse(value);
@@ -59,7 +53,7 @@ export function settingProblems(
           ? `without this ${key} is ${shown(below[key])}`
           : `the default ${issue.path.length > 0 ? `of ${key} ` : ''}is ${shown(table.defaults[key])}`;
       const path = [key, ...issue.path].join('.');
-      return problem(key, `${path} is ${shown(given)}, ${expectation(issue, setting)}`, remedy);
+      return settingProblem(key, `${path} is ${shown(given)}, ${expectation(issue, setting)}`, remedy);
     });
   });
 }

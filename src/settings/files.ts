@@ -11,14 +11,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** All keys together take a few kilobytes. */
 const MAX_BYTES = 1_000_000;
 
-/** The file of a preset, which every environment may have. */
-function presetPath(envId: string): string {
-  return join(root, 'configs', `${envId.toLowerCase()}.yaml`);
-}
-
-/** The preset of an environment; without one, nothing. */
+/** The preset of an environment, which each may have; without one, nothing. */
 export function loadPreset(envId: string): Record<string, unknown> {
-  const path = presetPath(envId);
+  const path = join(root, 'configs', `${envId.toLowerCase()}.yaml`);
   return existsSync(path) ? readSettings(path) : {};
 }
 

@@ -1,10 +1,8 @@
 /** From what a user wrote to a whole config, and what of it may change: unknown, wrong, inert and contradicting keys are errors. */
 import * as z from 'zod/mini';
 import { ConfigError, type Problem, RunError, TrainError } from '../base/errors.ts';
-import { type SettingProblem, settingProblems } from './explain.ts';
-import type { SettingTable } from './spec.ts';
-
-type Values = Readonly<Record<string, unknown>>;
+import { type SettingProblem, settingProblem, settingProblems } from './explain.ts';
+import { type ConfigOf, type SettingsOf, type SettingTable, type Values, wrong } from './spec.ts';
 
 /** What a caller passed as settings; nothing is none. Types do not hold for who writes JavaScript. */
 export function settingsOf(given: unknown): Record<string, unknown> {
@@ -17,20 +15,17 @@ export function settingsOf(given: unknown): Record<string, unknown> {
 }
 
 /** Checks settings and fills in defaults. `preset` is below what was `given`, which alone can be inert. */
-export function resolveSettings<Config, Settings>(
-  table: SettingTable<Config, Settings>,
+export function resolveSettings<Table extends SettingTable>(
+  table: Table,
   { preset, given }: { readonly preset?: object | undefined; readonly given?: object | undefined } = {},
-): Config {
+): ConfigOf<Table> {
   const below = settingsOf(preset);
   const written = settingsOf(given);
   const settings = { ...below, ...written };
   // In the order in which the user wrote them.
-  refuse(settingProblems(untyped(table), { ...written, ...settings }, below));
-  const config = table.schema.parse(settings) as Config;
-  refuse([
-    ...inertProblems(untyped(table), config as Values, Object.keys(written)),
-    ...(table.contradictions?.(config) ?? []),
-  ]);
+  refuse(settingProblems(table, { ...written, ...settings }, below));
+  const config = table.schema.parse(settings);
+  refuse([...inertProblems(table, config, Object.keys(written)), ...(table.contradictions?.(config) ?? [])]);
   return config;
 }
 
@@ -38,28 +33,16 @@ function refuse(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems.map(({ key, text }) => ({ key, text })));
 }
 
-/** A table whatever its settings are. */
-const untyped = <Config, Settings>(table: SettingTable<Config, Settings>): SettingTable =>
-  table as unknown as SettingTable;
-
 /** Each key with its default and what it does, for `keel config` and the documentation. */
-export function describeSettings<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-): { key: string; fallback: unknown; doc: string }[] {
-  const { keys, defaults } = untyped(table);
-  return Object.entries(keys).map(([key, { doc }]) => ({ key, fallback: defaults[key], doc }));
+export function describeSettings({ keys }: SettingTable): { key: string; fallback: unknown; doc: string }[] {
+  return Object.entries(keys).map(([key, { fallback, doc }]) => ({ key, fallback, doc }));
 }
 
 /** The same for editors: a JSON schema of config files, which may also name the environment or the task. */
-export function settingsJsonSchema<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-): Record<string, unknown> {
-  const schema = z.toJSONSchema(table.schema, { io: 'input' });
-  return {
-    ...schema,
-    title: table.title,
-    properties: { $schema: { type: 'string' }, ...subjects[table.of], ...schema.properties },
-  };
+export function settingsJsonSchema({ schema, title, of }: SettingTable): Record<string, unknown> {
+  const plain = z.toJSONSchema(schema, { io: 'input' });
+  const properties = { $schema: { type: 'string' }, ...subjects[of], ...plain.properties };
+  return { ...plain, title, properties };
 }
 
 const subjects = {
@@ -76,12 +59,8 @@ const subjects = {
 // ---- what matters --------------------------------------------------------------------------------------------------
 
 /** Keys that do nothing with the others as they are. */
-export function inertKeys<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  config: Config,
-): Set<string> {
-  const all = Object.keys(table.keys);
-  return new Set(inertProblems(untyped(table), config as Values, all).map(({ key }) => key));
+export function inertKeys(table: SettingTable, config: Values): Set<string> {
+  return new Set(inertProblems(table, config, Object.keys(table.keys)).map(({ key }) => key));
 }
 
 function inertProblems({ keys }: SettingTable, config: Values, written: readonly string[]): SettingProblem[] {
@@ -90,8 +69,8 @@ function inertProblems({ keys }: SettingTable, config: Values, written: readonly
     if (needs === undefined || !asked.has(key) || config[key] === needs.off) return [];
     const needed = config[needs.key];
     if (needs.is === undefined ? needed !== needs.not : needed === needs.is) return [];
-    const wrong = `${key} has no effect without ${needs.add}`;
-    return { key, wrong, text: `${wrong}: add that, or remove ${key}` };
+    const { add = needs.is === undefined ? needs.key : `${needs.key} ${needs.is}` } = needs;
+    return settingProblem(key, `${key} has no effect without ${add}`, `add that, or remove ${key}`);
   });
 }
 
@@ -108,17 +87,11 @@ const actionReasons = {
 } as const;
 
 /** Keys that do nothing for these actions, each with why. */
-export function inertForActions<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  space: ActionSpace,
-): Map<string, string> {
+export function inertForActions({ keys }: SettingTable, space: ActionSpace): Map<string, string> {
   const kinds = leafKinds(space);
-  const has = {
-    continuous: kinds.includes('box'),
-    'one box': kinds.length === 1 && kinds[0] === 'box',
-  };
+  const has = { continuous: kinds.includes('box'), 'one box': kinds.length === 1 && kinds[0] === 'box' };
   const inert = new Map<string, string>();
-  for (const [key, { actions }] of Object.entries(untyped(table).keys))
+  for (const [key, { actions }] of Object.entries(keys))
     if (actions !== undefined && !has[actions]) inert.set(key, actionReasons[actions]);
   return inert;
 }
@@ -130,80 +103,57 @@ const leafKinds = ({ kind, spaces }: ActionSpace): readonly string[] =>
  * Refuses what a user wrote that would change nothing. Defaults may stay: a file with all keys (`keel config`) is for every
  * environment.
  */
-export function refuseInertForActions<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  given: object,
-  space: ActionSpace,
-): void {
+export function refuseInertForActions(table: SettingTable, given: object, space: ActionSpace): void {
   const written = settingsOf(given);
-  const { defaults } = untyped(table);
+  const actions = space.describe();
   refuse(
     [...inertForActions(table, space)]
-      .filter(([key]) => written[key] !== undefined && written[key] !== defaults[key])
-      .map(([key, why]) => ({
-        key,
-        text: `${key} has no effect on the actions ${space.describe()}: ${why}; remove ${key}`,
-      })),
+      .filter(([key]) => written[key] !== undefined && written[key] !== table.defaults[key])
+      .map(([key, why]) => wrong(key, `has no effect on the actions ${actions}: ${why}; remove ${key}`)),
   );
 }
 
 /** A config as these actions can use it: a preset, which is for every use of it, may hold what they cannot. */
-export function fittingActions<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  config: Config,
-  space: ActionSpace,
-): Config {
-  const inert = inertForActions(table, space);
-  const { defaults } = untyped(table);
-  return { ...config, ...Object.fromEntries([...inert.keys()].map(key => [key, defaults[key]])) };
+export function fittingActions<Config>(table: SettingTable, config: Config, space: ActionSpace): Config {
+  const inert = [...inertForActions(table, space).keys()];
+  return { ...config, ...Object.fromEntries(inert.map(key => [key, table.defaults[key]])) };
 }
 
 /** A model that is loaded has its own size. */
-export function refuseModelSizes<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  given: object,
-): void {
+export function refuseModelSizes({ keys }: Pick<SettingTable, 'keys'>, given: object): void {
   const written = settingsOf(given);
-  const { keys } = untyped(table);
+  const without = 'has no effect with a model to start from, which has its own';
   refuse(
     Object.keys(keys)
       .filter(key => keys[key].newModel && Object.hasOwn(written, key))
-      .map(key => ({
-        key,
-        text: `${key} has no effect with a model to start from, which has its own: remove ${key}, or --from`,
-      })),
+      .map(key => wrong(key, `${without}: remove ${key}, or --from`)),
   );
 }
 
 /** Of a preset for training, what also says how to clone: the network and the environments, not how it learns. */
-export function ofTrainingPreset<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  preset: Values,
-): Settings {
-  const { keys } = untyped(table);
-  return Object.fromEntries(
-    Object.entries(preset).filter(([key]) => Object.hasOwn(keys, key) && keys[key].trainedLater),
-  ) as Settings;
+export function ofTrainingPreset<Table extends SettingTable>(table: Table, preset: Values) {
+  const taken = Object.entries(preset).filter(([key]) => table.ofTraining?.includes(key));
+  return Object.fromEntries(taken) as SettingsOf<Table>;
 }
 
 // ---- what may change -----------------------------------------------------------------------------------------------
 
 /** The settings of a run as its manifest has them, which must be those of this version. */
-export function savedSettings<Config, Settings>(
-  table: SettingTable<Config, Settings>,
+export function savedSettings<Table extends SettingTable>(
+  table: Table,
   manifest: ManifestSettings,
-): Config {
+): ConfigOf<Table> {
   const { id, config, versions } = manifest;
   const { env: _, task: __, from: ___, sources: ____, sourcesBefore: _____, ...settings } = config as Values;
   const current = table.upgrade?.(settings, manifest) ?? settings;
-  const [problem] = settingProblems(untyped(table), current);
+  const [problem] = settingProblems(table, current);
   if (problem !== undefined) {
     throw new RunError(
       `${id} was written by another version of Keel (${versions.keel ?? 'unknown'}): ${problem.wrong}; use that version, or train again`,
       { code: 'other-version' },
     );
   }
-  return table.schema.parse(current) as Config;
+  return table.schema.parse(current);
 }
 
 /** What of a manifest tells its settings. */
@@ -216,33 +166,22 @@ export interface ManifestSettings {
 }
 
 /** Sizes cannot change in mid-run. */
-export function refuseOtherShape<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  saved: Config,
-  wanted: Config,
-): void {
-  for (const [key, { change }] of Object.entries(untyped(table).keys)) {
-    const [before, now] = [saved, wanted].map(config => JSON.stringify((config as Values)[key]));
-    if (change === 'never' && before !== now) {
-      const text = `${key} is ${before} in this run and cannot become ${now} on resuming: start a new run`;
-      throw new ConfigError([{ key, text }]);
-    }
+export function refuseOtherShape({ keys }: SettingTable, saved: Values, wanted: Values): void {
+  for (const [key, { change }] of Object.entries(keys)) {
+    const [before, now] = [saved, wanted].map(config => JSON.stringify(config[key]));
+    if (change === 'never' && before !== now)
+      refuse([wrong(key, `is ${before} in this run and cannot become ${now} on resuming: start a new run`)]);
   }
 }
 
 /** Refuses changes that a live run cannot take: of what is compiled in, and to values that are wrong. */
-export function refuseLiveChange<Config, Settings>(
-  table: SettingTable<Config, Settings>,
-  config: Config,
-  changes: Values,
-): void {
-  const { keys } = untyped(table);
+export function refuseLiveChange(table: SettingTable, config: Values, changes: Values): void {
   for (const [key, value] of Object.entries(changes)) {
-    const setting = Object.hasOwn(keys, key) ? keys[key] : undefined;
-    const live = setting?.change === 'live' && (setting.liveIf?.(config as Values, value) ?? true);
+    const setting = Object.hasOwn(table.keys, key) ? table.keys[key] : undefined;
+    const live = setting?.change === 'live' && (setting.liveIf?.(config, value) ?? true);
     if (!live)
       throw new TrainError(`${key} cannot change in a run that is under way: start a new run with it`);
-    const [problem] = settingProblems(untyped(table), { [key]: value });
+    const [problem] = settingProblems(table, { [key]: value });
     if (problem !== undefined) throw new TrainError(problem.text);
   }
 }

@@ -1,7 +1,6 @@
 /** Settings that several algorithms have. What differs between them, defaults above all, is an argument. */
 import * as z from 'zod/mini';
-import type { Problem } from '../base/errors.ts';
-import { type SettingFacts, setting } from './spec.ts';
+import { type Contradiction, fixed, live, type Needs, type SettingFacts, setting, wrong } from './spec.ts';
 import { belowOne, count, countFromZero, fromZero, positive, schedule, share } from './values.ts';
 
 // ---- the run -------------------------------------------------------------------------------------------------------
@@ -9,28 +8,21 @@ import { belowOne, count, countFromZero, fromZero, positive, schedule, share } f
 /** How long a run is; the doc says what is counted. */
 export const steps = (fallback: number, doc: string) =>
   setting(count, fallback, doc, {
-    aliases: ['timesteps', 'totalsteps', 'totaltimesteps', 'maxsteps'],
+    aliases: 'timesteps totalsteps totaltimesteps maxsteps',
     doctor: 'totalSteps',
   });
 
 /** Where and how it is computed. */
 const computeKeys = (threads: z.ZodMiniNumber, fallback: number, threadsDoc: string) => ({
-  device: setting(z.enum(['cpu', 'webgpu', 'cuda']), 'cpu', 'Where networks are computed.', {
-    trainedLater: true,
-  }),
-  threads: setting(threads, fallback, threadsDoc, { trainedLater: true }),
+  device: setting(z.enum(['cpu', 'webgpu', 'cuda']), 'cpu', 'Where networks are computed.'),
+  threads: setting(threads, fallback, threadsDoc),
 });
 
-const seed = setting(
-  countFromZero,
-  0,
-  'Where all randomness comes from: the same seed gives the same bits.',
-  { change: 'never' },
-);
+const seed = fixed(countFromZero, 0, 'Where all randomness comes from: the same seed gives the same bits.');
 
 const checkpointKeys = {
   checkpointEvery: setting(count, 10, 'Iterations between checkpoints; the last and the best are kept.', {
-    aliases: ['savefreq', 'saveinterval'],
+    aliases: 'savefreq saveinterval',
   }),
   keepEvery: setting(
     countFromZero,
@@ -63,84 +55,60 @@ export const textRunKeys = {
 // ---- environments --------------------------------------------------------------------------------------------------
 
 export const gamma = setting(share, 0.99, 'Discount of a reward one step later.', {
-  aliases: ['discount', 'discountfactor'],
+  aliases: 'discount discountfactor',
   doctor: 'gamma',
-  trainedLater: true,
 });
 
 export const valueCoef = setting(fromZero, 0.5, 'Weight of the value loss.', {
-  aliases: ['vfcoef', 'vflosscoeff', 'valuelosscoef'],
+  aliases: 'vfcoef vflosscoeff valuelosscoef',
   doctor: 'valueCoef',
-  trainedLater: true,
 });
 
-/** What a run on environments has between its seed and its checkpoints. */
-export const environmentKeys = {
-  seed,
-  envs: setting(count, 8, 'Environments that run side by side.', {
-    aliases: ['nenvs', 'numenvs'],
-    change: 'never',
-    doctor: 'envs',
-    trainedLater: true,
-  }),
+/** The environments themselves. */
+export const envKeys = {
+  envs: fixed(count, 8, 'Environments that run side by side.', { aliases: 'nenvs numenvs', doctor: 'envs' }),
   workers: setting(
     z.union([z.literal('auto'), countFromZero]),
     'auto',
     'Worker threads for the environments; auto: as many as the machine runs at once if they are slow, else 0, which runs them in this thread.',
-    { aliases: ['numworkers'], trainedLater: true },
+    { aliases: 'numworkers' },
   ),
   ...computeKeys(count, 1, 'Threads that one operator may use; 1 is best for small networks.'),
-  rewardScale: setting(positive, 1, 'Rewards are multiplied by this before anything else.', {
-    trainedLater: true,
-  }),
-  ...checkpointKeys,
+  rewardScale: setting(positive, 1, 'Rewards are multiplied by this before anything else.'),
 };
+
+/** What a run on environments has beside its steps and its log. */
+export const environmentKeys = { seed, ...envKeys, ...checkpointKeys };
 
 /** The std of continuous actions as the network has it. */
 export const logStdKeys = {
   logStdInitial: setting(z.number(), 0, 'Starting log of the std of continuous actions.', {
-    aliases: ['logstdinit'],
+    aliases: 'logstdinit',
     actions: 'continuous',
-    trainedLater: true,
   }),
-  logStdMin: setting(z.number().check(z.minimum(-20)), -5, 'Its lower bound.', {
-    actions: 'continuous',
-    trainedLater: true,
-  }),
-  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', {
-    actions: 'continuous',
-    trainedLater: true,
-  }),
+  logStdMin: setting(z.number().check(z.minimum(-20)), -5, 'Its lower bound.', { actions: 'continuous' }),
+  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', { actions: 'continuous' }),
 };
 
 /** What the network is, and what it sees. */
 export const networkKeys = {
-  hidden: setting(
+  hidden: fixed(
     z.array(count).check(z.minLength(1)),
     [64, 64],
     'Widths of the hidden layers of actor and critic.',
-    {
-      aliases: ['netarch', 'hiddensizes', 'fcnethiddens', 'layers'],
-      example: '[64, 64]',
-      change: 'never',
-      trainedLater: true,
-    },
+    { aliases: 'netarch hiddensizes fcnethiddens layers', example: '[64, 64]' },
   ),
-  activation: setting(z.enum(['tanh', 'relu', 'gelu']), 'tanh', 'Between layers.', {
-    change: 'never',
-    trainedLater: true,
-  }),
-  network: setting(
+  activation: fixed(z.enum(['tanh', 'relu', 'gelu']), 'tanh', 'Between layers.'),
+  network: fixed(
     z.enum(['mlp', 'set']),
     'mlp',
     'Layers over the whole observation (mlp), or the same weights for each of its items, one action each, whatever their number (set).',
-    { change: 'never', trainedLater: true },
   ),
-  normaliseObservations: setting(
+  normaliseObservations: fixed(
     z.boolean(),
     false,
     'Running mean and std of observations, held within +-10.',
-    { aliases: ['normalizeobservations', 'normobs'], change: 'never', trainedLater: true },
+    { aliases: 'normalizeobservations normobs' },
   ),
 };
 
@@ -151,28 +119,24 @@ export function* networkContradictions(config: {
   readonly logStdMax: number;
   readonly network: string;
   readonly normaliseObservations: boolean;
-}): Generator<Problem & { readonly key: string }> {
+}): Generator<Contradiction> {
   const { logStdInitial, logStdMin, logStdMax } = config;
   if (logStdMin > logStdMax)
-    yield { key: 'logStdMin', text: `logStdMin ${logStdMin} is above logStdMax ${logStdMax}: swap them` };
+    yield wrong('logStdMin', `${logStdMin} is above logStdMax ${logStdMax}: swap them`);
   if (logStdInitial < logStdMin || logStdInitial > logStdMax)
-    yield {
-      key: 'logStdInitial',
-      text: `logStdInitial ${logStdInitial} is outside of ${logStdMin} to ${logStdMax}: start inside`,
-    };
+    yield wrong('logStdInitial', `${logStdInitial} is outside of ${logStdMin} to ${logStdMax}: start inside`);
   if (config.network === 'set' && config.normaliseObservations)
-    yield {
-      key: 'normaliseObservations',
-      text: 'normaliseObservations would scale each item apart, which network set must see alike: use one of them',
-    };
+    yield wrong(
+      'normaliseObservations',
+      'would scale each item apart, which network set must see alike: use one of them',
+    );
 }
 
 // ---- the optimiser -------------------------------------------------------------------------------------------------
 
 export const learningRate = (fallback: number, doc: string, facts: SettingFacts = {}) =>
-  setting(positive, fallback, doc, {
-    aliases: ['lr', 'actorlr'],
-    change: 'live',
+  live(positive, fallback, doc, {
+    aliases: 'lr actorlr',
     offered: 'always',
     doctor: 'learningRate',
     ...facts,
@@ -184,40 +148,39 @@ export const learningRateSchedule = (
   facts: SettingFacts = {},
 ) =>
   setting(schedule, fallback, doc, {
-    aliases: ['lrschedule', 'anneallr'],
+    aliases: 'lrschedule anneallr',
     doctor: 'learningRateSchedule',
     ...facts,
   });
 
-export const learningRateEnd = (fallback: number, facts: SettingFacts = { change: 'live' }) =>
-  setting(share, fallback, 'The share of the learning rate that a schedule ends at.', {
-    needs: {
-      key: 'learningRateSchedule',
-      not: 'constant',
-      add: 'learningRateSchedule linear or cosine',
-    },
+/** What says how something goes to its end does nothing where it stays. */
+export const whenScheduled = (key: string): Needs => ({
+  key,
+  not: 'constant',
+  add: `${key} linear or cosine`,
+});
+
+export const learningRateEnd = (fallback: number, facts: SettingFacts = {}) =>
+  live(share, fallback, 'The share of the learning rate that a schedule ends at.', {
+    needs: whenScheduled('learningRateSchedule'),
     ...facts,
   });
 
 export const warmupShare = (fallback: number) =>
-  setting(share, fallback, 'The share of the run over which the learning rate rises from 0.', {
-    change: 'live',
-  });
+  live(share, fallback, 'The share of the run over which the learning rate rises from 0.');
 
-export const adamEpsilon = (fallback: number) =>
-  setting(positive, fallback, "Adam's epsilon.", { trainedLater: true });
+export const adamEpsilon = (fallback: number) => setting(positive, fallback, "Adam's epsilon.");
 
 export const gradientClip = (fallback: number, facts: SettingFacts = {}) =>
   setting(z.nullable(positive), fallback, 'Largest global norm of a gradient; null does not clip.', {
-    aliases: ['gradclip', 'gradnorm', 'maxgradnorm'],
+    aliases: 'gradclip gradnorm maxgradnorm',
     doctor: 'maxGradNorm',
-    trainedLater: true,
     ...facts,
   });
 
 export const entropyCoef = (doc: string) =>
   setting(fromZero, 0, doc, {
-    aliases: ['entcoef', 'entropycoeff', 'entropycoefficient', 'entropybonus'],
+    aliases: 'entcoef entropycoeff entropycoefficient entropybonus',
     doctor: 'entropyCoef',
   });
 
@@ -227,13 +190,13 @@ export const textOptimiserKeys = {
   adamBeta1: setting(belowOne, 0.9, "Adam's share of the gradients' mean that stays."),
   adamBeta2: setting(belowOne, 0.95, 'The same for their squares.'),
   adamEpsilon: adamEpsilon(1e-8),
-  weightDecay: setting(share, 0, "AdamW's decay of matrices.", { change: 'live' }),
+  weightDecay: live(share, 0, "AdamW's decay of matrices."),
   gradientClip: gradientClip(1, { change: 'live' }),
   microbatchSize: setting(
     count,
     32,
     'Sequences that go through the model at once; gradients of several add up to a minibatch.',
-    { aliases: ['microbatch', 'microtrainbatchsize', 'perdevicetrainbatchsize'] },
+    { aliases: 'microbatch microtrainbatchsize perdevicetrainbatchsize' },
   ),
 };
 
@@ -247,25 +210,21 @@ export const MIN_GUARD = 1e-6;
 
 /** The guard: a bound on the KL `of` an update, and retries at a lower `rate`. */
 export const guardKeys = (of: string, rate: string, facts: SettingFacts = {}) => ({
-  guard: setting(
+  guard: live(
     z.nullable(z.number().check(z.minimum(MIN_GUARD))),
     0.05,
     `Hard bound on the mean exact KL ${of}, at least 1e-6; null switches the guard off.`,
     {
-      change: 'live',
       offered: 'always',
       reason: 'single precision cannot tell a smaller KL from 0, and the policy would never move',
       ...facts,
     },
   ),
-  guardRetries: setting(
+  guardRetries: live(
     countFromZero,
     3,
     `Times that an update beyond the bound is done again at a lower ${rate} before the guard steps back.`,
-    {
-      change: 'live',
-      needs: { key: 'guard', not: null, add: 'guard', off: 0 },
-    },
+    { needs: { key: 'guard', not: null, off: 0 } },
   ),
 });
 
@@ -276,30 +235,24 @@ export const recoveryKeys = (
   { recoveries, rates }: { readonly recoveries: number; readonly rates: string },
 ) => ({
   skipLimit: setting(count, 5, `Non-finite ${skipped} in a row that restore ${healthy}.`),
-  recoveryFactor: setting(positive.check(z.maximum(1)), 0.1, `What a restore multiplies the ${rates} by.`, {
-    change: 'live',
+  recoveryFactor: live(positive.check(z.maximum(1)), 0.1, `What a restore multiplies the ${rates} by.`, {
     needs: { key: 'recoveries', not: 0, add: 'recoveries of at least 1' },
   }),
-  recoveries: setting(countFromZero, recoveries, 'Restores before the run stops with a diagnosis.', {
-    change: 'live',
-  }),
+  recoveries: live(countFromZero, recoveries, 'Restores before the run stops with a diagnosis.'),
 });
 
 /** A policy or a model to stay near. */
 export const referenceKeys = (what: string, fallback: 'none' | 'frozen', every: number) => ({
-  reference: setting(
+  reference: fixed(
     z.enum(['none', 'frozen', 'refreshed', 'averaged']),
     fallback,
     `A ${what} to stay near: the one at the start, refreshed every referenceEvery updates, or a running average.`,
-    { change: 'never' },
   ),
-  referenceEvery: setting(count, every, 'Updates between refreshes of a refreshed reference.', {
-    change: 'live',
-    needs: { key: 'reference', is: 'refreshed', add: 'reference refreshed' },
+  referenceEvery: live(count, every, 'Updates between refreshes of a refreshed reference.', {
+    needs: { key: 'reference', is: 'refreshed' },
   }),
-  referenceDecay: setting(share, 0.99, 'Share of an averaged reference that stays at each update.', {
-    change: 'live',
-    needs: { key: 'reference', is: 'averaged', add: 'reference averaged' },
+  referenceDecay: live(share, 0.99, 'Share of an averaged reference that stays at each update.', {
+    needs: { key: 'reference', is: 'averaged' },
   }),
 });
 
@@ -307,27 +260,25 @@ export const referenceKeys = (what: string, fallback: 'none' | 'frozen', every: 
 
 /** The size of a new model; of one that is loaded they say nothing. */
 export const modelKeys = {
-  layers: setting(
+  layers: fixed(
     count.check(z.maximum(1000)),
     4,
     'Layers of a new model; with a model to start from it has its own.',
-    { aliases: ['nlayer'], change: 'never', newModel: true },
+    { aliases: 'nlayer', newModel: true },
   ),
-  width: setting(count.check(z.maximum(65_536)), 256, 'Width of a new model; a multiple of heads.', {
-    aliases: ['nembd'],
-    change: 'never',
+  width: fixed(count.check(z.maximum(65_536)), 256, 'Width of a new model; a multiple of heads.', {
+    aliases: 'nembd',
     newModel: true,
   }),
-  heads: setting(count.check(z.maximum(10_000)), 8, 'Attention heads of a new model.', {
-    aliases: ['nhead'],
-    change: 'never',
+  heads: fixed(count.check(z.maximum(10_000)), 8, 'Attention heads of a new model.', {
+    aliases: 'nhead',
     newModel: true,
   }),
-  context: setting(
+  context: fixed(
     z.nullable(count.check(z.maximum(1_000_000))),
     null,
     "Tokens that a new model can look at; null is what the task's longest prompt and completion take.",
-    { aliases: ['npositions'], change: 'never', newModel: true },
+    { aliases: 'npositions', newModel: true },
   ),
 };
 
@@ -335,13 +286,13 @@ export const modelKeys = {
 export function* modelContradictions(config: {
   readonly width: number;
   readonly heads: number;
-}): Generator<Problem & { readonly key: string }> {
+}): Generator<Contradiction> {
   const { width, heads } = config;
   if (width % heads !== 0)
-    yield {
-      key: 'width',
-      text: `width ${width} is no multiple of heads ${heads}: try ${heads * Math.ceil(width / heads)}`,
-    };
+    yield wrong(
+      'width',
+      `${width} is no multiple of heads ${heads}: try ${heads * Math.ceil(width / heads)}`,
+    );
 }
 
 // ---- arithmetic ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@
 import * as z from 'zod/mini';
 import type { Problem } from '../base/errors.ts';
 
+/** Settings by key, whatever they are. */
+export type Values = Readonly<Record<string, unknown>>;
+
 /** When a setting may change: in a live run, on resuming and forking, or not without a new run. */
 export type Change = 'live' | 'resume' | 'never';
 
@@ -14,8 +17,8 @@ export interface Needs {
   readonly key: string;
   readonly is?: Value;
   readonly not?: Value;
-  /** What to add to make it matter, in words. */
-  readonly add: string;
+  /** What to add to make it matter, in words; its key, with the value that it must be at, unless told. */
+  readonly add?: string;
   /** The value that switches it off, which contradicts nothing. */
   readonly off?: Value;
 }
@@ -44,12 +47,12 @@ export type DoctorSetting =
 
 /** What is known of a setting beside its schema and its doc. */
 export interface SettingFacts {
-  /** What other trainers call it, without case and separators. */
-  readonly aliases?: readonly string[];
+  /** What other trainers call it, without case and separators: words with a space between them. */
+  readonly aliases?: string;
   /** `resume` unless told. `live` is read anew for each update, `never` is part of the shape of a run. */
   readonly change?: Change;
   /** For a live setting that some configs have compiled in: whether this one can change to the value. */
-  readonly liveIf?: (config: Readonly<Record<string, unknown>>, value: unknown) => boolean;
+  readonly liveIf?: (config: Values, value: unknown) => boolean;
   readonly needs?: Needs;
   /** The actions without which it does nothing: any that are continuous, or all in one box. */
   readonly actions?: 'continuous' | 'one box';
@@ -63,35 +66,42 @@ export interface SettingFacts {
   readonly doctor?: DoctorSetting | { readonly writes: DoctorSetting };
   /** Says how large a new model is, so that it does nothing where one is loaded. */
   readonly newModel?: true;
-  /** Says what is trained later, so that cloning takes it from an environment's preset, which is for training. */
-  readonly trainedLater?: true;
 }
 
 /** One setting; its schema has the default and the doc inside. */
-export interface Setting<V = unknown> extends SettingFacts {
+export interface Setting<V = unknown> extends Omit<SettingFacts, 'aliases'> {
   readonly schema: z.ZodMiniType<V, V | undefined>;
   readonly fallback: V;
   readonly doc: string;
   readonly change: Change;
+  readonly aliases: readonly string[];
 }
 
-/** A setting with these values and this default. */
-export function setting<Schema extends z.ZodMiniType>(
-  schema: Schema,
-  fallback: z.output<Schema>,
-  doc: string,
-  facts: SettingFacts = {},
-): Setting<z.output<Schema>> {
-  const optional: z.ZodMiniType = z._default(schema, fallback as never);
-  z.globalRegistry.add(optional, { description: doc });
-  return {
-    change: 'resume',
-    ...facts,
-    schema: optional as Setting<z.output<Schema>>['schema'],
-    fallback,
-    doc,
+const settingThat =
+  (change: Change) =>
+  <Schema extends z.ZodMiniType>(
+    schema: Schema,
+    fallback: z.output<Schema>,
+    doc: string,
+    { aliases, ...facts }: SettingFacts = {},
+  ): Setting<z.output<Schema>> => {
+    const optional = z._default(schema, fallback as never) as unknown as Setting<z.output<Schema>>['schema'];
+    z.globalRegistry.add(optional, { description: doc });
+    return { change, ...facts, aliases: aliases?.split(' ') ?? [], schema: optional, fallback, doc };
   };
-}
+
+/** A setting with these values and this default, which may change on resuming. */
+export const setting = settingThat('resume');
+/** One that may change in a live run. */
+export const live = settingThat('live');
+/** One that is part of the shape of a run. */
+export const fixed = settingThat('never');
+
+/** Something wrong with a setting, together with others. */
+export type Contradiction = Problem & { readonly key: string };
+
+/** The sentence begins with the key. */
+export const wrong = (key: string, text: string): Contradiction => ({ key, text: `${key} ${text}` });
 
 type Keys = Readonly<Record<string, Setting>>;
 type ConfigFrom<K extends Keys> = { [Key in keyof K]: K[Key]['fallback'] };
@@ -110,18 +120,16 @@ export interface TableFacts<Config> {
   /** The setting that says how long a run is; `steps` unless told. */
   readonly length?: 'steps' | 'epochs';
   /** What is wrong with values together, each with the key that is to change. */
-  contradictions?(config: Config): readonly (Problem & { readonly key: string })[];
+  contradictions?(config: Config): Iterable<Contradiction>;
+  /** Of cloning: what it takes from an environment's preset, which is for training. */
+  readonly ofTraining?: readonly string[];
   /** Settings as this version names them, of a run that an earlier one wrote. */
-  readonly upgrade?: (
-    saved: Readonly<Record<string, unknown>>,
-    run: { readonly status: string; readonly iteration: number },
-  ) => Readonly<Record<string, unknown>>;
+  readonly upgrade?: (saved: Values, run: { readonly status: string; readonly iteration: number }) => Values;
 }
 
 /** All settings of an algorithm, in the order in which they are shown. */
-export interface SettingTable<Config = Record<string, unknown>, Settings = object>
-  extends TableFacts<Config> {
-  readonly keys: Readonly<Record<keyof Config & string, Setting>>;
+export interface SettingTable<Config = Values, Settings = object> extends TableFacts<Config> {
+  readonly keys: Keys;
   readonly schema: z.ZodMiniType<Config>;
   /** Every key at its default. */
   readonly defaults: Config;
@@ -153,8 +161,8 @@ export function table<K extends Keys>(
   };
 }
 
-/** What the life of a run needs of a config: every table has these. */
-export interface RunConfig {
+/** What the life of a run needs of a config: every table has these. A type, which unlike an interface is also `Values`. */
+export type RunConfig = {
   readonly steps: number;
   readonly seed: number;
   /** Where it has one. */
@@ -163,4 +171,4 @@ export interface RunConfig {
   readonly keepEvery: number;
   readonly csv: boolean;
   readonly tensorboard: boolean;
-}
+};

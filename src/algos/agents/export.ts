@@ -10,16 +10,15 @@ import type { ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 
+/** A policy with all that acting with it takes. */
+interface WholePolicy extends PolicyWeights {
+  readonly model: ActorCritic;
+  readonly actionSpace: Space;
+}
+
 /** Writes the deployable policy. */
-export async function savePolicy(
-  {
-    model,
-    actionSpace,
-    weights,
-    normaliser,
-  }: PolicyWeights & { readonly model: ActorCritic; readonly actionSpace: Space },
-  path: string,
-): Promise<void> {
+export async function savePolicy(policy: WholePolicy, path: string): Promise<void> {
+  const { model, weights, actionSpace, normaliser } = policy;
   await saveOnnx(policyGraph(model, weights, actionSpace, normaliser), path);
 }
 
@@ -38,22 +37,22 @@ export function policyGraph(
   return rows => {
     const g = new Graph();
     const observation = g.input('observation', [rows, model.observationSize]);
-    const seen = normaliser
-      ? clip(
-          mul(
-            sub(observation, g.constant(normaliser.moments.mean, [1, model.observationSize])),
-            g.constant(normaliser.scales(), [1, model.observationSize]),
-          ),
-          -normaliser.clip,
-          normaliser.clip,
-        )
-      : observation;
+    const seen = normaliser ? normalised(observation, normaliser) : observation;
     const tensors = model.layout.tensors(g.constant(weights, [model.layout.size]));
     const distribution = model.policy(tensors, seen);
     g.output('distribution', distribution);
     g.output('action', bounded(cast(model.distribution.graph.mode(distribution), 'float32'), actionSpace));
     return g;
   };
+}
+
+/** As `ObservationNormaliser.apply` does. */
+function normalised(observation: Tensor, normaliser: ObservationNormaliser): Tensor {
+  const { graph } = observation.node;
+  const shape = [1, observation.shape[1]];
+  const centred = sub(observation, graph.constant(normaliser.moments.mean, shape));
+  const scaled = mul(centred, graph.constant(normaliser.scales(), shape));
+  return clip(scaled, -normaliser.clip, normaliser.clip);
 }
 
 /** An action within its space, part by part. */
@@ -69,16 +68,10 @@ function bounded(action: Tensor, space: Space): Tensor {
     }
     case 'tuple':
     case 'dict': {
-      const parts = space.kind === 'tuple' ? [...space.spaces] : Object.values(space.spaces);
-      const pieces = split(
-        action,
-        parts.map(part => part.flatSize),
-        1,
-      );
-      return concat(
-        pieces.map((piece, i) => bounded(piece, parts[i])),
-        1,
-      );
+      const parts: readonly Space[] = Object.values(space.spaces);
+      const sizes = parts.map(part => part.flatSize);
+      const pieces = split(action, sizes, 1).map((piece, i) => bounded(piece, parts[i]));
+      return concat(pieces, 1);
     }
     case 'discrete':
     case 'multiDiscrete':

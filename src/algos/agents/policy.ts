@@ -1,6 +1,7 @@
 /** A policy that acts in environments, to hold. */
 
 import { TrainError } from '../../base/errors.ts';
+import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { Rng } from '../../random/rng.ts';
 import type { RunConfig } from '../../settings/spec.ts';
@@ -18,10 +19,11 @@ export async function agentPolicy(
   opening: PolicyOpening<RunConfig & NetworkConfig & { readonly normaliseObservations: boolean }>,
 ): Promise<Policy> {
   const { run, subject, config, checkpoint } = opening;
+  const { id: env, options: envOptions } = subject;
   const { step, iteration } = checkpoint.index;
-  const { observationSpace, actionSpace } = opening.spaces ?? spacesOf(subject.id, subject.options);
+  const { observationSpace, actionSpace } = opening.spaces ?? spacesOf(env, envOptions);
   const model = networkFor(config, observationSpace, actionSpace);
-  const start = startOf(checkpoint, { id: run.id, step }, subject.id);
+  const start = startOf(checkpoint, run);
   const weights = start.fit(model.layout);
   const normaliser = normaliserOf(start, config.normaliseObservations, model.observationSize);
   const policy = { weights, normaliser };
@@ -59,32 +61,21 @@ export async function agentPolicy(
     act: act as Policy['act'],
     score: (observation, out) => actor.distribution(policy, observation, out),
     evaluate: ({ episodes = 100, seed = 10_000, sampled } = {}) =>
-      evaluatePolicy({
-        env: subject.id,
-        envOptions: subject.options,
-        model,
-        ...policy,
-        episodes,
-        seed,
-        sampled,
-      }),
+      evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled }),
     async export(path) {
       await savePolicy({ model, actionSpace, ...policy }, path);
       const { paramSize: distribution } = model.distribution;
       return { kind: 'onnx', observation: observationSize, action: actionSpace.flatSize, distribution };
     },
-    record: (options = {}) =>
-      recordEpisodes(
-        run.dir,
-        { env: subject.id, options: subject.options, model, policy: () => policy },
-        { step, iteration, seed: run.manifest.seed },
-        options,
-      ),
+    record(options = {}) {
+      const recorded = { env, options: envOptions, model, policy: () => policy };
+      return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
+    },
     close: async () => actor.dispose(),
   };
 }
 
-function spacesOf(id: string, options: Parameters<typeof makeEnv>[1]) {
+function spacesOf(id: string, options: OptionValues) {
   const env = makeEnv(id, options);
   const { observationSpace, actionSpace } = env;
   env.close?.();

@@ -8,15 +8,16 @@ import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { packTurn, type Replay } from '../../runs/replay-format.ts';
 import { saveReplay } from '../../runs/replays.ts';
+import type { RecordOptions } from '../policy.ts';
 import { type Actor, compileActor, type PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 
 /** Of an episode without an end, or a very long one, no more is kept. */
 const MOST_STEPS = 2000;
 
-export interface Recorder {
+interface Recorder {
   /** Plays one episode with the most likely actions. The same seed and weights give the same replay. */
-  record(policy: PolicyWeights, at: Moment): Replay;
+  record(at: Moment): Replay;
   close(): void;
 }
 
@@ -31,25 +32,19 @@ export interface Moment {
  * A recorder for an environment's id, which must be registered and ready to be made. Undefined where there is nothing to
  * draw. It has its own environment, and draws no randomness but from `seed`: whoever trains meanwhile notices nothing.
  */
-async function openRecorder(
-  envId: string,
-  envOptions: OptionValues,
-  model: ActorCritic,
-): Promise<Recorder | undefined> {
-  const env = makeEnv(envId, envOptions);
-  if (env.view === undefined) {
-    env.close?.();
-    return undefined;
-  }
+async function openRecorder({ env: id, options, model, policy }: Recorded): Promise<Recorder | undefined> {
+  const env = makeEnv(id, options);
   try {
-    return recorderOf(env, env.view(), await compileActor(model, env.actionSpace, 1));
+    if (env.view) return recorderOf(env, env.view(), await compileActor(model, env.actionSpace, 1), policy);
   } catch (error) {
     env.close?.();
     throw error;
   }
+  env.close?.();
+  return undefined;
 }
 
-function recorderOf(env: MadeEnv, view: EnvView, actor: Actor): Recorder {
+function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: Recorded['policy']): Recorder {
   const { scene, stepSeconds } = view;
   const { rewardTerms: terms, spec } = env;
   const most = Math.min(spec.maxEpisodeSteps ?? MOST_STEPS, MOST_STEPS) + 1;
@@ -77,7 +72,8 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor): Recorder {
   };
 
   return {
-    record(policy, { step, iteration, seed }) {
+    record({ step, iteration, seed }) {
+      const now = policy();
       env.reset({ seed }, obs);
       keep(0);
       actions.fill(0, 0, actionSize);
@@ -87,7 +83,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor): Recorder {
       let end: Replay['end'] = 'cut';
       let frames = 1;
       while (frames < most && end === 'cut') {
-        actor.act(policy, obs, action);
+        actor.act(now, obs, action);
         const result = env.step(action, obs);
         // Where the physics has blown up there is nothing to see: the replay ends before it.
         if (result.blownUp) {
@@ -155,18 +151,11 @@ export interface Recorded {
 }
 
 /** Of episodes, as replays; undefined where there is nothing to draw. */
-export async function replayWriter(
-  runDir: string,
-  { env, options, model, policy }: Recorded,
-): Promise<RecordingWriter | undefined> {
-  const recorder = await openRecorder(env, options, model);
-  return (
-    recorder && {
-      shownIn: 'robot',
-      write: at => saveReplay(runDir, recorder.record(policy(), at)),
-      close: () => recorder.close(),
-    }
-  );
+export async function replayWriter(runDir: string, recorded: Recorded): Promise<RecordingWriter | undefined> {
+  const recorder = await openRecorder(recorded);
+  if (recorder === undefined) return undefined;
+  const { record, close } = recorder;
+  return { shownIn: 'robot', write: at => saveReplay(runDir, record(at)), close };
 }
 
 /** Of an environment that has its own way to show what a policy does: the newest alone, as JSON. */
@@ -253,28 +242,21 @@ export async function recordLive({ open, progress, seed, onProblem }: LiveOption
   };
 }
 
-/** Which episodes to record. */
-export interface RecordOptions {
-  /** Default 1. */
-  readonly episodes?: number | undefined;
-  readonly onReplay?: ((name: string, replay: Replay) => void) | undefined;
-}
-
 /** Records episodes of a checkpoint's policy into its run, from the starts of the run's own replays; returns their names. */
 export async function recordEpisodes(
   runDir: string,
-  { env, options, model, policy }: Recorded,
+  recorded: Recorded,
   at: Moment,
   { episodes = 1, onReplay }: RecordOptions,
 ): Promise<string[]> {
-  const recorder = await openRecorder(env, options, model);
+  const recorder = await openRecorder(recorded);
   if (recorder === undefined)
     throw new TrainError(
-      `${env} cannot be drawn: it has no body; environments of your own can, with view() (docs/robot-view.md)`,
+      `${recorded.env} cannot be drawn: it has no body; environments of your own can, with view() (docs/robot-view.md)`,
     );
   try {
     return Array.from({ length: episodes }, (_, episode) => {
-      const replay = recorder.record(policy(), { ...at, seed: seedOf(at.seed) + episode });
+      const replay = recorder.record({ ...at, seed: seedOf(at.seed) + episode });
       const name = saveReplay(runDir, replay, episode);
       onReplay?.(name, replay);
       return name;

@@ -10,8 +10,8 @@ import type { Parameters } from '../../nn/parameters.ts';
 import { decodeSafetensors } from '../../nn/safetensors.ts';
 import { type MomentsState, ObservationNormaliser } from '../../rollout/normalise.ts';
 import { type Checkpoint, stateName } from '../../runs/checkpoint.ts';
-import { resolveRun } from '../../runs/store.ts';
-import type { Start, WhichCheckpoint } from '../algorithm.ts';
+import { type Run, resolveRun } from '../../runs/store.ts';
+import type { Start, StartOptions } from '../algorithm.ts';
 import { wholeTensors } from '../checkpoint.ts';
 import { readCheckpoint } from '../choose-checkpoint.ts';
 
@@ -36,10 +36,7 @@ const MAX_BYTES = 2 ** 31;
 const MAX_STATE_BYTES = 2 ** 28;
 
 /** Reads the weights of a run's checkpoint, or of a safetensors file. */
-export function policyStart(
-  from: string,
-  { checkpoint: which, root }: { readonly checkpoint?: WhichCheckpoint | undefined; readonly root: string },
-): PolicyStart {
+export function policyStart(from: string, { checkpoint: which, root }: StartOptions): PolicyStart {
   if (from.endsWith('.safetensors')) {
     if (which !== undefined)
       throw new TrainError(`${from} is a file, which has no checkpoints: leave out which one`);
@@ -51,23 +48,21 @@ export function policyStart(
     };
   }
   const run = resolveRun(from, [root]);
-  const checkpoint = readCheckpoint(run, which);
-  return startOf(checkpoint, { id: run.id, step: checkpoint.index.step }, run.manifest.environment.id);
+  return startOf(readCheckpoint(run, which), run);
 }
 
 /** The weights of a checkpoint. */
 export function startOf(
-  checkpoint: Checkpoint,
-  parent: { readonly id: string; readonly step: number },
-  environment: string,
+  { files, state, index: { step } }: Checkpoint,
+  { id, manifest }: Pick<Run, 'id' | 'manifest'>,
 ): PolicyStart {
-  const bytes = checkpoint.files.get(POLICY_FILE);
-  if (!bytes) throw new TrainError(`${parent.id} has no policy to begin from: use a run of a policy`);
+  const bytes = files.get(POLICY_FILE);
+  if (!bytes) throw new TrainError(`${id} has no policy to begin from: use a run of a policy`);
   return {
-    name: parent.id,
-    parent,
-    observationMoments: momentsOf(checkpoint.state, parent.id),
-    fit: layout => fit(bytes, `${parent.id} (of ${environment})`, layout),
+    name: id,
+    parent: { id, step },
+    observationMoments: momentsOf(state, id),
+    fit: layout => fit(bytes, `${id} (of ${manifest.environment.id})`, layout),
   };
 }
 
@@ -88,12 +83,12 @@ function momentsBeside(file: string): MomentsState | null | undefined {
 }
 
 function momentsOf(state: unknown, from: string): MomentsState | null {
-  const parsed = stateSchema.safeParse(state);
-  if (!parsed.success)
+  const { data } = stateSchema.safeParse(state);
+  if (data === undefined)
     throw new TrainError(
       `the checkpoint of ${from} has a damaged observation normaliser: use another checkpoint`,
     );
-  return parsed.data.observationNormaliser ?? null;
+  return data.observationNormaliser ?? null;
 }
 
 /**

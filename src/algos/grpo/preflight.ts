@@ -1,34 +1,28 @@
 /** GRPO's parts of a preflight: the model, the sampler against the scorer, rewards, an update, what is not finite. */
 
-import { MismatchError, TrainError } from '../../base/errors.ts';
+import { TrainError } from '../../base/errors.ts';
 import { grouped, number } from '../../base/numbers.ts';
 import { LmError } from '../../lm/errors.ts';
 import { loadModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { resolveSettings } from '../../settings/resolve.ts';
 import { createTask } from '../../tasks/definition.ts';
-import type { TextTask } from '../../tasks/text-task.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
-import { FailedLater, NO_RATE, type PartFound, tryParts, tryResume } from '../preflight.ts';
+import {
+  firstIteration,
+  guardFound,
+  NO_RATE,
+  type Parts,
+  requireFinite,
+  tryParts,
+  tryResume,
+} from '../preflight.ts';
 import { type ModelStart, newModel } from '../text/model.ts';
-import type { GroupRecord } from './completions.ts';
 import { createGrpoTrainer, type GrpoTrainer } from './iteration.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
 /** The parts in their order. */
-const preflightParts = [
-  'task',
-  'model',
-  'collect',
-  'score',
-  'rewards',
-  'batch',
-  'update',
-  'guard',
-  'nonfinite',
-  'resume',
-] as const;
-type Part = (typeof preflightParts)[number];
+const preflightParts = 'task model collect score rewards batch update guard nonfinite resume'.split(' ');
 
 /** A learning rate that leaves no weight finite. */
 const WILD_RATE = 1e30;
@@ -55,165 +49,138 @@ function tinyConfig(config: GrpoConfig): GrpoConfig {
 }
 
 /** Tries each part; after a failure the rest is not reached. */
-export async function preflight(options: PreflightOptions<GrpoConfig, ModelStart>): Promise<PartReport[]> {
+export function preflight(options: PreflightOptions<GrpoConfig, ModelStart>): Promise<PartReport[]> {
+  return tryParts(preflightParts, allParts(options), options.onPart);
+}
+
+async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): Parts {
   const { subject, start } = options;
   if (subject.kind !== 'task') throw new TrainError(`${subject.id} is no text task`);
   const config = tinyConfig(options.config);
-  let task: TextTask | undefined;
-  let model: LanguageModel | undefined;
-  let trainer: GrpoTrainer | undefined;
-  let first: Record<string, number> = {};
-  let records: readonly GroupRecord[] = [];
-  let updated: Record<string, number> = {};
-  const completions = () => records.flatMap(group => group.completions);
+  const task = await createTask(subject.definition, subject.options);
+  try {
+    const sources = Object.entries(task.sources?.() ?? {}).map(([name, value]) => `${name}: ${value}`);
+    yield {
+      detail: [`${task.name}, parts ${task.rewardParts.join(', ')}`, ...sources].join('; '),
+      warnings: task.demonstration ? [] : ['it has no demonstrations: keel clone cannot make a model for it'],
+    };
 
-  const parts: Record<Part, () => Promise<PartFound>> = {
-    async task() {
-      task = await createTask(subject.definition, subject.options);
-      const sources = Object.entries(task.sources?.() ?? {}).map(([name, value]) => `${name}: ${value}`);
-      return {
-        detail: [`${task.name}, parts ${task.rewardParts.join(', ')}`, ...sources].join('; '),
-        ...(task.demonstration
-          ? {}
-          : { warnings: ['it has no demonstrations: keel clone cannot make a model for it'] }),
-      };
-    },
-    async model() {
-      model = start === undefined ? newModel(task!, config) : await loadModel(start.directory);
-      model.tokenizer.encode(task!.characters);
-      trainer = createGrpoTrainer({ model, task: task!, config });
+    const model = start === undefined ? newModel(task, config) : await loadModel(start.directory);
+    model.tokenizer.encode(task.characters);
+    const trainer = createGrpoTrainer({ model, task, config });
+    try {
       const { layers, width, heads, context, vocabulary } = model.options;
-      return {
+      yield {
         detail: `${grouped(model.layout.size)} parameters (${layers} layers, width ${width}, ${heads} heads), vocabulary ${vocabulary}, context ${context}, on ${config.device}, ${config.threads} threads`,
         warnings: [
           ...(start === undefined ? ['its weights are random: keel clone makes a model to start from'] : []),
           ...namelessTokens(model),
         ],
       };
-    },
-    // An iteration whose step is too small to change a weight: what it measures is whether the programs agree.
-    async collect() {
-      trainer!.adjust({ learningRate: NO_RATE });
-      try {
-        ({ row: first } = await trainer!.iterate());
-      } catch (error) {
-        // It collects and scores in one go: a refusal to score means that collecting went well.
-        throw error instanceof MismatchError ? new FailedLater('score', error) : error;
-      }
-      ({ records } = trainer!);
-      const tokens = completions().reduce((sum, completion) => sum + completion.tokens.length, 0);
-      return {
-        detail: `${completions().length} completions, ${number(first['completion/length'])} tokens each, ${number(tokens / first['time/collect_s'])} tokens/s, temperature ${config.temperature}`,
-        seconds: first['time/collect_s'],
-      };
-    },
-    async score() {
-      const [sampler, ratio] = [first['kl/sampler'], first['policy/ratio_mean']];
-      // To the policy itself, and to a reference that is the same: both are 0 before anything was learnt.
-      const kl = Math.max(first['kl/step'], first['kl/ref'] ?? first['kl/ref_k3'] ?? 0);
-      if (!(kl < 1e-6))
-        throw new Error(
-          `with equal weights the KL is ${number(kl)}, which must be 0: another temperature, precision, dropout or re-tokenised text in sampler or scorer could be why`,
-        );
-      return {
-        detail: `sampler and scorer differ by a KL of ${number(sampler)}, a log-probability of at most ${number(first['sampler/logp_diff_max'])}; ratio off 1 by ${number(Math.abs(ratio - 1))}`,
-        warnings: retokenised(model!, completions()),
-      };
-    },
-    async rewards() {
-      const rewards = completions().map(({ reward }) => reward ?? Number.NaN);
-      const ungraded = completions().find(({ problem }) => problem !== undefined);
-      if (ungraded)
-        throw new Error(`${first['reward/ungraded']} completions could not be graded: ${ungraded.problem}`);
-      const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
-      const warnings: string[] = [];
-      if (first['completion/parse_rate'] === 0 && low === high)
-        warnings.push(
-          `no completion could be read and every reward is ${number(low)}: the weights look random; start from a cloned model (keel clone, --from)`,
-        );
-      else if (low === high)
-        warnings.push(`every reward is ${number(low)}: without differences within a group nothing is learnt`);
-      else if (first['completion/parse_rate'] === 0)
-        warnings.push('no completion could be read: the weights look random, or are of another task');
-      return {
-        detail: `${number(low)} to ${number(high)}, mean ${number(first['reward/mean'])}; ${Math.round(100 * first['completion/parse_rate'])} % could be read; ${Math.round(100 * first['reward/zero_std_groups'])} % of groups without spread`,
-        warnings,
-      };
-    },
-    async batch() {
-      const { promptsPerIteration, groupSize } = config;
-      const odd = records.find(group => group.completions.length !== groupSize);
-      if (records.length !== promptsPerIteration || odd)
-        throw new Error(
-          `the batch has ${records.length} groups, ${promptsPerIteration} of ${groupSize} were asked for: this is a fault in Keel`,
-        );
-      for (const { completions: group } of records) {
-        const sum = group.reduce((total, { advantage }) => total + advantage, 0);
-        if (Math.abs(sum) > 1e-3 * groupSize)
-          throw new Error(`advantages of a group sum to ${number(sum)}, not to 0: this is a fault in Keel`);
-      }
-      const truncated = first['completion/truncated'];
-      const full = options.config.promptsPerIteration * options.config.groupSize;
-      return {
-        detail: `${promptsPerIteration} groups of ${groupSize} here, ${full} completions a batch in the run, ${Math.min(options.config.microbatchSize, options.config.minibatchSize ?? full)} at once; advantages sum to 0 in each group`,
-        warnings:
-          truncated > 0.5
-            ? [
-                `${Math.round(100 * truncated)} % of completions were cut off: maxNewTokens is too small, or the model never ends`,
-              ]
-            : [],
-      };
-    },
-    async update() {
-      trainer!.adjust({ learningRate: config.learningRate });
-      ({ row: updated } = await trainer!.iterate());
-      for (const name of ['loss/policy', 'grad/norm', 'kl/step'])
-        if (!Number.isFinite(updated[name]))
-          throw new Error(
-            `${name} is ${updated[name]} after one update: lower learningRate, or look at the rewards`,
-          );
-      return {
-        detail: `${updated['train/minibatches_run']} gradient steps; loss ${number(updated['loss/policy'])}, gradient norm ${number(updated['grad/norm'])}, entropy ${number(updated['policy/entropy'])} nats a token`,
-        seconds: updated['time/update_s'],
-      };
-    },
-    async guard() {
-      const { guard } = config;
-      if (guard !== null && updated['kl/step'] > guard)
-        throw new Error(
-          `kl/step ${number(updated['kl/step'])} is above the bound ${guard}: this is a fault in Keel`,
-        );
-      return {
-        detail: `kl/step ${number(updated['kl/step'])}, ${guard === null ? 'no bound (guard null)' : `bound ${guard}`}`,
-        seconds: updated['time/guard_s'],
-      };
-    },
-    async nonfinite() {
-      const before = trainer!.model.weights.slice();
-      trainer!.adjust({ learningRate: WILD_RATE, gradientClip: null });
-      const { events } = await trainer!.iterate();
-      const same = trainer!.model.weights.every((value, i) => Object.is(value, before[i]));
-      const acted = events.some(({ type }) => type === 'restored' || type === 'guard');
-      if (!same && !acted) throw new Error('a step that overflows was kept: this is a fault in Keel');
-      if (trainer!.model.weights.some(value => !Number.isFinite(value)))
-        throw new Error('weights are not finite after a wild step: this is a fault in Keel');
-      return {
-        detail: `a step that overflows was ${same ? 'undone, weights to the bit' : 'taken back by the guard'}`,
-      };
-    },
-    resume: async () =>
-      tryResume(options, config, await options.train(config), {
-        file: 'model.safetensors',
-        learnt: 'weights',
-        question: 'do prompts and grades of the task depend on its options and the generator alone?',
-      }),
-  };
-  try {
-    return await tryParts(parts, options.onPart);
+      yield* batchParts(trainer, options.config);
+      yield* updateParts(trainer, config);
+    } finally {
+      await trainer.dispose();
+    }
   } finally {
-    await trainer?.dispose();
-    await task?.close?.();
+    await task.close?.();
   }
+  yield await tryResume(options, config, await options.train(config), {
+    file: 'model.safetensors',
+    learnt: 'weights',
+    question: 'do prompts and grades of the task depend on its options and the generator alone?',
+  });
+}
+
+/** What one batch is; `run` are the settings of the run, whose batches are larger. */
+async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig): Parts {
+  const { temperature, promptsPerIteration, groupSize } = trainer.config;
+  trainer.adjust({ learningRate: NO_RATE });
+  const row = yield* firstIteration(trainer);
+  const { records, model } = trainer;
+  const completions = records.flatMap(group => group.completions);
+  const tokens = completions.reduce((sum, completion) => sum + completion.tokens.length, 0);
+  yield {
+    detail: `${completions.length} completions, ${number(row['completion/length'])} tokens each, ${number(tokens / row['time/collect_s'])} tokens/s, temperature ${temperature}`,
+    seconds: row['time/collect_s'],
+  };
+
+  // To the policy itself, and to a reference that is the same: both are 0 before anything was learnt.
+  const kl = Math.max(row['kl/step'], row['kl/ref'] ?? row['kl/ref_k3'] ?? 0);
+  if (!(kl < 1e-6))
+    throw new Error(
+      `with equal weights the KL is ${number(kl)}, which must be 0: another temperature, precision, dropout or re-tokenised text in sampler or scorer could be why`,
+    );
+  yield {
+    detail: `sampler and scorer differ by a KL of ${number(row['kl/sampler'])}, a log-probability of at most ${number(row['sampler/logp_diff_max'])}; ratio off 1 by ${number(Math.abs(row['policy/ratio_mean'] - 1))}`,
+    warnings: retokenised(model, completions),
+  };
+
+  const ungraded = completions.find(({ problem }) => problem !== undefined);
+  if (ungraded)
+    throw new Error(`${row['reward/ungraded']} completions could not be graded: ${ungraded.problem}`);
+  const rewards = completions.map(({ reward }) => reward ?? Number.NaN);
+  const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
+  yield {
+    detail: `${number(low)} to ${number(high)}, mean ${number(row['reward/mean'])}; ${percent(row['completion/parse_rate'])} could be read; ${percent(row['reward/zero_std_groups'])} of groups without spread`,
+    warnings: suspectRewards(low, high, row['completion/parse_rate'] > 0),
+  };
+
+  const odd = records.find(group => group.completions.length !== groupSize);
+  if (records.length !== promptsPerIteration || odd)
+    throw new Error(
+      `the batch has ${records.length} groups, ${promptsPerIteration} of ${groupSize} were asked for: this is a fault in Keel`,
+    );
+  for (const { completions: group } of records) {
+    const sum = group.reduce((total, { advantage }) => total + advantage, 0);
+    if (Math.abs(sum) > 1e-3 * groupSize)
+      throw new Error(`advantages of a group sum to ${number(sum)}, not to 0: this is a fault in Keel`);
+  }
+  const full = run.promptsPerIteration * run.groupSize;
+  const truncated = row['completion/truncated'];
+  const cutOff = 'of completions were cut off: maxNewTokens is too small, or the model never ends';
+  yield {
+    detail: `${promptsPerIteration} groups of ${groupSize} here, ${full} completions a batch in the run, ${Math.min(run.microbatchSize, run.minibatchSize ?? full)} at once; advantages sum to 0 in each group`,
+    warnings: truncated > 0.5 ? [`${percent(truncated)} ${cutOff}`] : [],
+  };
+}
+
+const percent = (share: number): string => `${Math.round(100 * share)} %`;
+
+/** What rewards say of weights and task, if they say something odd. */
+function suspectRewards(low: number, high: number, someRead: boolean): string[] {
+  if (low !== high)
+    return someRead ? [] : ['no completion could be read: the weights look random, or are of another task'];
+  return [
+    someRead
+      ? `every reward is ${number(low)}: without differences within a group nothing is learnt`
+      : `no completion could be read and every reward is ${number(low)}: the weights look random; start from a cloned model (keel clone, --from)`,
+  ];
+}
+
+/** An update at the run's own rate, and one that overflows. */
+async function* updateParts(trainer: GrpoTrainer, { learningRate, guard }: GrpoConfig): Parts {
+  trainer.adjust({ learningRate });
+  const { row } = await trainer.iterate();
+  requireFinite(row, ['loss/policy', 'grad/norm', 'kl/step'], 'lower learningRate, or look at the rewards');
+  yield {
+    detail: `${row['train/minibatches_run']} gradient steps; loss ${number(row['loss/policy'])}, gradient norm ${number(row['grad/norm'])}, entropy ${number(row['policy/entropy'])} nats a token`,
+    seconds: row['time/update_s'],
+  };
+  yield guardFound(row, guard);
+
+  const before = trainer.model.weights.slice();
+  trainer.adjust({ learningRate: WILD_RATE, gradientClip: null });
+  const { events } = await trainer.iterate();
+  const { weights } = trainer.model;
+  const same = weights.every((value, i) => Object.is(value, before[i]));
+  const acted = events.some(({ type }) => type === 'restored' || type === 'guard');
+  if (!same && !acted) throw new Error('a step that overflows was kept: this is a fault in Keel');
+  if (!weights.every(Number.isFinite))
+    throw new Error('weights are not finite after a wild step: this is a fault in Keel');
+  yield {
+    detail: `a step that overflows was ${same ? 'undone, weights to the bit' : 'taken back by the guard'}`,
+  };
 }
 
 /** A vocabulary may be padded to a round number; much more than that, and the tokenizer is another model's. */

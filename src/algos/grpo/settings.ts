@@ -1,8 +1,7 @@
 /** Every setting of GRPO. */
 import * as z from 'zod/mini';
-import type { Problem } from '../../base/errors.ts';
 import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
+import { type ConfigOf, live, type SettingsOf, setting, table, wrong } from '../../settings/spec.ts';
 import { coefficientRule, count, countFromZero, fromZero, positive } from '../../settings/values.ts';
 
 /** What needs a model to stay near. */
@@ -14,46 +13,43 @@ export const grpoSettings = table(
   {
     steps: shared.steps(6400, 'Completions of the run.'),
     promptsPerIteration: setting(count, 8, 'Prompts between two updates.', {
-      aliases: ['batchsize', 'trainbatchsize', 'rolloutbatchsize'],
+      aliases: 'batchsize trainbatchsize rolloutbatchsize',
     }),
     groupSize: setting(
       count.check(z.minimum(2)),
       8,
       'Completions of each prompt, which are compared with each other.',
-      { aliases: ['numgenerations', 'rolloutn', 'nsamplesperprompt'], doctor: 'groupSize' },
+      { aliases: 'numgenerations rolloutn nsamplesperprompt', doctor: 'groupSize' },
     ),
     minibatchSize: setting(
       z.nullable(count),
       null,
       'Completions a gradient step; must divide prompts x group. null is all of them.',
-      { aliases: ['ppominibatchsize'], doctor: 'minibatchSize' },
+      { aliases: 'ppominibatchsize', doctor: 'minibatchSize' },
     ),
     epochs: setting(count, 1, 'Passes over each batch.', {
-      aliases: ['numiterations', 'ppoepochs', 'nepochs'],
+      aliases: 'numiterations ppoepochs nepochs',
       doctor: 'epochs',
     }),
 
-    temperature: setting(
+    temperature: live(
       positive.check(z.maximum(100)),
       1,
       'Logits are divided by it, in sampling and in scoring alike.',
-      { change: 'live', doctor: 'temperature' },
+      { doctor: 'temperature' },
     ),
-    topK: setting(countFromZero, 0, 'Draw only from so many of the most likely tokens; 0 is all.', {
-      change: 'live',
-    }),
-    topP: setting(
+    topK: live(countFromZero, 0, 'Draw only from so many of the most likely tokens; 0 is all.'),
+    topP: live(
       positive.check(z.maximum(1)),
       1,
       'Draw only from the most likely tokens that together have this probability.',
-      { change: 'live' },
     ),
     maxNewTokens: setting(
       z.nullable(count),
       null,
       "Tokens that a completion may have; null is the task's own limit.",
       {
-        aliases: ['maxcompletionlength', 'maxresponselength', 'generatemaxlen', 'maxtokens'],
+        aliases: 'maxcompletionlength maxresponselength generatemaxlen maxtokens',
         doctor: 'maxCompletionLength',
       },
     ),
@@ -76,60 +72,48 @@ export const grpoSettings = table(
       z.enum(['group', 'mean', 'leave-one-out']),
       'group',
       "A completion's reward less its group's mean, divided by the group's std; only less the mean; or less the mean of the others.",
-      { aliases: ['scalerewards', 'advestimator'] },
+      { aliases: 'scalerewards advestimator' },
     ),
-    groupStdFloor: setting(
+    groupStdFloor: live(
       positive,
       0.01,
       'The least std that advantages are divided by: a group of nearly equal rewards stays small.',
-      {
-        change: 'live',
-        needs: { key: 'advantage', is: 'group', add: 'advantage group' },
-      },
+      { needs: { key: 'advantage', is: 'group' } },
     ),
-    clipLow: setting(
+    clipLow: live(
       positive.check(z.maximum(1)),
       0.2,
       'How far below 1 a ratio may be before its token stops pulling.',
-      { aliases: ['epsilon', 'cliprange'], change: 'live', doctor: 'clipRange' },
+      { aliases: 'epsilon cliprange', doctor: 'clipRange' },
     ),
-    clipHigh: setting(positive, 0.2, 'How far above 1 a ratio may be before its token stops pulling.', {
-      aliases: ['epsilonhigh'],
-      change: 'live',
+    clipHigh: live(positive, 0.2, 'How far above 1 a ratio may be before its token stops pulling.', {
+      aliases: 'epsilonhigh',
       doctor: { writes: 'clipRangeHigh' },
     }),
     aggregation: setting(
       z.enum(['token', 'sequence', 'constant']),
       'token',
       'The loss is a mean over all tokens, a mean over completions of their mean, or a sum divided by completions x maxNewTokens.',
-      { aliases: ['losstype', 'lossaggmode'] },
+      { aliases: 'losstype lossaggmode' },
     ),
     entropyCoef: shared.entropyCoef('Weight of the entropy bonus, per token.'),
-    rewardWarmup: setting(
-      countFromZero,
-      0,
-      'Iterations over which advantages rise from 0 to their full size.',
-      { change: 'live' },
-    ),
-    lengthPenalty: setting(
+    rewardWarmup: live(countFromZero, 0, 'Iterations over which advantages rise from 0 to their full size.'),
+    lengthPenalty: live(
       fromZero,
       0,
       'Taken off the reward of a completion as long as allowed, linearly less of a shorter one.',
-      { change: 'live' },
     ),
-    lengthFree: setting(countFromZero, 0, 'Tokens that no length penalty counts.', {
-      change: 'live',
-      needs: { key: 'lengthPenalty', not: 0, add: 'lengthPenalty', off: 0 },
+    lengthFree: live(countFromZero, 0, 'Tokens that no length penalty counts.', {
+      needs: { key: 'lengthPenalty', not: 0, off: 0 },
     }),
     truncated: setting(
       z.enum(['keep', 'mask', 'penalise']),
       'keep',
       'A completion that was cut off counts like any other, is left out of the loss, or loses truncatedPenalty.',
-      { aliases: ['masktruncatedcompletions'] },
+      { aliases: 'masktruncatedcompletions' },
     ),
-    truncatedPenalty: setting(fromZero, 0.5, 'See truncated.', {
-      change: 'live',
-      needs: { key: 'truncated', is: 'penalise', add: 'truncated penalise', off: 0 },
+    truncatedPenalty: live(fromZero, 0.5, 'See truncated.', {
+      needs: { key: 'truncated', is: 'penalise', off: 0 },
     }),
 
     ...shared.referenceKeys('model', 'frozen', 20),
@@ -139,39 +123,33 @@ export const grpoSettings = table(
       'The KL to the reference: exact over the whole vocabulary, or k3 of the tokens drawn; auto is exact where it fits in memory.',
       { needs: toReference },
     ),
-    klRefCoef: setting(fromZero, 0.01, 'Weight of the KL to the reference, per token.', {
-      aliases: ['beta', 'klcoef', 'klcoeff', 'initklcoef'],
-      change: 'live',
+    klRefCoef: live(fromZero, 0.01, 'Weight of the KL to the reference, per token.', {
+      aliases: 'beta klcoef klcoeff initklcoef',
       needs: { ...toReference, off: 0 },
       doctor: 'refCoef',
     }),
-    klRefCoefWarmup: setting(countFromZero, 0, 'Iterations over which that weight rises from 0.', {
-      change: 'live',
+    klRefCoefWarmup: live(countFromZero, 0, 'Iterations over which that weight rises from 0.', {
       needs: { ...toReference, off: 0 },
     }),
     klRefCoefRule: setting(coefficientRule, 'fixed', 'Whether that weight follows klRefTarget.', {
       needs: toReference,
     }),
-    klRefTarget: setting(
+    klRefTarget: live(
       positive,
       0.05,
       'The KL to the reference, per token, that an adaptive weight aims at.',
-      { aliases: ['initkltarget', 'targetkl', 'kltarget'], change: 'live', needs: whenAdapting },
+      { aliases: 'initkltarget targetkl kltarget', needs: whenAdapting },
     ),
-    klRefHorizon: setting(positive, 10_000, 'Completions over which the horizon rule corrects.', {
-      change: 'live',
-      needs: { key: 'klRefCoefRule', is: 'horizon', add: 'klRefCoefRule horizon' },
+    klRefHorizon: live(positive, 10_000, 'Completions over which the horizon rule corrects.', {
+      needs: { key: 'klRefCoefRule', is: 'horizon' },
     }),
-    klRefCoefMin: setting(
+    klRefCoefMin: live(
       positive,
       0.001,
       'An adaptive klRefCoef falls no further: at first the KL is 0, and what has vanished is long in coming back.',
-      { change: 'live', needs: whenAdapting },
+      { needs: whenAdapting },
     ),
-    klRefCoefMax: setting(positive, 10, 'An adaptive klRefCoef grows no further.', {
-      change: 'live',
-      needs: whenAdapting,
-    }),
+    klRefCoefMax: live(positive, 10, 'An adaptive klRefCoef grows no further.', { needs: whenAdapting }),
 
     // What bounds an update here is the guard: the doctor's advice on a target is written for it.
     ...shared.guardKeys('per token of an update over its whole batch', 'rate', {
@@ -182,11 +160,10 @@ export const grpoSettings = table(
       rates: 'learning rate',
     }),
 
-    logGroups: setting(
+    logGroups: live(
       countFromZero.check(z.maximum(64)),
       2,
       'Groups of each iteration whose completions are written to completions.jsonl.',
-      { change: 'live' },
     ),
     ...shared.modelKeys,
     ...shared.textRunKeys,
@@ -196,35 +173,29 @@ export const grpoSettings = table(
     title: 'Keel config of GRPO',
     schemaFile: 'schema-grpo.json',
     of: 'task',
-    contradictions(config) {
-      const found: (Problem & { key: string })[] = [];
-      const wrong = (key: string, text: string): number => found.push({ key, text });
+    *contradictions(config) {
       const { promptsPerIteration, groupSize, minibatchSize } = config;
       const batch = promptsPerIteration * groupSize;
       if (minibatchSize !== null && batch % minibatchSize !== 0) {
         const near = shared
           .divisorsNear(batch, minibatchSize)
           .reduce((a, b) => (Math.abs(b - minibatchSize) < Math.abs(a - minibatchSize) ? b : a));
-        wrong(
+        yield wrong(
           'minibatchSize',
-          `minibatchSize ${minibatchSize} does not divide ${batch} (promptsPerIteration ${promptsPerIteration} x groupSize ${groupSize}): try ${near}`,
+          `${minibatchSize} does not divide ${batch} (promptsPerIteration ${promptsPerIteration} x groupSize ${groupSize}): try ${near}`,
         );
       }
-      found.push(...shared.modelContradictions(config));
-      if (config.klRefCoefRule !== 'fixed' && config.klRefCoef === 0)
-        wrong(
+      yield* shared.modelContradictions(config);
+      const { klRefCoef, klRefCoefRule, klRefCoefMin, klRefCoefMax, maxNewTokens, lengthFree } = config;
+      if (klRefCoefRule !== 'fixed' && klRefCoef === 0)
+        yield wrong(
           'klRefCoefRule',
-          `klRefCoefRule ${config.klRefCoefRule} has nothing to adapt at klRefCoef 0: start at .01 or so`,
+          `${klRefCoefRule} has nothing to adapt at klRefCoef 0: start at .01 or so`,
         );
-      const { klRefCoefMin, klRefCoefMax, maxNewTokens, lengthFree } = config;
       if (klRefCoefMin > klRefCoefMax)
-        wrong(
-          'klRefCoefMin',
-          `klRefCoefMin ${klRefCoefMin} is above klRefCoefMax ${klRefCoefMax}: exchange them`,
-        );
+        yield wrong('klRefCoefMin', `${klRefCoefMin} is above klRefCoefMax ${klRefCoefMax}: exchange them`);
       if (maxNewTokens !== null && lengthFree >= maxNewTokens && config.lengthPenalty > 0)
-        wrong('lengthFree', `lengthFree ${lengthFree} is not below maxNewTokens ${maxNewTokens}: use less`);
-      return found;
+        yield wrong('lengthFree', `${lengthFree} is not below maxNewTokens ${maxNewTokens}: use less`);
     },
   },
 );

@@ -1,6 +1,5 @@
 /** PPO's parts of a preflight. */
 import { join } from 'node:path';
-import { MismatchError } from '../../base/errors.ts';
 import { grouped, number } from '../../base/numbers.ts';
 import { checkEnv } from '../../envs/check.ts';
 import { makeEnv } from '../../envs/registry.ts';
@@ -10,28 +9,22 @@ import { fittingActions, refuseInertForActions, resolveSettings } from '../../se
 import { openEnvironments } from '../agents/environments.ts';
 import type { PolicyStart } from '../agents/start.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
-import type { TrainResult } from '../hooks.ts';
 import type { Policy } from '../policy.ts';
-import { FailedLater, NO_RATE, type PartFound, tryParts, tryResume } from '../preflight.ts';
-import { createPpoTrainer, type PpoTrainer } from './iteration.ts';
+import {
+  firstIteration,
+  guardFound,
+  NO_RATE,
+  type Parts,
+  requireFinite,
+  tryParts,
+  tryResume,
+} from '../preflight.ts';
+import { createPpoTrainer } from './iteration.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
 
 /** The parts in their order. */
-export const preflightParts = [
-  'make',
-  'spaces',
-  'reset',
-  'compile',
-  'collect',
-  'score',
-  'update',
-  'guard',
-  'save',
-  'load',
-  'resume',
-  'export',
-] as const;
-type Part = (typeof preflightParts)[number];
+export const preflightParts =
+  'make spaces reset compile collect score update guard save load resume export'.split(' ');
 
 const ITERATIONS = 3;
 
@@ -54,142 +47,112 @@ function tinyConfig(config: PpoConfig): PpoConfig {
 }
 
 /** Tries each part; after a failure the rest is not reached. */
-export async function preflight(options: PreflightOptions<PpoConfig, PolicyStart>): Promise<PartReport[]> {
-  const { subject } = options;
-  const config = tinyConfig(options.config);
-  let envs: VectorEnv | undefined;
-  let trainer: PpoTrainer | undefined;
-  let whole: TrainResult | undefined;
-  let observationSize = 0;
-  let scored: Record<string, number> = {};
-  let updated: Record<string, number> = {};
+export function preflight(options: PreflightOptions<PpoConfig, PolicyStart>): Promise<PartReport[]> {
+  return tryParts(preflightParts, allParts(options), options.onPart);
+}
 
-  const parts: Record<Part, () => Promise<PartFound>> = {
-    async make() {
-      envs = await openEnvironments(subject, config);
-      observationSize = envs.obsSize;
-      refuseInertForActions(ppoSettings, options.written, envs.actionSpace);
-      return {
-        detail: `${subject.id}, ${config.envs} side by side${config.workers ? `, ${config.workers} workers` : ''}`,
-      };
-    },
-    async spaces() {
-      const { findings } = checkEnv(() => makeEnv(subject.id, subject.options), {
-        seed: config.seed,
-        steps: 500,
-        maxMs: 1000,
-      });
-      const error = findings.find(({ level }) => level === 'error');
-      if (error) throw new Error(`${error.message} (keel check-env says more)`);
-      const warnings = findings.filter(({ level }) => level === 'warning').map(({ message }) => message);
-      return {
-        detail: `observations ${envs!.observationSpace.describe()}, actions ${envs!.actionSpace.describe()}`,
-        warnings,
-      };
-    },
-    async reset() {
-      await envs!.reset({ seed: config.seed });
-      return { detail: `seed ${config.seed}, ${envs!.obsSize} finite numbers each` };
-    },
-    async compile() {
-      trainer = await createPpoTrainer({
-        envs: envs!,
-        config: fittingActions(ppoSettings, config, envs!.actionSpace),
-      });
-      return { detail: `${trainer.model.layout.size} parameters on ${config.device}` };
-    },
-    // These two are an iteration of the trainer whose steps are too small to change a weight, so that what it measures
-    // after them is whether the program that scores agrees with the one that sampled. By itself it only refuses.
-    async collect() {
-      trainer!.adjust({
-        learningRate: NO_RATE,
-        ...(config.criticLearningRate ? { criticLearningRate: NO_RATE } : {}),
-      });
-      await trainer!.start();
-      try {
-        scored = (await trainer!.iterate()).row;
-      } catch (error) {
-        // It collects and scores in one go: a refusal to score means that collecting went well.
-        throw error instanceof MismatchError ? new FailedLater('score', error) : error;
-      }
-      return {
-        detail: `${trainer!.samplesPerIteration} steps, mean reward ${number(scored['reward/mean'])}, ${number(trainer!.samplesPerIteration / scored['time/collect_s'])} steps/s`,
-        seconds: scored['time/collect_s'],
-      };
-    },
-    async score() {
-      const [ratio, kl] = [scored['policy/ratio_mean'], scored['kl/step']];
-      return {
-        detail: `before the first step the ratio is off 1 by ${number(Math.abs(ratio - 1))} and the KL is ${number(kl)}`,
-        seconds: scored['time/guard_s'],
-      };
-    },
-    // And these two are the next one, with the run's own rates.
-    async update() {
-      const { learningRate, criticLearningRate } = config;
-      trainer!.adjust({ learningRate, criticLearningRate });
-      const { row } = await trainer!.iterate();
-      updated = row;
-      for (const name of ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'])
-        if (!Number.isFinite(row[name]))
-          throw new Error(`${name} is ${row[name]} after one update: ${SCALE_REMEDY}`);
-      if (row['train/skipped'] > 0)
-        throw new Error(`${row['train/skipped']} minibatches were not finite: ${SCALE_REMEDY}`);
-      return {
-        detail: `${row['train/minibatches_run']} minibatches; loss of the policy ${number(row['loss/policy'])}, of the value ${number(row['loss/value'])}; gradient norm ${number(row['grad/norm'])}`,
-        seconds: row['time/update_s'],
-      };
-    },
-    async guard() {
-      const row = updated;
-      const { guard } = config;
-      if (guard !== null && row['kl/step'] > guard)
-        throw new Error(
-          `kl/step ${number(row['kl/step'])} is above the bound ${guard}: this is a fault in Keel`,
-        );
-      const bound = guard === null ? 'no bound (guard null)' : `bound ${guard}`;
-      const acted = row['guard/backtracks'] > 0 ? `, taken back from ${number(row['kl/step_raw'])}` : '';
-      return { detail: `kl/step ${number(row['kl/step'])}${acted}, ${bound}`, seconds: row['time/guard_s'] };
-    },
-    async save() {
-      await envs!.close();
-      trainer!.dispose();
-      [envs, trainer] = [undefined, undefined];
-      whole = await options.train(config);
-      const { files } = listCheckpoints(whole.dir).find(({ isLast }) => isLast)!.index!;
-      const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
-      return {
-        detail: `${ITERATIONS} updates logged; checkpoint ${whole.step}: ${grouped(bytes)} bytes in ${Object.keys(files).length} files`,
-      };
-    },
-    async load() {
-      const checkpoint = loadCheckpoint(whole!.dir, 'last');
-      const sizes = Object.entries(checkpoint!.index.files).map(
-        ([name, { bytes }]) => `${name} ${grouped(bytes)} bytes`,
-      );
-      return { detail: `${sizes.join(', ')}; checksums agree` };
-    },
-    resume: () =>
-      tryResume(options, config, whole!, {
-        file: 'policy.safetensors',
-        learnt: 'parameters',
-        question: 'does the environment keep all of its state in state()?',
-      }),
-    async export() {
-      const { dir } = whole!;
-      return { detail: await runExported(dir, await options.openPolicy(dir), observationSize) };
-    },
-  };
+async function* allParts(options: PreflightOptions<PpoConfig, PolicyStart>): Parts {
+  const config = tinyConfig(options.config);
+  const envs = await openEnvironments(options.subject, config);
   try {
-    return await tryParts(parts, options.onPart);
+    yield* environmentParts(options, config, envs);
+    yield* trainerParts(config, envs);
   } finally {
-    await envs?.close();
-    trainer?.dispose();
+    await envs.close();
+  }
+  yield* runParts(options, config, envs.obsSize);
+}
+
+async function* environmentParts(
+  { subject, written }: PreflightOptions<PpoConfig, PolicyStart>,
+  { seed, envs: envCount, workers }: PpoConfig,
+  envs: VectorEnv,
+): Parts {
+  refuseInertForActions(ppoSettings, written, envs.actionSpace);
+  yield { detail: `${subject.id}, ${envCount} side by side${workers ? `, ${workers} workers` : ''}` };
+
+  const make = () => makeEnv(subject.id, subject.options);
+  const { findings } = checkEnv(make, { seed, steps: 500, maxMs: 1000 });
+  const error = findings.find(({ level }) => level === 'error');
+  if (error) throw new Error(`${error.message} (keel check-env says more)`);
+  yield {
+    detail: `observations ${envs.observationSpace.describe()}, actions ${envs.actionSpace.describe()}`,
+    warnings: findings.filter(({ level }) => level === 'warning').map(({ message }) => message),
+  };
+
+  await envs.reset({ seed });
+  yield { detail: `seed ${seed}, ${envs.obsSize} finite numbers each` };
+}
+
+async function* trainerParts(config: PpoConfig, envs: VectorEnv): Parts {
+  const { learningRate, criticLearningRate } = config;
+  const trainer = await createPpoTrainer({
+    envs,
+    config: fittingActions(ppoSettings, config, envs.actionSpace),
+  });
+  try {
+    yield { detail: `${trainer.model.layout.size} parameters on ${config.device}` };
+
+    // Collecting and scoring. By itself the trainer only refuses.
+    trainer.adjust({ learningRate: NO_RATE, ...(criticLearningRate && { criticLearningRate: NO_RATE }) });
+    await trainer.start();
+    const first = yield* firstIteration(trainer);
+    const { samplesPerIteration: samples } = trainer;
+    yield {
+      detail: `${samples} steps, mean reward ${number(first['reward/mean'])}, ${number(samples / first['time/collect_s'])} steps/s`,
+      seconds: first['time/collect_s'],
+    };
+    const off = Math.abs(first['policy/ratio_mean'] - 1);
+    yield {
+      detail: `before the first step the ratio is off 1 by ${number(off)} and the KL is ${number(first['kl/step'])}`,
+      seconds: first['time/guard_s'],
+    };
+
+    // Updating and guarding: the next one, with the run's own rates.
+    trainer.adjust({ learningRate, criticLearningRate });
+    const { row } = await trainer.iterate();
+    requireFinite(row, ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'], SCALE_REMEDY);
+    if (row['train/skipped'] > 0)
+      throw new Error(`${row['train/skipped']} minibatches were not finite: ${SCALE_REMEDY}`);
+    yield {
+      detail: `${row['train/minibatches_run']} minibatches; loss of the policy ${number(row['loss/policy'])}, of the value ${number(row['loss/value'])}; gradient norm ${number(row['grad/norm'])}`,
+      seconds: row['time/update_s'],
+    };
+    const acted = row['guard/backtracks'] > 0 ? `, taken back from ${number(row['kl/step_raw'])}` : '';
+    yield guardFound(row, config.guard, acted);
+  } finally {
+    trainer.dispose();
   }
 }
 
 const SCALE_REMEDY =
   'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate';
+
+async function* runParts(
+  options: PreflightOptions<PpoConfig, PolicyStart>,
+  config: PpoConfig,
+  observationSize: number,
+): Parts {
+  const whole = await options.train(config);
+  const { dir, step } = whole;
+  const saved = Object.values(listCheckpoints(dir).find(({ isLast }) => isLast)!.index!.files);
+  const total = saved.reduce((sum, { bytes }) => sum + bytes, 0);
+  yield {
+    detail: `${ITERATIONS} updates logged; checkpoint ${step}: ${grouped(total)} bytes in ${saved.length} files`,
+  };
+
+  const loaded = Object.entries(loadCheckpoint(dir, 'last')!.index.files);
+  const sizes = loaded.map(([name, { bytes }]) => `${name} ${grouped(bytes)} bytes`);
+  yield { detail: `${sizes.join(', ')}; checksums agree` };
+
+  yield await tryResume(options, config, whole, {
+    file: 'policy.safetensors',
+    learnt: 'parameters',
+    question: 'does the environment keep all of its state in state()?',
+  });
+
+  yield { detail: await runExported(dir, await options.openPolicy(dir), observationSize) };
+}
 
 /** Runs policy.onnx in plain ONNX Runtime, beside the policy as one holds it. */
 async function runExported(dir: string, policy: Policy, size: number): Promise<string> {

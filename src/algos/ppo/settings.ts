@@ -1,8 +1,7 @@
 /** Every setting of PPO. */
 import * as z from 'zod/mini';
-import type { Problem } from '../../base/errors.ts';
 import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../../settings/spec.ts';
+import { type ConfigOf, fixed, live, type SettingsOf, setting, table, wrong } from '../../settings/spec.ts';
 import {
   belowOne,
   coefficientRule,
@@ -17,47 +16,30 @@ import {
 /** What needs a policy to stay near. */
 const toReference = { key: 'reference', not: 'none', add: 'a reference policy (reference frozen)' };
 const whenAdapting = { key: 'klCoefRule', not: 'fixed', add: 'klCoefRule adaptive or horizon' };
-const whenRateAdapts = { key: 'adaptiveRate', is: true, add: 'adaptiveRate true' };
-const withTarget = { key: 'targetKl', not: null, add: 'targetKl' };
+const whenRateAdapts = { key: 'adaptiveRate', is: true };
+const withTarget = { key: 'targetKl', not: null };
 
 /** Every setting of PPO, those of the run included. */
 export const ppoSettings = table(
   {
     stepsPerRollout: setting(count, 2048, 'Steps of each environment between two updates.', {
-      aliases: [
-        'nsteps',
-        'numsteps',
-        'horizon',
-        'numstepsperenv',
-        'rolloutfragmentlength',
-        'rolloutlength',
-        'rolloutsteps',
-      ],
+      aliases: 'nsteps numsteps horizon numstepsperenv rolloutfragmentlength rolloutlength rolloutsteps',
       doctor: 'stepsPerRollout',
     }),
     epochs: setting(count, 10, 'Passes over each rollout.', {
-      aliases: [
-        'nepochs',
-        'numepochs',
-        'updateepochs',
-        'noptepochs',
-        'numsgditer',
-        'numlearningepochs',
-        'numppoepochs',
-        'repeatpercollect',
-      ],
+      aliases:
+        'nepochs numepochs updateepochs noptepochs numsgditer numlearningepochs numppoepochs repeatpercollect',
       doctor: 'epochs',
     }),
     minibatchSize: setting(
       count,
       64,
       'Samples a gradient step; must divide environments x stepsPerRollout.',
-      { aliases: ['batchsize', 'minibatch', 'sgdminibatchsize'], doctor: 'minibatchSize' },
+      { aliases: 'batchsize minibatch sgdminibatchsize', doctor: 'minibatchSize' },
     ),
     gamma: { ...shared.gamma, change: 'live', offered: 'in use' },
-    gaeLambda: setting(share, 0.95, 'Between one-step (0) and whole-episode (1) advantages.', {
-      aliases: ['gae', 'lam', 'lambda', 'gaelam'],
-      change: 'live',
+    gaeLambda: live(share, 0.95, 'Between one-step (0) and whole-episode (1) advantages.', {
+      aliases: 'gae lam lambda gaelam',
       offered: 'in use',
     }),
 
@@ -65,9 +47,8 @@ export const ppoSettings = table(
       3e-4,
       "Adam's step size for the actor, and for the critic unless it has its own.",
     ),
-    criticLearningRate: setting(z.nullable(positive), null, 'A step size for the critic alone.', {
-      aliases: ['criticlr'],
-      change: 'live',
+    criticLearningRate: live(z.nullable(positive), null, 'A step size for the critic alone.', {
+      aliases: 'criticlr',
       // Whether there are two rates is compiled in.
       liveIf: (config, value) => (config.criticLearningRate === null) === (value === null),
       offered: 'in use',
@@ -82,49 +63,34 @@ export const ppoSettings = table(
     adamEpsilon: shared.adamEpsilon(1e-5),
     gradientClip: shared.gradientClip(0.5),
 
-    clipRange: setting(
+    clipRange: live(
       positive,
       0.2,
       'How far the probability ratio may leave 1 before a sample stops pulling.',
-      {
-        aliases: ['clipcoef', 'clipeps', 'clipparam', 'clipratio', 'epsclip'],
-        change: 'live',
-        offered: 'always',
-        doctor: 'clipRange',
-      },
+      { aliases: 'clipcoef clipeps clipparam clipratio epsclip', offered: 'always', doctor: 'clipRange' },
     ),
-    clipRangeSchedule: setting(
-      schedule,
-      'constant',
-      'How the clip range goes to clipRangeEnd times its start.',
-      { change: 'live' },
-    ),
-    clipRangeEnd: setting(share, 0.1, 'The share of the clip range that its schedule ends at.', {
-      change: 'live',
-      needs: {
-        key: 'clipRangeSchedule',
-        not: 'constant',
-        add: 'clipRangeSchedule linear or cosine',
-      },
+    clipRangeSchedule: live(schedule, 'constant', 'How the clip range goes to clipRangeEnd times its start.'),
+    clipRangeEnd: live(share, 0.1, 'The share of the clip range that its schedule ends at.', {
+      needs: shared.whenScheduled('clipRangeSchedule'),
     }),
     valueCoef: shared.valueCoef,
     valueClip: setting(
       z.nullable(positive),
       null,
       'Largest change of a value prediction in an update that still pays; null does not clip.',
-      { aliases: ['cliprangevf', 'cliprangevalue', 'vfclipparam', 'clipvloss'] },
+      { aliases: 'cliprangevf cliprangevalue vfclipparam clipvloss' },
     ),
     valueHuber: setting(
       z.boolean(),
       false,
       'Value loss = mean of the (clipped) squared error and smooth L1: robust to outliers.',
-      { aliases: ['usehuber'] },
+      { aliases: 'usehuber' },
     ),
     normaliseAdvantages: setting(
       z.boolean(),
       true,
       'To mean 0 and std 1 in each minibatch; only centred where their std is below .01.',
-      { aliases: ['normadv', 'normalizeadvantage', 'advnorm'] },
+      { aliases: 'normadv normalizeadvantage advnorm' },
     ),
 
     entropyCoef: shared.entropyCoef('Weight of the entropy bonus.'),
@@ -132,15 +98,13 @@ export const ppoSettings = table(
       fromZero,
       0,
       'Further weight of the entropy bonus at the start, falling to 0 over entropyWarmupSteps.',
-      {
-        needs: { key: 'entropyWarmupSteps', not: 0, add: 'entropyWarmupSteps' },
-      },
+      { needs: { key: 'entropyWarmupSteps', not: 0 } },
     ),
     entropyWarmupSteps: setting(
       countFromZero,
       0,
       'Minibatch steps over which the entropy warm-up falls to 0.',
-      { needs: { key: 'entropyWarmupCoef', not: 0, add: 'entropyWarmupCoef' } },
+      { needs: { key: 'entropyWarmupCoef', not: 0 } },
     ),
     entropyMin: setting(
       z.nullable(z.number()),
@@ -148,69 +112,51 @@ export const ppoSettings = table(
       'A floor of the mean entropy: below it, a penalty of entropyMinCoef times the gap.',
     ),
     entropyMinCoef: setting(fromZero, 1, 'Weight of the penalty below entropyMin.', {
-      needs: { key: 'entropyMin', not: null, add: 'entropyMin' },
+      needs: { key: 'entropyMin', not: null },
     }),
 
-    targetKl: setting(
+    targetKl: live(
       z.nullable(positive),
       null,
       'Stop an update when its KL passes targetKlFactor times this; null never stops.',
-      { aliases: ['kltarget'], change: 'live', offered: 'always', doctor: 'targetKl' },
+      { aliases: 'kltarget', offered: 'always', doctor: 'targetKl' },
     ),
-    targetKlFactor: setting(positive, 1.5, 'See targetKl.', { change: 'live', needs: withTarget }),
+    targetKlFactor: live(positive, 1.5, 'See targetKl.', { needs: withTarget }),
     targetKlPer: setting(
       z.enum(['minibatch', 'epoch']),
       'minibatch',
       'Look at the KL before each step, or at the mean over an epoch after it.',
       { needs: withTarget },
     ),
-    klCoef: setting(
+    klCoef: live(
       fromZero,
       0,
       'Weight of a penalty on the exact KL to the policy that collected the rollout.',
       {
-        aliases: ['initklcoef', 'klcoeff'],
-        change: 'live',
+        aliases: 'initklcoef klcoeff',
         // Without a weight there is no penalty in the program.
         liveIf: config => config.klCoef !== 0 || config.klCoefRule !== 'fixed',
         offered: 'in use',
       },
     ),
     klCoefRule: setting(coefficientRule, 'fixed', 'Whether that weight follows klCoefTarget.'),
-    klCoefTarget: setting(positive, 0.01, 'The KL that an adaptive klCoef aims at.', {
-      change: 'live',
-      needs: whenAdapting,
+    klCoefTarget: live(positive, 0.01, 'The KL that an adaptive klCoef aims at.', { needs: whenAdapting }),
+    klCoefHorizon: live(positive, 10_000, 'Samples over which the horizon rule corrects.', {
+      needs: { key: 'klCoefRule', is: 'horizon' },
     }),
-    klCoefHorizon: setting(positive, 10_000, 'Samples over which the horizon rule corrects.', {
-      change: 'live',
-      needs: { key: 'klCoefRule', is: 'horizon', add: 'klCoefRule horizon' },
-    }),
-    klCoefMax: setting(positive, 100, 'An adaptive klCoef grows no further.', {
-      change: 'live',
-      needs: whenAdapting,
-    }),
-    adaptiveRate: setting(
+    klCoefMax: live(positive, 100, 'An adaptive klCoef grows no further.', { needs: whenAdapting }),
+    adaptiveRate: live(
       z.boolean(),
       false,
       'Learning rate follows the KL: /1.5 above twice adaptiveRateTarget, x1.5 below half of it.',
-      { change: 'live' },
     ),
-    adaptiveRateTarget: setting(positive, 0.01, 'See adaptiveRate.', {
-      aliases: ['desiredkl'],
-      change: 'live',
+    adaptiveRateTarget: live(positive, 0.01, 'See adaptiveRate.', {
+      aliases: 'desiredkl',
       needs: whenRateAdapts,
     }),
-    adaptiveRateMin: setting(positive, 1e-5, 'Lowest adaptive learning rate.', {
-      change: 'live',
-      needs: whenRateAdapts,
-    }),
-    adaptiveRateMax: setting(positive, 1e-2, 'Highest adaptive learning rate.', {
-      change: 'live',
-      needs: whenRateAdapts,
-    }),
-    ...shared.guardKeys('of an update over its whole rollout', 'learning rate', {
-      aliases: ['klbound', 'maxkl'],
-    }),
+    adaptiveRateMin: live(positive, 1e-5, 'Lowest adaptive learning rate.', { needs: whenRateAdapts }),
+    adaptiveRateMax: live(positive, 1e-2, 'Highest adaptive learning rate.', { needs: whenRateAdapts }),
+    ...shared.guardKeys('of an update over its whole rollout', 'learning rate', { aliases: 'klbound maxkl' }),
 
     ...shared.referenceKeys('policy', 'none', 10),
     klRefCoefInitial: setting(fromZero, 0.5, 'Weight of the KL to the reference at the start.', {
@@ -240,11 +186,11 @@ export const ppoSettings = table(
       { actions: 'one box' },
     ),
     ...shared.networkKeys,
-    normaliseRewards: setting(
+    normaliseRewards: fixed(
       z.boolean(),
       false,
       'Rewards divided by the running std of the discounted return, held within +-10.',
-      { aliases: ['normreward', 'rewnorm'], change: 'never' },
+      { aliases: 'normreward rewnorm' },
     ),
 
     ...shared.recoveryKeys('minibatches', 'the last healthy parameters', {
@@ -266,33 +212,28 @@ export const ppoSettings = table(
     title: 'Keel config',
     schemaFile: 'schema.json',
     of: 'env',
-    contradictions(config) {
-      const found: (Problem & { key: string })[] = [...shared.networkContradictions(config)];
-      const wrong = (key: string, text: string): number => found.push({ key, text });
+    *contradictions(config) {
+      yield* shared.networkContradictions(config);
       const { adaptiveRateMin, adaptiveRateMax, logStdEnd, logStdMin, logStdInitial } = config;
       if (adaptiveRateMin > adaptiveRateMax)
-        wrong(
+        yield wrong(
           'adaptiveRateMin',
-          `adaptiveRateMin ${adaptiveRateMin} is above adaptiveRateMax ${adaptiveRateMax}: swap them`,
+          `${adaptiveRateMin} is above adaptiveRateMax ${adaptiveRateMax}: swap them`,
         );
       if (logStdEnd !== null && (logStdEnd < logStdMin || logStdEnd > logStdInitial))
-        wrong(
+        yield wrong(
           'logStdEnd',
-          `logStdEnd ${logStdEnd} is outside of ${logStdMin} (logStdMin) to ${logStdInitial} (logStdInitial): it is where the bound falls to`,
+          `${logStdEnd} is outside of ${logStdMin} (logStdMin) to ${logStdInitial} (logStdInitial): it is where the bound falls to`,
         );
       if (config.minibatchSize === 1 && config.normaliseAdvantages)
-        wrong(
+        yield wrong(
           'minibatchSize',
-          'minibatchSize 1 leaves nothing of a normalised advantage: use at least 2, or normaliseAdvantages false',
+          '1 leaves nothing of a normalised advantage: use at least 2, or normaliseAdvantages false',
         );
       if (config.klCoefRule !== 'fixed' && config.klCoef === 0)
-        wrong(
-          'klCoefRule',
-          `klCoefRule ${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`,
-        );
+        yield wrong('klCoefRule', `${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
       const uneven = unevenMinibatches(config);
-      if (uneven !== undefined) wrong('minibatchSize', uneven);
-      return found;
+      if (uneven !== undefined) yield { key: 'minibatchSize', text: uneven };
     },
   },
 );

@@ -72,16 +72,11 @@ export function actorCritic(options: ActorCriticOptions): ActorCritic {
       // Within its bounds by value; the derivative passes everywhere, or one step too far would leave it there for good.
       const raw = weights['actor.logStd'];
       const logStd = add(raw, stopGradient(sub(clip(raw, options.logStdMin, options.logStdMax), raw)));
-      const spreads = split(
-        logStd,
-        heads.map(head => head.logStds).filter(n => n > 0),
-        0,
+      const widths = heads.map(head => head.logStds).filter(n => n > 0);
+      const spreads = split(logStd, widths, 0).values();
+      const parts = pieces.map((piece, i) =>
+        heads[i].logStds === 0 ? piece : concat([piece, expand(spreads.next().value!, piece.shape)], 1),
       );
-      let next = 0;
-      const parts = pieces.map((piece, i) => {
-        if (heads[i].logStds === 0) return piece;
-        return concat([piece, expand(spreads[next++], piece.shape)], 1);
-      });
       return concat(parts, 1);
     },
     value: (weights, obs) => critic.forward(weights, obs),

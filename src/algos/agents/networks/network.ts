@@ -20,24 +20,13 @@ export interface NetworkConfig {
 export function networkFor(config: NetworkConfig, observationSpace: Space, actionSpace: Space): ActorCritic {
   const heads = headsFor(actionSpace);
   const distribution = distributionOf(heads);
-  const { hidden, activation } = config;
   if (config.network === 'set') {
     const layout = setLayoutOf(observationSpace, actionSpace);
-    if (layout === undefined) {
+    if (layout === undefined)
       throw new TrainError(
         `network set needs observations Dict(items: Box(N x features), shared: Box(size)) and actions Discrete(N), not ${observationSpace.describe()} and ${actionSpace.describe()}: use network mlp`,
       );
-    }
-    return setActorCritic({ layout, distribution, hidden, activation });
+    return setActorCritic({ ...config, layout, distribution });
   }
-  return actorCritic({
-    observationSize: observationSpace.flatSize,
-    heads,
-    distribution,
-    hidden,
-    activation,
-    logStdInitial: config.logStdInitial,
-    logStdMin: config.logStdMin,
-    logStdMax: config.logStdMax,
-  });
+  return actorCritic({ ...config, observationSize: observationSpace.flatSize, heads, distribution });
 }

@@ -47,104 +47,73 @@ export interface SetActorCriticOptions {
 /** A policy that scores items, and a value function over all of them. */
 export function setActorCritic(options: SetActorCriticOptions): ActorCritic {
   const { layout, distribution, hidden, activation } = options;
+  const { items, itemFeatures, sharedFeatures } = layout;
   const last = hidden.length;
-  const width = hidden[last - 1];
-  const specs = [
-    ...trunkSpecs('actor', options),
-    ...linearSpecs('actor', last, width, 1, 0.01),
-    ...trunkSpecs('critic', options),
-    ...linearSpecs('critic', last, 2 * width, 1, 1),
-  ];
+  const lastWidth = hidden[last - 1];
   const activate = activations[activation];
-  const trunk = (name: string, weights: Record<string, Tensor>, obs: Tensor): Tensor =>
-    encode({ name, weights, obs, layout, layers: last, activate });
+
+  /** What is left of each item before the last layer: (rows, observation) to (rows * items, width). */
+  function trunk(name: string, weights: Record<string, Tensor>, obs: Tensor): Tensor {
+    const rows = obs.shape[0];
+    const [flat, shared] = split(obs, [items * itemFeatures, sharedFeatures], 1);
+    let own = reshape(flat, [rows * items, itemFeatures]);
+    let context = shared;
+    for (const [i, width] of hidden.entries()) {
+      const mine = linearOf(`${name}.${i}`, weights, own);
+      const all = matmul(context, parameterNamed(weights, `${name}.${i}.context`)); // (rows, width)
+      const sum = add(reshape(mine, [rows, items, width]), reshape(all, [rows, 1, width]));
+      own = activate(reshape(sum, [rows * items, width]));
+      if (i < last - 1) context = pooled(own, rows, items);
+    }
+    return own;
+  }
+
   return {
-    layout: parameters(specs),
+    layout: parameters([
+      ...trunkSpecs('actor', options),
+      ...linearSpecs('actor', last, [lastWidth, 1], 0.01),
+      ...trunkSpecs('critic', options),
+      ...linearSpecs('critic', last, [2 * lastWidth, 1], 1),
+    ]),
     distribution,
-    observationSize: layout.items * layout.itemFeatures + layout.sharedFeatures,
+    observationSize: items * itemFeatures + sharedFeatures,
     valueHead: `critic.${last}`,
     policy(weights, obs) {
-      const items = trunk('actor', weights, obs); // (rows * items, width)
-      return reshape(linearOf('actor', last, weights, items), [obs.shape[0], layout.items]);
+      const scores = linearOf(`actor.${last}`, weights, trunk('actor', weights, obs));
+      return reshape(scores, [obs.shape[0], items]);
     },
-    value(weights, obs) {
-      const items = trunk('critic', weights, obs);
-      return linearOf('critic', last, weights, pooled(items, obs.shape[0], layout.items));
-    },
+    value: (weights, obs) =>
+      linearOf(`critic.${last}`, weights, pooled(trunk('critic', weights, obs), obs.shape[0], items)),
   };
 }
 
 /** Parameters of the layers before the last: of the items, and of what belongs to all of them. */
-function trunkSpecs(name: string, { layout, hidden }: SetActorCriticOptions): ParameterSpec[] {
+function trunkSpecs(group: string, { layout, hidden }: SetActorCriticOptions): ParameterSpec[] {
   return hidden.flatMap((width, i) => {
     const own = i === 0 ? layout.itemFeatures : hidden[i - 1];
     const context = i === 0 ? layout.sharedFeatures : 2 * hidden[i - 1];
+    const init = initialisers.orthogonal(i === 0 ? Math.SQRT2 : 0.5);
     return [
-      ...linearSpecs(name, i, own, width, Math.SQRT2),
-      {
-        name: `${name}.${i}.context`,
-        shape: [context, width],
-        init: initialisers.orthogonal(i === 0 ? Math.SQRT2 : 0.5),
-        group: name,
-      },
+      ...linearSpecs(group, i, [own, width], Math.SQRT2),
+      { name: `${group}.${i}.context`, shape: [context, width], init, group },
     ];
   });
 }
 
-function linearSpecs(
-  name: string,
-  i: number,
-  inputs: number,
-  outputs: number,
-  gain: number,
-): ParameterSpec[] {
+function linearSpecs(group: string, i: number, shape: [number, number], gain: number): ParameterSpec[] {
   return [
-    {
-      name: `${name}.${i}.weight`,
-      shape: [inputs, outputs],
-      init: initialisers.orthogonal(gain),
-      group: name,
-    },
-    { name: `${name}.${i}.bias`, shape: [outputs], init: initialisers.zeros, group: name },
+    { name: `${group}.${i}.weight`, shape, init: initialisers.orthogonal(gain), group },
+    { name: `${group}.${i}.bias`, shape: [shape[1]], init: initialisers.zeros, group },
   ];
 }
 
-function linearOf(name: string, i: number, weights: Record<string, Tensor>, x: Tensor): Tensor {
-  return add(
-    matmul(x, parameterNamed(weights, `${name}.${i}.weight`)),
-    parameterNamed(weights, `${name}.${i}.bias`),
-  );
-}
-
-/** (rows, observation) to (rows * items, width). */
-function encode(parts: {
-  name: string;
-  weights: Record<string, Tensor>;
-  obs: Tensor;
-  layout: SetLayout;
-  layers: number;
-  activate: (x: Tensor) => Tensor;
-}): Tensor {
-  const { name, weights, obs, layout, layers, activate } = parts;
-  const { items, itemFeatures, sharedFeatures } = layout;
-  const rows = obs.shape[0];
-  const [flat, shared] = split(obs, [items * itemFeatures, sharedFeatures], 1);
-  let own = reshape(flat, [rows * items, itemFeatures]);
-  let context = shared;
-  for (let i = 0; i < layers; i++) {
-    const mine = linearOf(name, i, weights, own);
-    const width = mine.shape[1];
-    const all = matmul(context, parameterNamed(weights, `${name}.${i}.context`)); // (rows, width)
-    const sum = add(reshape(mine, [rows, items, width]), reshape(all, [rows, 1, width]));
-    own = activate(reshape(sum, [rows * items, width]));
-    if (i < layers - 1) context = pooled(own, rows, items);
-  }
-  return own;
+function linearOf(name: string, weights: Record<string, Tensor>, x: Tensor): Tensor {
+  const product = matmul(x, parameterNamed(weights, `${name}.weight`));
+  return add(product, parameterNamed(weights, `${name}.bias`));
 }
 
 /** Mean and maximum over the items, (rows, 2 * width). */
 function pooled(own: Tensor, rows: number, items: number): Tensor {
-  const width = own.shape[1];
-  const each = reshape(own, [rows, items, width]);
+  const each = reshape(own, [rows, items, own.shape[1]]);
   return concat([reduceMean(each, { axes: [1] }), reduceMax(each, { axes: [1] })], 1);
 }

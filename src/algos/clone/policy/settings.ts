@@ -1,20 +1,28 @@
 /** Every setting of cloning an environment's demonstrators into a policy. */
 import * as z from 'zod/mini';
 import * as shared from '../../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table } from '../../../settings/spec.ts';
+import { type ConfigOf, type SettingsOf, setting, table, type Values } from '../../../settings/spec.ts';
 import { count } from '../../../settings/values.ts';
 import { ppoSettings } from '../../ppo/settings.ts';
 
 const own = {
   steps: shared.steps(100_000, 'Demonstrations of the run, over all demonstrators and environments.'),
-  epochs: setting(count, 8, 'Passes over the demonstrations.', { aliases: ['nepochs', 'numepochs'] }),
-  batchSize: setting(count, 512, 'Demonstrations a gradient step.', {
-    aliases: ['minibatchsize', 'minibatch'],
-  }),
+  epochs: setting(count, 8, 'Passes over the demonstrations.', { aliases: 'nepochs numepochs' }),
+  batchSize: setting(count, 512, 'Demonstrations a gradient step.', { aliases: 'minibatchsize minibatch' }),
   // Falls to nothing: which of two near-ties is more likely is settled by the last, smallest steps.
   learningRate: shared.learningRate(1e-3, "Adam's step size.", { change: 'resume' }),
   learningRateSchedule: shared.learningRateSchedule('linear'),
-  learningRateEnd: shared.learningRateEnd(0, {}),
+  learningRateEnd: shared.learningRateEnd(0, { change: 'resume' }),
+};
+
+/** The network and how it is fitted, which a preset for training says too. */
+const learnt = {
+  adamEpsilon: shared.adamEpsilon(1e-5),
+  gradientClip: shared.gradientClip(0.5),
+  gamma: shared.gamma,
+  valueCoef: shared.valueCoef,
+  ...shared.logStdKeys,
+  ...shared.networkKeys,
 };
 
 export const clonePolicySettings = table(
@@ -26,12 +34,7 @@ export const clonePolicySettings = table(
       "Which of the environment's demonstrators play, each its share of the steps; null is all but those that must be named.",
       { example: '[least-finish]' },
     ),
-    adamEpsilon: shared.adamEpsilon(1e-5),
-    gradientClip: shared.gradientClip(0.5),
-    gamma: shared.gamma,
-    valueCoef: shared.valueCoef,
-    ...shared.logStdKeys,
-    ...shared.networkKeys,
+    ...learnt,
     ...shared.environmentKeys,
     ...shared.logKeys,
   },
@@ -41,7 +44,8 @@ export const clonePolicySettings = table(
     schemaFile: 'schema-clone-policy.json',
     of: 'env',
     length: 'epochs',
-    contradictions: config => [...shared.networkContradictions(config)],
+    contradictions: shared.networkContradictions,
+    ofTraining: Object.keys({ ...learnt, ...shared.envKeys }),
     upgrade: (saved, run) => (Object.hasOwn(saved, 'clipRange') ? ofTraining(saved, run) : saved),
   },
 );
@@ -57,9 +61,9 @@ export type ClonePolicySettings = SettingsOf<typeof clonePolicySettings>;
  * has finished has done them.
  */
 function ofTraining(
-  saved: Readonly<Record<string, unknown>>,
+  saved: Values,
   { status, iteration }: { readonly status: string; readonly iteration: number },
-): Readonly<Record<string, unknown>> {
+): Values {
   const ignored = (key: string): boolean =>
     key !== 'steps' &&
     Object.hasOwn(ppoSettings.keys, key) &&

@@ -7,7 +7,7 @@ export const cloneTextSettings = table(
   {
     steps: shared.steps(20_000, 'Demonstrations of the run.'),
     batchSize: setting(count, 64, 'Demonstrations a gradient step.', {
-      aliases: ['trainbatchsize', 'minibatchsize'],
+      aliases: 'trainbatchsize minibatchsize',
     }),
     batchesPerIteration: setting(count, 10, 'Gradient steps of one iteration, which is a row of the log.'),
     learningRate: shared.learningRate(1e-3, "Adam's step size."),
@@ -26,7 +26,7 @@ export const cloneTextSettings = table(
     title: 'Keel config of cloning',
     schemaFile: 'schema-clone.json',
     of: 'task',
-    contradictions: config => [...shared.modelContradictions(config)],
+    contradictions: shared.modelContradictions,
   },
 );
 
