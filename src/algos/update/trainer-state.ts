@@ -11,13 +11,14 @@ export interface SavedState<K extends UpdateCounters, Streams extends string> {
   readonly rng: Readonly<Record<Streams, RngState>>;
 }
 
-export class TrainerState<C, K extends UpdateCounters, Streams extends string> {
+/** Config, counters and generators of one trainer. */
+export class TrainerState<C extends object, K extends UpdateCounters, Streams extends string> {
   readonly counters: K;
   readonly rngs: Record<Streams, Rng>;
-  readonly #settings: SettingTable<C>;
+  readonly #settings: SettingTable;
   #config: C;
 
-  constructor(settings: SettingTable<C>, config: C, counters: K, rngs: Record<Streams, Rng>) {
+  constructor(settings: SettingTable, config: C, counters: K, rngs: Record<Streams, Rng>) {
     this.counters = counters;
     this.rngs = rngs;
     this.#settings = settings;
@@ -31,7 +32,7 @@ export class TrainerState<C, K extends UpdateCounters, Streams extends string> {
 
   /** Other values from now on; throws where one cannot change. */
   adjust(changes: Partial<C>): void {
-    refuseLiveChange(this.#settings, this.#config, changes);
+    refuseLiveChange(this.#settings, { ...this.#config }, changes);
     this.#config = { ...this.#config, ...changes };
   }
 
