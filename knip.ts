@@ -24,8 +24,9 @@ const config: KnipConfig = {
     'web/main.ts',
     'test/**/*.test.ts',
     'test/{shared-scratch,property-seed}.ts',
-    // Started by their path, as threads.
+    // Started by their path, as threads and as a process.
     'src/**/thread.ts',
+    'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
     'examples/*.ts',
     'tools/*.ts',

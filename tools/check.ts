@@ -1,6 +1,7 @@
 /**
  * `npm run check`: every script of package.json that is named `check:…`, and the unit tests, as many at once as there are
- * cores. What a check says is shown when it is over, and all of them are run whatever the others find.
+ * cores. What a check says is shown when it is over, and all of them are run whatever the others find. `-- --no-tests`
+ * leaves the tests out, where `npm test` has just run them all.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,11 +10,23 @@ import { availableParallelism } from 'node:os';
 const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   scripts: Readonly<Record<string, string>>;
 };
-const waiting = [...Object.keys(scripts).filter(name => name.startsWith('check:')), 'test:unit'];
+/** What takes longest comes first, so that no core waits for it in the end. */
+const longest = ['test:unit', 'check:source'];
+const waiting = [
+  ...longest,
+  // check:source says what check:types says.
+  ...Object.keys(scripts).filter(
+    name => name.startsWith('check:') && name !== 'check:types' && !longest.includes(name),
+  ),
+].filter(name => name !== 'test:unit' || !process.argv.includes('--no-tests'));
 
 function run(name: string): Promise<boolean> {
   const started = performance.now();
-  const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('npm', ['run', '--silent', name], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // The tests have one core, as every other check: to share out loads the same modules in each process.
+    env: { ...process.env, VITEST_MAX_WORKERS: '1' },
+  });
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { keel, packageDir, root, scratch, tiny } from './support/keel.ts';
@@ -153,14 +154,26 @@ describe('where Keel is not installed, or another one is,', () => {
     },
   );
 
-  test.concurrent.each(['ts', 'mjs'])('a .%s file gets the sources, if those run', async extension => {
+  // One process for both: most of its time it loads the sources.
+  test.concurrent('a .ts and a .mjs file get the sources, if those run', async () => {
     const cwd = scratch();
-    writeFileSync(join(cwd, `e.${extension}`), sameCopy(false, 'E-v0'));
+    const extensions = ['ts', 'mjs'];
+    for (const extension of extensions)
+      writeFileSync(join(cwd, `e.${extension}`), sameCopy(false, `E${extension}-v0`));
+    const lines = extensions.map(extension => [
+      ...['node', 'keel', 'train', `./e.${extension}#E${extension}-v0`],
+      ...tiny('runs', '--set', 'workers=1'),
+    ]);
+    writeFileSync(
+      join(cwd, 'both.mjs'),
+      `import { main } from ${JSON.stringify(pathToFileURL(join(root, 'src/cli/main.ts')).href)};
+for (const line of ${JSON.stringify(lines)}) await main(line);\n`,
+    );
     const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
-    const args = [tsx, join(root, 'src/cli/main.ts'), 'train', `./e.${extension}#E-v0`];
-    const flags = tiny('runs', '--set', 'workers=1');
-    const { stdout } = await promisify(execFile)(process.execPath, [...args, ...flags], { cwd });
-    expect(stdout).toMatch(/return 5\.00/);
+    const { stdout } = await promisify(execFile)(process.execPath, [tsx, 'both.mjs'], { cwd });
+    const told = stdout.split(/^Finished: /m);
+    expect(told).toHaveLength(3);
+    for (const one of told.slice(0, 2)) expect(one).toMatch(/return 5\.00/);
   });
 
   test.each([

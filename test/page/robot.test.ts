@@ -4,6 +4,7 @@ import { saveReplay } from '../../src/runs/index.ts';
 import type { RunningServer } from '../../src/server/serve.ts';
 import { serve } from '../server/support/client.ts';
 import { makeRun, scratch } from '../server/support/make-run.ts';
+import { patienceMs } from '../support/until.ts';
 import { decodePng } from '../view/support/decode.ts';
 import { ballReplay } from '../view/support/replay.ts';
 import {
@@ -36,7 +37,7 @@ beforeAll(async () => {
     stateDirectory: scratch(),
     pollMs: 100,
   });
-  await server.index.searched(10_000);
+  await server.index.searched(patienceMs);
   const found = server.index.list().runs.find(({ name }) => name === 'robot')!;
   address = `${server.url}#/runs/${found.id}/robot`;
   browser = await launch({ webgl: 'software' });

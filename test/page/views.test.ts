@@ -50,19 +50,20 @@ describe('accessibility and looks', () => {
     ['config-own', '#/runs/sick/config', () => 'text=learningRate'],
     ['compare', '#/compare?runs=a1,a2,b1,b2&by=learningRate', () => '.plot-host canvas'],
   ];
-  for (const colorScheme of ['light', 'dark'] as const) {
-    for (const width of [1280, 360]) {
-      test(`${colorScheme}, ${width} pixels wide: axe is silent and nothing overflows`, async () => {
-        const page = await openPage(browser, 'about:blank', {
-          colorScheme,
-          width,
-          height: width < 500 ? 740 : 900,
-        });
-        for (const [name, hash, ready] of views) {
-          await page.goto('about:blank');
-          await page.goto(server.url + hash);
+  const schemes = ['light', 'dark'] as const;
+  for (const width of [1280, 360]) {
+    test(`light and dark, ${width} pixels wide: axe is silent and nothing overflows`, async () => {
+      const page = await openPage(browser, 'about:blank', { width, height: width < 500 ? 740 : 900 });
+      for (const [place, [name, hash, ready]] of views.entries()) {
+        // Each is opened in one theme and turned to the other, every second the other way round.
+        for (const [turn, colorScheme] of (place % 2 ? schemes.toReversed() : schemes).entries()) {
+          if (turn === 0) await page.goto('about:blank');
+          await page.emulateMedia({ colorScheme });
+          if (turn === 0) await page.goto(server.url + hash);
           await page.waitForSelector(ready());
-          expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme);
+          const theme = () => page.evaluate('document.documentElement.dataset.theme');
+          if (turn === 0) expect(await theme()).toBe(colorScheme);
+          else await eventually(theme).toBe(colorScheme);
           expect(
             await page.evaluate(
               'document.documentElement.scrollWidth - document.documentElement.clientWidth',
@@ -74,9 +75,9 @@ describe('accessibility and looks', () => {
             expect(await accessibilityFaults(page), `${name} ${colorScheme} ${width}`).toEqual([]);
           await keepPicture(page, `${name}-${colorScheme}-${width}`);
         }
-        await closePage(page);
-      });
-    }
+      }
+      await closePage(page);
+    });
   }
 
   test('the theme can be chosen and is kept', async () => {

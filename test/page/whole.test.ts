@@ -61,7 +61,7 @@ const train = (...args: string[]) =>
 
 const stepOf = (text: string | null) => Number((text ?? '').split('/')[0].replace(/\D/g, ''));
 
-const totalSteps = 60_000;
+const totalSteps = 20_000;
 
 test('a run of Keel from its start to its end', async () => {
   const page = await openPage(browser, `${server.url}#/?q=cartpole`);

@@ -2,20 +2,20 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { Rng } from '../../src/random/index.ts';
 import { loadCheckpoint, openRun, readEvents, readTrajectory, runPaths } from '../../src/runs/index.ts';
+import { compiledProgram } from '../support/compiled.ts';
 import { temporaryRoot } from './support/temporary.ts';
 
 const root = temporaryRoot('kill');
-const program = fileURLToPath(new URL('support/train.ts', import.meta.url));
+const program = await compiledProgram('test/runs/support/spec.ts', 'test/runs/support/train.ts');
 const iterations = 36;
 
 /** Runs the trainer; kills it so many iterations and milliseconds after it began, if told to. True at the end. */
 function run(dir: string, kill?: { afterIterations: number; afterMs: number }): Promise<boolean> {
   const pauseMs = kill === undefined ? '0' : '1';
-  const child = spawn(process.execPath, ['--import', 'tsx', program, dir, String(iterations), pauseMs], {
+  const child = spawn(process.execPath, [program, dir, String(iterations), pauseMs], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [errors, done] = ['', 0];

@@ -1,4 +1,5 @@
 /** Each rule of who may ask, with requests as an attacker would send them. */
+
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { hostname } from 'node:os';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunList } from '../../src/server/api.ts';
 import { hostAllowed, hostOf } from '../../src/server/http/security.ts';
+import { patienceMs } from '../support/until.ts';
 import { ask, listen, start } from './support/client.ts';
 import { makeRun, scratch } from './support/make-run.ts';
 
@@ -222,7 +224,7 @@ describe('paths', async () => {
     writeFileSync(join(outside, 'progress.csv'), 'time/total_timesteps,train/approx_kl\n1,0.1\n2,0.1\n');
     symlinkSync(join(outside, 'progress.csv'), join(inside, 'foreign', 'progress.csv'));
     const own = await start({ roots: [inside] });
-    await new Promise(resolve => setTimeout(resolve, 700));
+    await own.server.index.searched(patienceMs);
     const names = (await own.get('/api/runs')).json<RunList>().runs.map(({ name }) => name);
     expect(names).toEqual(['plain']);
   });

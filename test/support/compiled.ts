@@ -34,20 +34,22 @@ async function makePackage(): Promise<string> {
   return built;
 }
 
-async function buildPackage(built: string): Promise<void> {
+/** TypeScript as what tsconfig.build.json asks of tsc, which would take ten seconds. */
+async function compileFile(source: string, target: string, change = (code: string) => code): Promise<void> {
   const { transformWithOxc } = await import('vite');
+  const { code } = await transformWithOxc(readFileSync(source, 'utf8'), source, {
+    target: 'es2023',
+    sourcemap: false,
+    typescript: { onlyRemoveTypeImports: true, rewriteImportExtensions: true },
+  });
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, change(code));
+}
+
+async function buildPackage(built: string): Promise<void> {
   for (const name of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.ts')) continue;
-    const source = join(root, 'src', name);
-    // What tsconfig.build.json asks of tsc, which would take ten seconds.
-    const { code } = await transformWithOxc(readFileSync(source, 'utf8'), source, {
-      target: 'es2023',
-      sourcemap: false,
-      typescript: { onlyRemoveTypeImports: true, rewriteImportExtensions: true },
-    });
-    const file = join(built, 'dist', name.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, code);
+    if (name.endsWith('.ts'))
+      await compileFile(join(root, 'src', name), join(built, 'dist', name.replace(/\.ts$/, '.js')));
   }
   cpSync(join(root, 'configs'), join(built, 'configs'), { recursive: true });
   cpSync(join(root, 'package.json'), join(built, 'package.json'));
@@ -64,4 +66,14 @@ export const compiledUrl = (name: string): string =>
 export function compiled<T>(name: string): Promise<T> {
   // Not through the test runner: see `external` in vitest.config.ts.
   return import(/* @vite-ignore */ compiledUrl(name)) as Promise<T>;
+}
+
+/** Compiles files from outside `src`, which then use the package, and gives the path of the last: a program for Node. */
+export async function compiledProgram(...files: readonly string[]): Promise<string> {
+  let target = '';
+  for (const file of files) {
+    target = join(packageDir, file.replace(/\.ts$/, '.js'));
+    await compileFile(join(root, file), target, code => code.replaceAll('../src/', '../dist/'));
+  }
+  return target;
 }

@@ -15,12 +15,6 @@ export { packageDir, root };
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 
-/** What a test that timed out leaves behind must not go on. */
-const alive = new Set<ChildProcess>();
-afterAll(() => {
-  for (const child of alive) child.kill('SIGKILL');
-});
-
 export const mainFile: string = join(packageDir, 'dist/cli/main.js');
 
 export interface Outcome {
@@ -50,8 +44,8 @@ export function startKeel(args: readonly string[], { cwd = root, env = {} }: Kee
     env: { ...cleanEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  alive.add(child);
-  child.on('exit', () => alive.delete(child));
+  // What a test that timed out leaves behind must not go on.
+  afterAll(() => void child.kill('SIGKILL'));
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]!.setEncoding('utf8').on('data', (text: string) => {

@@ -1,4 +1,4 @@
-/** A trainer without a policy, to be killed: `tsx train.ts <run dir, or root for a new run> <iterations> <pause ms>`. */
+/** A trainer without a policy, to be killed: `train.js <run dir, or root for a new run> <iterations> <pause ms>`. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
