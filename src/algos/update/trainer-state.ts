@@ -12,7 +12,11 @@ export interface SavedState<K extends UpdateCounters, Streams extends string> {
 }
 
 /** Config, counters and generators of one trainer. */
-export class TrainerState<C extends object, K extends UpdateCounters, Streams extends string> {
+export class TrainerState<
+  C extends Readonly<Record<string, unknown>>,
+  K extends UpdateCounters,
+  Streams extends string,
+> {
   readonly counters: K;
   readonly rngs: Record<Streams, Rng>;
   readonly #settings: SettingTable;
@@ -32,7 +36,7 @@ export class TrainerState<C extends object, K extends UpdateCounters, Streams ex
 
   /** Other values from now on; throws where one cannot change. */
   adjust(changes: Partial<C>): void {
-    refuseLiveChange(this.#settings, { ...this.#config }, changes);
+    refuseLiveChange(this.#settings, this.#config, changes);
     this.#config = { ...this.#config, ...changes };
   }
 
