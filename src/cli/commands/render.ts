@@ -6,6 +6,7 @@ import { grouped, number } from '../../base/numbers.ts';
 import { fit } from '../../base/terminal.ts';
 import { chooseReplay, listReplays, loadReplay, replayPath } from '../../runs/replays.ts';
 import { resolveRun } from '../../runs/store.ts';
+import { film, filmKindOf } from '../../view/film.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { contextOf, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -76,7 +77,6 @@ Examples:
     )
     .action(async (reference: string, flags: RenderFlags, command: Command) => {
       const context = contextOf(command);
-      const { film, filmKindOf } = await import('../film.ts');
       const { path, name } = await replayOf(reference, flags, text => context.note(text));
       const out = flags.out ?? `${name}.gif`;
       const kind = filmKindOf(out);
