@@ -153,6 +153,13 @@ export function checkEach({ settings, sources }: Pick<Wanted, 'settings' | 'sour
   if (problems.length > 0) throw located(new ConfigError(problems), sources);
 }
 
+/** For the end of a promise: what it fails with, located. */
+export const locate =
+  (sources: ReadonlyMap<string, string>) =>
+  (error: unknown): never => {
+    throw located(error, sources);
+  };
+
 /** A config error whose lines begin with the place of the key that they are about. */
 export function located(error: unknown, sources: ReadonlyMap<string, string>): unknown {
   if (!(error instanceof ConfigError)) return error;
