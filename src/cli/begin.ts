@@ -11,12 +11,12 @@ import type { OptionValues } from '../envs/options.ts';
 import { openRun, type Run, resolveRun } from '../runs/store.ts';
 import { type Context, shownDir } from './context.ts';
 import type { RunFlags } from './options.ts';
-import type { TrainDashFlags } from './page.ts';
+import type { TrainingFlags } from './page.ts';
 import { runTraining } from './run-training.ts';
 import type { SettingFlags, Wanted } from './settings.ts';
 
 /** What `train`, `clone` and `preflight` have in common besides settings. */
-export interface BeginFlags extends SettingFlags, TrainDashFlags, RunFlags {
+export interface BeginFlags extends SettingFlags, TrainingFlags, RunFlags {
   readonly from?: string;
   readonly engine?: string;
 }

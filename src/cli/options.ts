@@ -79,23 +79,7 @@ export function policyOptions(command: Command): Command {
 }
 
 /** Where an environment is defined that a program registered, which a manifest knows by its id alone. */
-const envFileOption = (): Option =>
+export const envFileOption = (): Option =>
   new Option('--env-file <file>', 'the file that defines the environment, if a program registered it');
 
 export const runDirOption = (): Option => new Option('--run-dir <root>', 'directory of runs').default('runs');
-
-/** What goes on from a checkpoint has in common, besides what is set. */
-export function continueOptions(command: Command): Command {
-  return trainingOutput(
-    command
-      .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
-      .addOption(envFileOption()),
-  );
-}
-
-/** Where a run that trains is, and how it speaks. */
-export function trainingOutput(command: Command): Command {
-  return command
-    .addOption(runDirOption())
-    .option('--json', 'rows and events as JSON lines on stdout, nothing else there');
-}

@@ -2,25 +2,21 @@
 import { spawn } from 'node:child_process';
 import { dirname } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
+import type { ServeOptions } from '../server/serve.ts';
 import type { Context } from './context.ts';
 import { UsageError } from './errors.ts';
+import { runDirOption } from './options.ts';
 
 /** What the options of the page say where a command serves it until it is ended. */
-export interface DashFlags {
-  readonly port?: number;
-  readonly host?: string;
-  readonly token?: string;
-  readonly webhook?: string;
-  readonly onVerdict?: string;
-  readonly readOnly?: boolean;
-  readonly open?: boolean;
+export interface DashFlags
+  extends Pick<ServeOptions, 'port' | 'host' | 'token' | 'webhook' | 'onVerdict' | 'readOnly'> {
+  readonly open?: boolean | undefined;
 }
 
-/** What they say where it is shown beside training. */
-export interface TrainDashFlags {
+/** What the options of a command that trains say: the page is beside it. */
+export interface TrainingFlags extends Pick<DashFlags, 'port' | 'open'> {
   readonly dash?: boolean | undefined;
-  readonly port?: number | undefined;
-  readonly open?: boolean | undefined;
+  readonly json?: boolean;
 }
 
 function portNumber(text: string): number {
@@ -51,19 +47,22 @@ export function checkDashFlags({ token, host, webhook }: DashFlags): void {
     throw new UsageError(`--webhook ${webhook} is not an http or https address`);
 }
 
-export function trainDashOptions(command: Command): Command {
+/** The page beside training, where the run is, and how it speaks. */
+export function trainingOptions(command: Command): Command {
   return command
     .option('--dash', 'with the page, live in the browser (the default in a terminal)')
     .option('--no-dash', 'without it')
     .option('--port <n>', 'where the page listens; another one if it is taken', portNumber)
-    .option('--open', 'open the page in the browser');
+    .option('--open', 'open the page in the browser')
+    .addOption(runDirOption())
+    .option('--json', 'rows and events as JSON lines on stdout, nothing else there');
 }
 
 /** Starts it for the directory of a run, at one of its tabs; says where it is, or why it is not there. */
 export async function startDash(
   { note, isTerminal }: Context,
   runDir: string,
-  flags: TrainDashFlags,
+  flags: TrainingFlags,
   tab?: string,
 ): Promise<void> {
   try {

@@ -80,30 +80,7 @@ export const entries = Object.entries(modules).map(([name, load]) => {
   return { name, takes, does, load };
 });
 
-/** The program for these arguments: all commands by name, and the one that they ask for in full. */
-export async function makeProgram(args: readonly string[]): Promise<Command> {
-  const program = new Command('keel')
-    .description('Trains policies inside a KL bound that you set.')
-    .version(VERSION, '-V, --version', 'print the version')
-    .option('--no-color', 'plain text (also NO_COLOR=1)')
-    .helpOption('-h, --help', 'print this')
-    .helpCommand('help [command]', 'print the help of a command')
-    .showSuggestionAfterError(true)
-    .configureHelp({ showGlobalOptions: true })
-    .configureOutput({
-      outputError: (text, write) =>
-        write(
-          `keel: ${text
-            .replace(/^error: /, '')
-            .trim()
-            .replaceAll(/\s*\n\s*/g, ' ')}\n`,
-        ),
-    })
-    .exitOverride()
-    .addHelpText(
-      'after',
-      `
-Examples:
+const help = `Examples:
   $ keel train cartpole          train, log, checkpoint
   $ keel resume                  go on with the newest run
   $ keel eval last               how good it is
@@ -114,8 +91,21 @@ Examples:
   $ keel dash                    all runs live in the browser
 
 Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
-that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`,
-    );
+that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`;
+
+/** The program for these arguments: all commands by name, and the one that they ask for in full. */
+export async function makeProgram(args: readonly string[]): Promise<Command> {
+  const program = new Command('keel')
+    .description('Trains policies inside a KL bound that you set.')
+    .version(VERSION, '-V, --version', 'print the version')
+    .option('--no-color', 'plain text (also NO_COLOR=1)')
+    .helpOption('-h, --help', 'print this')
+    .helpCommand('help [command]', 'print the help of a command')
+    .showSuggestionAfterError(true)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ outputError: (text, write) => write(`keel: ${oneLine(text)}\n`) })
+    .exitOverride()
+    .addHelpText('after', `\n${help}`);
   const asked = askedFor(args);
   for (const { name, takes, does, load } of entries) {
     const command = program.command(name).description(does);
@@ -130,6 +120,13 @@ function complete(command: Command, { define, help, run }: CommandModule): void 
   command.addHelpText('after', `\n${help}`);
   if (run !== undefined) act(command, run);
 }
+
+/** What commander says of wrong use, as Keel says it. */
+const oneLine = (text: string): string =>
+  text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ');
 
 /** The command's name: no option before it takes a value. */
 function askedFor(args: readonly string[]): string | undefined {

@@ -1,5 +1,6 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
 import { dirname, resolve } from 'node:path';
+import type { Command } from 'commander';
 import type { Algorithm } from '../algos/algorithm.ts';
 import { algorithmOf } from '../algos/algorithms.ts';
 import type { TrainHooks, TrainProgress, TrainResult } from '../algos/hooks.ts';
@@ -13,7 +14,8 @@ import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
 import { ExitWith } from './errors.ts';
-import { startDash, type TrainDashFlags } from './page.ts';
+import { envFileOption, setOption } from './options.ts';
+import { startDash, type TrainingFlags, trainingOptions } from './page.ts';
 import { reporterFor } from './progress.ts';
 import { located } from './settings.ts';
 
@@ -21,10 +23,28 @@ import { located } from './settings.ts';
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 type Stop = keyof typeof exitCodes;
 
+/** What the options of a command that goes on from a checkpoint say. */
+export interface ContinueFlags extends TrainingFlags {
+  readonly set?: readonly string[];
+  readonly steps?: number | undefined;
+  readonly rescaleCritic?: boolean;
+  readonly envFile?: string;
+}
+
+/** Those of them that have the same words in every such command. */
+export function continueOptions(command: Command): Command {
+  return trainingOptions(
+    command
+      .addOption(setOption())
+      .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
+      .addOption(envFileOption()),
+  );
+}
+
 /** What is shown of it. */
 export interface TrainingView {
   /** How it speaks, and whether with the page. */
-  readonly flags: TrainDashFlags & { readonly json?: boolean };
+  readonly flags: TrainingFlags;
   /** Where each setting was set, for errors. */
   readonly sources: ReadonlyMap<string, string>;
   readonly title: (progress: TrainProgress, all: string) => string;

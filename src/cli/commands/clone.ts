@@ -2,19 +2,19 @@ import type { Command } from 'commander';
 import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { settingOptions, trainingOutput, wholeNumber } from '../options.ts';
-import { trainDashOptions } from '../page.ts';
+import { settingOptions, wholeNumber } from '../options.ts';
+import { trainingOptions } from '../page.ts';
 import { gatherSettings } from '../settings.ts';
 
 export function define(command: Command): void {
-  beginOptions(trainDashOptions(settingOptions(command)))
+  beginOptions(settingOptions(command))
     .argument('[task]', 'a text task (chess), an environment with demonstrators (cluster), or a file')
     .option(
       '--demonstrators <names>',
       'environments: which of them, with commas between (default: its usual ones)',
     )
     .option('--epochs <n>', 'environments: passes over the demonstrations (default: 8)', wholeNumber);
-  trainingOutput(command);
+  trainingOptions(command);
 }
 
 export const help = `Settings win in this order: flags, --set, the file (-c), the task's preset,

@@ -7,6 +7,7 @@ import { mapProblem, metricOf } from '../../doctor/dialects/user-map.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import { type ExamineOptions, type ExamineProgress, examinePaths } from '../../doctor/report/examine.ts';
 import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
+import { writeReport } from '../../doctor/report/write.ts';
 import { requireMetric } from '../../metrics/registry.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
@@ -153,17 +154,16 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     const { renderTerminalRuns } = await import('../../doctor/report/many.ts');
     process.stdout.write(renderTerminalRuns(outcomes, style));
   }
+  const write = (file: string, text: string): void => {
+    writeReport(file, text);
+    context.note(`wrote ${file}`);
+  };
   if (outputs.html !== undefined) {
     const { renderHtml } = await import('../../doctor/report/html.ts');
-    await writeReport(context, outputs.html, renderHtml(outcomes, { madeAt: new Date().toISOString() }));
+    write(outputs.html, renderHtml(outcomes, { madeAt: new Date().toISOString() }));
   }
-  if (typeof outputs.md === 'string') await writeReport(context, outputs.md, await asMarkdown());
+  if (typeof outputs.md === 'string') write(outputs.md, await asMarkdown());
   return exitCodeOf(outcomes, flags.failOn);
-}
-
-async function writeReport(context: Context, file: string, text: string): Promise<void> {
-  (await import('../../doctor/report/write.ts')).writeReport(file, text);
-  context.note(`wrote ${file}`);
 }
 
 interface Outputs {
@@ -181,11 +181,7 @@ function outputsOf({ html, md }: DoctorFlags, paths: readonly string[]): Outputs
   const isHtml = typeof html === 'string' && /\.html?$/i.test(html);
   const isMd = typeof md === 'string' && /\.(?:md|markdown)$/i.test(md);
   return {
-    paths: [
-      ...paths,
-      ...(typeof html === 'string' && !isHtml ? [html] : []),
-      ...(typeof md === 'string' && !isMd ? [md] : []),
-    ],
+    paths: [...paths, !isHtml && html, !isMd && md].filter(path => typeof path === 'string'),
     html: html === undefined ? undefined : isHtml ? html : 'doctor-report.html',
     md: md === undefined ? undefined : isMd ? md : true,
   };

@@ -7,7 +7,7 @@ import { isEnvFile } from '../../envs/load.ts';
 import { isEnvName } from '../../envs/registry.ts';
 import { openRun, resolveRun } from '../../runs/store.ts';
 import { isTaskName } from '../../tasks/registry.ts';
-import { optionsOf } from '../begin.ts';
+import { type BeginFlags, optionsOf } from '../begin.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { evaluationJson, printEvaluation } from '../evaluation.ts';
@@ -15,13 +15,10 @@ import { type PolicyFlags, policyOptions, setOption, wholeNumber } from '../opti
 import { checkpointHelp, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
 
-interface EvalFlags extends PolicyFlags {
+interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'> {
   readonly episodes: number;
   readonly sampled?: boolean;
   readonly seed: number;
-  readonly from?: string;
-  readonly engine?: string;
-  readonly set?: readonly string[];
 }
 
 export function define(command: Command): void {

@@ -4,32 +4,20 @@ import { fork } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
 import { resolveRun } from '../../runs/store.ts';
 import { type Context, shownDir } from '../context.ts';
-import {
-  continueOptions,
-  type RunFlags,
-  runArgument,
-  setOption,
-  whichCheckpoint,
-  wholeNumber,
-} from '../options.ts';
-import { type TrainDashFlags, trainDashOptions } from '../page.ts';
-import { runTraining } from '../run-training.ts';
+import { runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
+import { type ContinueFlags, continueOptions, runTraining } from '../run-training.ts';
 import { changesOf } from '../settings.ts';
 
-interface ForkFlags extends TrainDashFlags, RunFlags {
+interface ForkFlags extends ContinueFlags {
   readonly checkpoint: WhichCheckpoint;
-  readonly set?: readonly string[];
-  readonly steps?: number;
   readonly id?: string;
-  readonly rescaleCritic?: boolean;
-  readonly envFile?: string;
+  readonly runDir: string;
 }
 
 export function define(command: Command): void {
-  trainDashOptions(command)
+  command
     .addArgument(runArgument('<run>'))
     .option('--checkpoint <which>', 'last, best or a step', whichCheckpoint, 'last')
-    .addOption(setOption())
     .option('--steps <n>', 'steps of the whole run, those up to the checkpoint included', wholeNumber)
     .option('--id <name>', 'what the new run is called (default: made of environment, time and seed)');
   continueOptions(command);

@@ -7,33 +7,19 @@ import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { resolveSettings, savedSettings } from '../../settings/resolve.ts';
 import { type Context, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import {
-  continueOptions,
-  type RunFlags,
-  runArgument,
-  setOption,
-  whichCheckpoint,
-  wholeNumber,
-} from '../options.ts';
-import { type TrainDashFlags, trainDashOptions } from '../page.ts';
-import { lengthOf, runTraining } from '../run-training.ts';
+import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
+import { type ContinueFlags, continueOptions, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
 
-interface ResumeFlags extends TrainDashFlags {
-  readonly steps?: number | undefined;
-  readonly set?: readonly string[];
+interface ResumeFlags extends ContinueFlags {
   readonly from?: WhichCheckpoint;
   readonly discardLater?: boolean;
-  readonly rescaleCritic?: boolean;
-  readonly envFile?: string;
-  readonly json?: boolean;
 }
 
 export function define(command: Command): void {
-  trainDashOptions(command)
+  command
     .addArgument(runArgument('[run]').default('last'))
     .option('--steps <n>', 'steps of the whole run, those done included', wholeNumber)
-    .addOption(setOption())
     .option('--from <checkpoint>', 'last, best or a step', whichCheckpoint, 'last')
     .option('--discard-later', 'delete what follows --from; without any checkpoint, begin again');
   continueOptions(command);

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { settingOptions, trainingOutput } from '../options.ts';
-import { type TrainDashFlags, trainDashOptions } from '../page.ts';
+import { settingOptions } from '../options.ts';
+import { type TrainingFlags, trainingOptions } from '../page.ts';
 import { absoluteEnv, checkEach, gatherSettings } from '../settings.ts';
 
 export function define(command: Command): void {
-  trainingOutput(beginOptions(trainDashOptions(settingOptions(command)))).argument(
+  trainingOptions(beginOptions(settingOptions(command))).argument(
     '[env]',
     'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)',
   );
@@ -37,7 +37,7 @@ export async function run(context: Context, argument: string | undefined, flags:
     steps: flags.steps,
     page: flags.dash !== undefined || flags.open !== undefined,
   });
-  const page: TrainDashFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
+  const page: TrainingFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
   if (answer.kind === 'new')
     return beginRun(context, 'train', { ...wanted, env: absoluteEnv(answer.env) }, { ...flags, ...page });
   const { resumeRun } = await import('./resume.ts');
