@@ -168,27 +168,24 @@ function speedometer() {
   const KEEP = 0.95;
   let [at, step] = [performance.now(), 0];
   let [seconds, steps] = [0, 0];
-  let episodeReturn: number | undefined;
-  return {
+  const speed = {
+    rate: 0,
+    episodeReturn: undefined as number | undefined,
     start({ step: from, dir }: TrainProgress): void {
       [at, step] = [performance.now(), from];
       // A run that goes on has had returns already; until an episode ends, the last of them stands.
-      if (from > 0) episodeReturn = lastReturn(dir);
+      if (from > 0) speed.episodeReturn = lastReturn(dir);
     },
     row(row: Row, now: number): void {
       const time = performance.now();
       seconds = KEEP * seconds + (time - at) / 1000;
       steps = KEEP * steps + now - step;
       [at, step] = [time, now];
-      episodeReturn = row['episode/return'] ?? episodeReturn;
-    },
-    get rate() {
-      return steps / Math.max(1e-6, seconds);
-    },
-    get episodeReturn() {
-      return episodeReturn;
+      speed.rate = steps / Math.max(1e-6, seconds);
+      speed.episodeReturn = row['episode/return'] ?? speed.episodeReturn;
     },
   };
+  return speed;
 }
 
 const lastReturn = (dir: string): number | undefined =>
@@ -198,7 +195,7 @@ const lastReturn = (dir: string): number | undefined =>
 type Progress = Pick<TrainProgress, 'step' | 'totalSteps'> & {
   readonly config: Pick<TrainProgress['config'], 'learningRate'>;
 };
-type Speed = Pick<ReturnType<typeof speedometer>, 'rate' | 'episodeReturn'>;
+type Speed = { readonly rate: number; readonly episodeReturn: number | undefined };
 
 /** One line of at most 79 columns. */
 export function summary(

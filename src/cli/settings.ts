@@ -118,9 +118,8 @@ function problemsFor(
   settings: Settings,
 ): readonly Problem[] {
   const isFile = env !== undefined && isEnvFile(env);
-  const mayBeTask = env !== undefined && (isFile || isTaskName(env));
-  const mayBeEnv = isFile || !mayBeTask;
-  const kinds = [...(mayBeTask ? ['task' as const] : []), ...(mayBeEnv ? ['env' as const] : [])];
+  const isTask = env !== undefined && isTaskName(env);
+  const kinds = isFile ? (['task', 'env'] as const) : isTask ? (['task'] as const) : (['env'] as const);
   const all = kinds.map(kind => settingProblems(tableFor(verb, kind), settings));
   return all.some(problems => problems.length === 0) ? [] : all.at(-1)!;
 }

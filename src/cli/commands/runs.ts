@@ -32,19 +32,7 @@ export function define(runs: Command): void {
       .option('--json', 'as JSON')
       .addHelpText('after', `\nExamples:\n${own.join('\n')}`);
   };
-  // It is also what runs when no command is named, or one that does not exist.
-  add(
-    'list',
-    'all runs, newest first (also: keel runs)',
-    (context, flags, { args: [extra] }: Command) => {
-      if (extra === undefined) return list(context, flags);
-      const known = Object.keys(examples).join(', ');
-      const what =
-        runs.args[0] === 'list' ? `list takes no ${extra}` : `there is no command ${extra}: ${known}`;
-      throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
-    },
-    true,
-  ).allowExcessArguments();
+  add('list', 'all runs, newest first (also: keel runs)', list, true).allowExcessArguments();
   add('show <run>', 'one run: settings, progress, checkpoints, events', show);
   add('compare <run> <others...>', 'settings that differ, and the last metrics side by side', compare);
   add('delete <run...>', 'delete runs for good; asks first', remove).option('-y, --yes', 'do not ask');
@@ -94,11 +82,19 @@ function overview(run: Run) {
   };
 }
 
-function list({ print, json, note, paint, columns }: Context, flags: RunFlags): void {
+/** It is also what runs when no command is named, or one that does not exist. */
+function list(context: Context, flags: RunFlags, { args: [extra], parent }: Command): void {
+  if (extra !== undefined) {
+    const known = Object.keys(examples).join(', ');
+    const isList = parent?.args[0] === 'list';
+    const what = isList ? `list takes no ${extra}` : `there is no command ${extra}: ${known}`;
+    throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
+  }
+  const { print, paint } = context;
   const { runs, broken } = listRuns([flags.runDir]);
   const seen = runs.map(overview);
   if (flags.json) {
-    json({ runs: seen, broken }, 2);
+    context.json({ runs: seen, broken }, 2);
     return;
   }
   if (runs.length === 0 && broken.length === 0) {
@@ -116,10 +112,10 @@ function list({ print, json, note, paint, columns }: Context, flags: RunFlags): 
   ]);
   // Where not all fits, the middle of an id goes: its beginning and its last four characters name a run, too.
   const others = Math.max(...table([head, ...rows].map(row => row.slice(1))).map(columnsOf));
-  const room = Math.max(16, columns - 2 - others);
+  const room = Math.max(16, context.columns - 2 - others);
   const fitting = rows.map(([id, ...rest]) => [shortened(id, room), ...rest]);
   for (const line of table([head, ...fitting], [2, 3, 4, 5])) print(line);
-  for (const { dir, problem } of broken) note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
+  for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
 }
 
 function show({ print, json, paint }: Context, reference: string, flags: RunFlags): void {

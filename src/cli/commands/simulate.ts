@@ -5,11 +5,12 @@ import type { Policy } from '../../algos/policy.ts';
 import { openPolicy } from '../../algos/runs.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { number } from '../../base/numbers.ts';
-import { table } from '../../base/terminal.ts';
+import { sparkline } from '../../base/plots.ts';
 import { clusterDefinition } from '../../envs/cluster/cluster-env.ts';
 import type { ClusterReport } from '../../envs/cluster/metrics.ts';
 import { clusterSpaces } from '../../envs/cluster/observation.ts';
 import { policyRouter } from '../../envs/cluster/policy-router.ts';
+import { measureTable, replicaTable, routerTable, shortName } from '../../envs/cluster/report-tables.ts';
 import { makeRouter, type Router, routerKinds } from '../../envs/cluster/routers.ts';
 import { simulate } from '../../envs/cluster/simulate.ts';
 import { type ClusterFlags, type ClusterTask, clusterTask } from '../../envs/cluster/task.ts';
@@ -21,7 +22,6 @@ import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { positiveNumber, type RunFlags, runDirOption, wholeNumber } from '../options.ts';
-import { bar, sparkline } from '../plots.ts';
 
 interface SimulateFlags extends ClusterFlags, RunFlags {
   readonly router: string;
@@ -84,12 +84,8 @@ Examples:
 export async function run(context: Context, system: string, flags: SimulateFlags): Promise<void> {
   if (system !== 'cluster')
     throw new UsageError(`there is nothing to simulate called ${system}: use cluster`);
-  const names =
-    flags.router === 'all'
-      ? routerKinds.map(({ name }) => name)
-      : flags.router.split(',').map(name => name.trim());
   const task = clusterTask(flags);
-  const routers = await routersOf(names, task, flags);
+  const routers = await routersOf(task, flags);
   const { replicas, workload, outages, title, ratePerS, scale } = task;
   const results: Result[] = [];
   try {
@@ -133,10 +129,8 @@ function printResults(context: Context, task: ClusterTask, results: readonly Res
   const warning = `queues grow without bound with ${growing.join(', ')}: the latencies above depend on how long one waits`;
   if (growing.length > 0) print(paint(warning, 'yellow'));
   print();
-  printDetail(
-    context,
-    results.reduce((a, b) => (b.report.endToEnd.mean < a.report.endToEnd.mean ? b : a)),
-  );
+  const best = results.reduce((a, b) => (b.report.endToEnd.mean < a.report.endToEnd.mean ? b : a));
+  printDetail(context, best);
 }
 
 /** What routes; the policy behind it, where there is one, is closed when it has routed. */
@@ -146,15 +140,12 @@ interface Routing {
 }
 
 /** Rules by their names; what is none is a run, whose policy routes. */
-async function routersOf(
-  names: readonly string[],
-  task: ClusterTask,
-  flags: SimulateFlags,
-): Promise<Routing[]> {
+async function routersOf(task: ClusterTask, flags: SimulateFlags): Promise<Routing[]> {
+  const rules = routerKinds.map(({ name }) => name);
+  const names = flags.router === 'all' ? rules : flags.router.split(',').map(name => name.trim());
   const routers: Routing[] = [];
   for (const [i, name] of names.entries()) {
-    const isRule = routerKinds.some(kind => kind.name === name);
-    if (isRule || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
+    if (rules.includes(name) || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
       routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!) });
       continue;
     }
@@ -174,41 +165,6 @@ async function routersOf(
 /** A path, an id with its date, the last one, or the four characters that ids end with; rules have longer names. */
 const looksLikeRun = (name: string): boolean => /[/\\\d]|^last$|^\w{4}$/.test(name);
 
-/** A run's id would push the numbers off the screen: its last part tells it apart. */
-const shortName = (name: string): string => (name.length > 16 ? `…${name.slice(-15)}` : name);
-
-/** A dash where nothing was measured, such as between the tokens of answers of one. */
-const measured = (value: number): string => (Number.isNaN(value) ? '-' : number(value));
-
-function routerTable(results: readonly Result[]): string[] {
-  const head = ['router', 'mean s', 'p50', 'p99', 'first', 'p99', 'ms/token', 'evicted', '$/1k'];
-  const rows = results.map(({ router, report }) => [
-    shortName(router),
-    ...[report.endToEnd.mean, report.endToEnd.p50, report.endToEnd.p99].map(number),
-    ...[report.timeToFirstToken.mean, report.timeToFirstToken.p99].map(number),
-    measured(1000 * report.timeBetweenTokens.mean),
-    String(report.preemptions),
-    number(report.dollarsPerThousandRequests),
-  ]);
-  return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]);
-}
-
-/** Every measure of a request, in seconds. */
-function measureTable(report: ClusterReport): string[] {
-  const measures = [
-    ['end to end', report.endToEnd],
-    ['first token', report.timeToFirstToken],
-    ['between tokens', report.timeBetweenTokens],
-    ['per token', report.normalised],
-    ['until scheduled', report.schedulingDelay],
-  ] as const;
-  const rows = measures.map(([name, { mean, p50, p90, p99 }]) => [
-    name,
-    ...[mean, p50, p90, p99].map(measured),
-  ]);
-  return table([['seconds', 'mean', 'p50', 'p90', 'p99'], ...rows], [1, 2, 3, 4]);
-}
-
 /** One router over time: what each replica did, and latency. */
 function printDetail({ print, raw, paint, columns }: Context, { router, report, timeline }: Result): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
@@ -218,17 +174,7 @@ function printDetail({ print, raw, paint, columns }: Context, { router, report, 
   const cost = `${report.preemptions} evicted, $${number(report.dollars)}${again}`;
   print(`${rates}, ${number(100 * report.utilisation)}% busy, ${cost}`);
   print();
-  const width = Math.max(20, columns - 44);
-  const most = Math.max(...report.replicas.map(({ requests }) => requests));
-  const rows = report.replicas.map((replica, r) => [
-    replica.hardware,
-    `${number(100 * replica.utilisation)}%`,
-    bar(replica.requests / most, 8),
-    String(replica.requests),
-    sparkline(timeline.memory[r], width, 1),
-  ]);
-  for (const line of table([['replica', 'busy', 'requests', '', 'memory over time'], ...rows], [1, 3]))
-    raw(line);
+  for (const line of replicaTable(report, timeline, Math.max(20, columns - 44))) raw(line);
   const latency = timeline.latencyMeanS.map(value => value ?? 0);
   raw(`latency, mean s, up to ${number(Math.max(...latency))}`);
   raw(sparkline(latency, columns));
