@@ -7,9 +7,9 @@ import { listEnvs } from '../envs/registry.ts';
 import { readLastRow } from '../runs/log.ts';
 import { listRuns } from '../runs/store.ts';
 import { ExitWith } from './errors.ts';
-import { hasScreen } from './open-browser.ts';
+import { wholeNumber } from './options.ts';
+import { hasScreen } from './page.ts';
 import { absoluteEnv } from './settings.ts';
-import { wholeNumber } from './values.ts';
 
 type Task =
   | { readonly kind: 'new'; readonly env: string }
@@ -32,13 +32,9 @@ const NEW_RUN = '\u0000new';
 export async function askWhatToTrain(known: Known): Promise<Answer> {
   prompts.intro('keel train');
   const task = await askTask(known);
-  return { ...task, open: known.page ? undefined : await askToOpen() };
-}
-
-async function askToOpen(): Promise<boolean> {
-  return answered(
-    await prompts.confirm({ message: 'Open the page in the browser?', initialValue: hasScreen() }),
-  );
+  if (known.page) return { ...task, open: undefined };
+  const question = { message: 'Open the page in the browser?', initialValue: hasScreen() };
+  return { ...task, open: answered(await prompts.confirm(question)) };
 }
 
 async function askTask({ root, steps: wanted }: Known): Promise<Task> {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Algorithm } from '../algos/algorithm.ts';
 import type { TrainProgress, TrainResult } from '../algos/hooks.ts';
+import { clone, train } from '../algos/runs.ts';
 import { RunError } from '../base/errors.ts';
 import { toJson } from '../base/json.ts';
 import { number } from '../base/numbers.ts';
@@ -9,17 +10,15 @@ import { table } from '../base/terminal.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { openRun, type Run, resolveRun } from '../runs/store.ts';
 import { type Context, shownDir } from './context.ts';
-import type { TrainDashFlags } from './dash-thread.ts';
+import type { RunFlags } from './options.ts';
+import type { TrainingFlags } from './page.ts';
 import { runTraining } from './run-training.ts';
-import { located, type SettingFlags, type Wanted } from './settings.ts';
+import type { SettingFlags, Wanted } from './settings.ts';
 
 /** What `train`, `clone` and `preflight` have in common besides settings. */
-export interface BeginFlags extends SettingFlags, TrainDashFlags {
+export interface BeginFlags extends SettingFlags, TrainingFlags, RunFlags {
   readonly from?: string;
-  readonly fromCheckpoint?: 'last' | 'best' | number;
   readonly engine?: string;
-  readonly runDir: string;
-  readonly json?: boolean;
 }
 
 /** The options of whatever begins a run, besides settings. */
@@ -30,49 +29,49 @@ export function beginOptions(command: Command): Command {
 }
 
 /** Options of the environment or the task: those of files and `--set`, and flags that stand for one. */
-export function optionsOf({ envOptions }: Wanted, { engine }: { readonly engine?: string | undefined }) {
+export function optionsOf({ envOptions }: Wanted, { engine }: { readonly engine?: string }): OptionValues {
   return engine === undefined ? envOptions : { ...envOptions, engine };
+}
+
+/** A command's environment or task is known: what it is to be done with. */
+export type WantedIn = Wanted & { readonly env: string };
+
+/** What a new run is made of, as `train`, `clone` and `prepareRun` take it. */
+export function newRun(wanted: WantedIn, flags: SettingFlags & { readonly engine?: string }) {
+  return {
+    env: wanted.env,
+    envOptions: optionsOf(wanted, flags),
+    config: wanted.settings,
+    ...(flags.preset === false ? { preset: {} } : {}),
+  };
 }
 
 /** Begins a run and shows it until it ends. */
 export async function beginRun(
   context: Context,
   verb: Algorithm['verb'],
-  wanted: Wanted & { readonly env: string },
+  wanted: WantedIn,
   flags: BeginFlags,
 ): Promise<void> {
-  const { train, clone } = await import('../algos/runs.ts');
-  const { paint } = context;
+  const { from, runDir: root } = flags;
+  const run = newRun(wanted, flags);
   // Now: `last` will be the new run.
-  const before = flags.from === undefined ? undefined : runNamed(flags.from, flags.runDir);
+  const before = from === undefined ? undefined : runNamed(from, root);
   const result = await runTraining(
     context,
     {
-      json: flags.json === true,
-      dash: flags,
-      started: flags.from !== undefined,
+      flags,
+      sources: new Map([['from', '--from '], ...wanted.sources]),
+      started: from !== undefined,
       next:
-        verb === 'clone'
-          ? { label: 'train', command: run => `train ${wanted.env} --from ${run}` }
-          : undefined,
-      remark: progress => before && otherOptions(progress, before, optionsOf(wanted, flags)),
+        verb === 'clone' ? { label: 'train', command: name => `train ${run.env} --from ${name}` } : undefined,
+      remark: progress => before && otherOptions(progress, before, run.envOptions),
       title: ({ subject, dir, config }, all) =>
-        `${paint(subject, 'bold')}, ${all}, seed ${config.seed}: ${shownDir(dir)}`,
+        `${context.paint(subject, 'bold')}, ${all}, seed ${config.seed}: ${shownDir(dir)}`,
     },
-    hooks =>
-      (verb === 'train' ? train : clone)({
-        env: wanted.env,
-        envOptions: optionsOf(wanted, flags),
-        config: wanted.settings,
-        ...(flags.preset === false ? { preset: {} } : {}),
-        root: flags.runDir,
-        from: flags.from,
-        ...hooks,
-      }),
-  ).catch(error => {
-    throw located(error, new Map([['from', '--from '], ...wanted.sources]));
-  });
-  if (flags.json !== true && result.status === 'finished') printDemonstrators(context, result);
+    hooks => (verb === 'train' ? train : clone)({ ...run, root, from, ...hooks }),
+  );
+  if (!flags.json && result.status === 'finished') printDemonstrators(context, result);
 }
 
 /** What each demonstrator's play is worth, where there were some. */

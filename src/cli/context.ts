@@ -1,6 +1,7 @@
 /** What every command needs to speak: streams, colours, and how runs are named in advice. */
 import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { toJson } from '../base/json.ts';
 import { type Paint, painter, wantsColour, wrap } from '../base/terminal.ts';
 import { defaultRoot } from '../runs/layout.ts';
 
@@ -14,12 +15,14 @@ export interface Context {
   print(line?: string, hang?: number): void;
   /** Text to stdout for programs, as it is. */
   raw(text: string): void;
+  /** A value to stdout as JSON, for programs. */
+  json(value: unknown, indent?: number): void;
   /** A line to stderr. */
   note(line: string): void;
 }
 
 /** `command` is any command of the program: `--no-color` belongs to all. */
-export function contextOf(command: Command): Context {
+function contextOf(command: Command): Context {
   const { color } = command.optsWithGlobals<{ color: boolean }>();
   const colour = wantsColour(process.stdout, color !== false);
   const columns = process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : 80;
@@ -35,21 +38,26 @@ export function contextOf(command: Command): Context {
       for (const part of wrap(line, columns, hang ?? 2 + /^ */.exec(line)![0].length)) raw(part);
     },
     raw,
+    json: (value, indent) => raw(toJson(value, indent)),
     note: line => {
       process.stderr.write(`${line}\n`);
     },
   };
 }
 
+/** What a command does: commander gives its arguments, then its flags. */
+export type Action = (context: Context, ...given: never[]) => void | Promise<void>;
+
+/** Lets a command do this when it is asked for. */
+export function act(command: Command, action: Action): void {
+  command.action((...given) => action(contextOf(command), ...(given as never[])));
+}
+
 /** How to name a run on the next command line, from here. */
 export function referenceTo(run: { id: string; dir: string }): string {
   if (resolve(defaultRoot, run.id) === resolve(run.dir)) return run.id;
   const near = relative(process.cwd(), run.dir);
-  const path = near.startsWith('..')
-    ? run.dir
-    : near.includes('/') || near.includes('\\')
-      ? near
-      : `./${near}`;
+  const path = near.startsWith('..') ? run.dir : /[/\\]/.test(near) ? near : `./${near}`;
   return /\s/.test(path) ? `'${path}'` : path;
 }
 

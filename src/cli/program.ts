@@ -1,127 +1,97 @@
 /** What can be asked for on the command line. Only the command that is asked for is loaded, so that `keel --help` is instant. */
 import { Command } from 'commander';
 import { VERSION } from '../base/version.ts';
+import { type Action, act } from './context.ts';
 
-export interface Entry {
-  readonly name: string;
-  /** What follows the name, as the help writes it: test/cli/program.test.ts holds it to what the command takes. */
-  readonly takes: string;
-  readonly does: string;
-  /** Its module, which adds arguments, options and what it does to a command that has its name. */
-  load(): Promise<{ define(command: Command): void }>;
+/** A module of `commands`, in the file that has the command's name. */
+interface CommandModule {
+  /** Adds its arguments and options. */
+  define(command: Command): void;
+  /** What its help says after them. */
+  readonly help: string;
+  /** What it does, given its arguments and its flags; absent where commands below it do (`runs`). */
+  readonly run?: Action;
 }
 
-/** In the order of the help. */
-export const entries: readonly Entry[] = [
-  {
-    name: 'train',
-    takes: '[options] [env]',
-    does: 'train a policy in a new run; without arguments, in a terminal, it asks',
-    load: () => import('./commands/train.ts'),
-  },
-  {
-    name: 'clone',
-    takes: '[options] [task]',
-    does: 'make a policy or a language model that does as demonstrations do: what train starts from',
-    load: () => import('./commands/clone.ts'),
-  },
-  {
-    name: 'resume',
-    takes: '[options] [run]',
-    does: 'go on with a run that was stopped or killed, to the same bits, or with a finished one',
-    load: () => import('./commands/resume.ts'),
-  },
-  {
-    name: 'fork',
-    takes: '[options] <run>',
-    does: 'start a new run from a checkpoint of another, with other settings',
-    load: () => import('./commands/fork.ts'),
-  },
-  {
-    name: 'eval',
-    takes: '[options] <run>',
-    does: 'play episodes with a trained policy, or grade completions of a language model',
-    load: () => import('./commands/eval.ts'),
-  },
-  {
-    name: 'export',
-    takes: '[options] <run>',
-    does: 'write a policy as ONNX, observation normaliser inside, for any ONNX runtime',
-    load: () => import('./commands/export.ts'),
-  },
-  {
-    name: 'play',
-    takes: '[options] <run>',
-    does: 'see a trained robot in the browser: live, or any recorded episode',
-    load: () => import('./commands/play.ts'),
-  },
-  {
-    name: 'record',
-    takes: '[options] <run>',
-    does: 'record episodes of a trained robot, to see with play or render',
-    load: () => import('./commands/record.ts'),
-  },
-  {
-    name: 'render',
-    takes: '[options] <run>',
-    does: 'write a recorded episode as a GIF, pictures or a video, without a display',
-    load: () => import('./commands/render.ts'),
-  },
-  {
-    name: 'runs',
-    takes: '',
-    does: 'list, show, compare and delete runs',
-    load: () => import('./commands/runs.ts'),
-  },
-  {
-    name: 'simulate',
-    takes: '[options] <system>',
-    does: 'simulate a cluster that serves a language model, with any router on any workload',
-    load: () => import('./commands/simulate.ts'),
-  },
-  {
-    name: 'doctor',
-    takes: '[options] [paths...]',
-    does: "say what is wrong with a run, of any trainer's logs, and what to change",
-    load: () => import('./commands/doctor.ts'),
-  },
-  {
-    name: 'dash',
-    takes: '[options] [roots...]',
-    does: 'the page: all runs live, what is wrong with them, and comparing them',
-    load: () => import('./commands/dash.ts'),
-  },
-  {
-    name: 'watch',
-    takes: '[options] <logs...>',
-    does: "the page on any trainer's logs, live",
-    load: () => import('./commands/watch.ts'),
-  },
-  {
-    name: 'envs',
-    takes: '[options]',
-    does: 'list the environments and text tasks',
-    load: () => import('./commands/envs.ts'),
-  },
-  {
-    name: 'check-env',
-    takes: '[options] <env>',
-    does: 'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
-    load: () => import('./commands/check-env.ts'),
-  },
-  {
-    name: 'preflight',
-    takes: '[options] [env]',
-    does: 'one tiny batch through every part, in seconds, with what was measured: environment, update, guard, resume, export',
-    load: () => import('./commands/preflight.ts'),
-  },
-  {
-    name: 'config',
-    takes: '[options] [env]',
-    does: 'print the whole config, with what each key does',
-    load: () => import('./commands/config.ts'),
-  },
-];
+/**
+ * Each command, in the order of the help: what follows its name there, and what it does. test/cli/program.test.ts holds it
+ * to what the command takes.
+ */
+const commands = {
+  train: ['[options] [env]', 'train a policy in a new run; without arguments, in a terminal, it asks'],
+  clone: [
+    '[options] [task]',
+    'make a policy or a language model that does as demonstrations do: what train starts from',
+  ],
+  resume: [
+    '[options] [run]',
+    'go on with a run that was stopped or killed, to the same bits, or with a finished one',
+  ],
+  fork: ['[options] <run>', 'start a new run from a checkpoint of another, with other settings'],
+  eval: ['[options] <run>', 'play episodes with a trained policy, or grade completions of a language model'],
+  export: ['[options] <run>', 'write a policy as ONNX, observation normaliser inside, for any ONNX runtime'],
+  play: ['[options] <run>', 'see a trained robot in the browser: live, or any recorded episode'],
+  record: ['[options] <run>', 'record episodes of a trained robot, to see with play or render'],
+  render: ['[options] <run>', 'write a recorded episode as a GIF, pictures or a video, without a display'],
+  runs: ['', 'list, show, compare and delete runs'],
+  simulate: [
+    '[options] <system>',
+    'simulate a cluster that serves a language model, with any router on any workload',
+  ],
+  doctor: ['[options] [paths...]', "say what is wrong with a run, of any trainer's logs, and what to change"],
+  dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
+  watch: ['[options] <logs...>', "the page on any trainer's logs, live"],
+  envs: ['[options]', 'list the environments and text tasks'],
+  'check-env': [
+    '[options] <env>',
+    'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
+  ],
+  preflight: [
+    '[options] [env]',
+    'one tiny batch through every part, in seconds, with what was measured: environment, update, guard, resume, export',
+  ],
+  config: ['[options] [env]', 'print the whole config, with what each key does'],
+} as const satisfies Readonly<Record<string, readonly [takes: string, does: string]>>;
+
+const modules: Readonly<Record<keyof typeof commands, () => Promise<CommandModule>>> = {
+  train: () => import('./commands/train.ts'),
+  clone: () => import('./commands/clone.ts'),
+  resume: () => import('./commands/resume.ts'),
+  fork: () => import('./commands/fork.ts'),
+  eval: () => import('./commands/eval.ts'),
+  export: () => import('./commands/export.ts'),
+  play: () => import('./commands/play.ts'),
+  record: () => import('./commands/record.ts'),
+  render: () => import('./commands/render.ts'),
+  runs: () => import('./commands/runs.ts'),
+  simulate: () => import('./commands/simulate.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  dash: () => import('./commands/dash.ts'),
+  watch: () => import('./commands/watch.ts'),
+  envs: () => import('./commands/envs.ts'),
+  'check-env': () => import('./commands/check-env.ts'),
+  preflight: () => import('./commands/preflight.ts'),
+  config: () => import('./commands/config.ts'),
+};
+
+/** All of it, as a list. */
+export const entries = Object.entries(modules).map(([name, load]) => {
+  const [takes, does] = commands[name as keyof typeof commands];
+  return { name, takes, does, load };
+});
+
+const help = `Examples:
+  $ keel train cartpole          train, log, checkpoint
+  $ keel resume                  go on with the newest run
+  $ keel eval last               how good it is
+  $ keel play last               see the robot in the browser
+  $ keel preflight ./my-env.ts   try every part on a tiny batch
+  $ keel clone chess             a language model to start from
+  $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
+  $ keel dash                    all runs live in the browser
+
+Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
+that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`;
 
 /** The program for these arguments: all commands by name, and the one that they ask for in full. */
 export async function makeProgram(args: readonly string[]): Promise<Command> {
@@ -133,40 +103,30 @@ export async function makeProgram(args: readonly string[]): Promise<Command> {
     .helpCommand('help [command]', 'print the help of a command')
     .showSuggestionAfterError(true)
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({
-      outputError: (text, write) =>
-        write(
-          `keel: ${text
-            .replace(/^error: /, '')
-            .trim()
-            .replaceAll(/\s*\n\s*/g, ' ')}\n`,
-        ),
-    })
+    .configureOutput({ outputError: (text, write) => write(`keel: ${oneLine(text)}\n`) })
     .exitOverride()
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ keel train cartpole          train, log, checkpoint
-  $ keel resume                  go on with the newest run
-  $ keel eval last               how good it is
-  $ keel play last               see the robot in the browser
-  $ keel preflight ./my-env.ts   try every part on a tiny batch
-  $ keel clone chess             a language model to start from
-  $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
-  $ keel dash                    all runs live in the browser
-
-Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
-that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`,
-    );
+    .addHelpText('after', `\n${help}`);
   const asked = askedFor(args);
   for (const { name, takes, does, load } of entries) {
     const command = program.command(name).description(does);
-    if (name === asked) (await load()).define(command);
+    if (name === asked) complete(command, await load());
     else nameOnly(command, takes);
   }
   return program;
 }
+
+function complete(command: Command, { define, help, run }: CommandModule): void {
+  define(command);
+  command.addHelpText('after', `\n${help}`);
+  if (run !== undefined) act(command, run);
+}
+
+/** What commander says of wrong use, as Keel says it. */
+const oneLine = (text: string): string =>
+  text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ');
 
 /** The command's name: no option before it takes a value. */
 function askedFor(args: readonly string[]): string | undefined {

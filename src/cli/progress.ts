@@ -1,8 +1,7 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
 import type { TrainHooks, TrainProgress } from '../algos/hooks.ts';
-import { toJson } from '../base/json.ts';
 import { duration, grouped, number, short } from '../base/numbers.ts';
-import { fit, type Tone, toneColours, wrap } from '../base/terminal.ts';
+import { fit, type Paint, type Tone, toneColours, wrap } from '../base/terminal.ts';
 import { klBand } from '../metrics/registry.ts';
 import { readRows } from '../runs/log.ts';
 import type { Context } from './context.ts';
@@ -33,12 +32,12 @@ export function reporterFor(context: Context, json: boolean): Reporter {
   return textReporter(context, live ? liveScreen(context) : plainScreen(context));
 }
 
-function jsonReporter({ raw }: Context): Reporter {
+function jsonReporter({ json }: Context): Reporter {
   return {
     start: ({ id, dir, step, totalSteps, config }) =>
-      raw(toJson({ kind: 'start', id, dir, step, totalSteps, config })),
-    row: row => raw(toJson({ kind: 'row', ...row })),
-    event: event => raw(toJson({ kind: 'event', ...event })),
+      json({ kind: 'start', id, dir, step, totalSteps, config }),
+    row: row => json({ kind: 'row', ...row }),
+    event: event => json({ kind: 'event', ...event }),
     close() {},
   };
 }
@@ -99,19 +98,22 @@ function textReporter(context: Context, screen: Screen): Reporter {
   };
   const tell = (event: TrainEvent): void =>
     events.show(event.type, event.step, eventLine(event, context), showRow);
+  const tellEarly = (): void => {
+    for (const event of early.splice(0)) tell(event);
+  };
   return {
     start(progress) {
       lastStep = progress.step;
       meter.start(progress);
       // A run that begins where another was is saved before it starts.
-      for (const event of early.splice(0)) tell(event);
+      tellEarly();
     },
     row(row, progress) {
       meter.row(row, progress.step);
       lastStep = progress.step;
       pending = { step: progress.step, line: summary(row, progress, meter, context) };
       if (performance.now() - shownAt >= screen.everyMs) showRow();
-      for (const event of early.splice(0)) tell(event);
+      tellEarly();
     },
     event(event) {
       if (event.step > lastStep) early.push(event);
@@ -119,7 +121,7 @@ function textReporter(context: Context, screen: Screen): Reporter {
     },
     close() {
       // Without a row, if the run failed in their iteration.
-      for (const event of early.splice(0)) tell(event);
+      tellEarly();
       events.close(pending?.step ?? lastStep, showRow);
       screen.close();
     },
@@ -128,6 +130,7 @@ function textReporter(context: Context, screen: Screen): Reporter {
 
 /** Lets the first line of a kind through, then one in a while with the count of those it stands for. */
 function calmly(show: (line: string) => void) {
+  /** Of each kind: when it was last shown, and how many were held back since, from which step on, the last of them. */
   const kinds = new Map<string, { at: number; held: number; since: number; step: number; line: string }>();
   const withCount = (line: string, others: number, since: number): string =>
     others === 0 ? line : `${line} (${others} more since step ${grouped(since)})`;
@@ -135,14 +138,13 @@ function calmly(show: (line: string) => void) {
     /** `first` is called before a line is shown. */
     show(kind: string, step: number, line: string, first: () => void): void {
       const now = performance.now();
-      const before = kinds.get(kind);
-      if (before !== undefined && now - before.at < EVENT_MS) {
-        const since = before.held === 0 ? step : before.since;
-        kinds.set(kind, { ...before, held: before.held + 1, since, step, line });
+      const { at, held, since } = kinds.get(kind) ?? { at: Number.NEGATIVE_INFINITY, held: 0, since: step };
+      if (now - at < EVENT_MS) {
+        kinds.set(kind, { at, held: held + 1, since: held === 0 ? step : since, step, line });
         return;
       }
       first();
-      show(withCount(line, before?.held ?? 0, before?.since ?? step));
+      show(withCount(line, held, since));
       kinds.set(kind, { at: now, held: 0, since: step, step, line });
     },
     /** Those held back, in the order of their steps, with what `row` shows among them where it belongs. */
@@ -166,82 +168,80 @@ function speedometer() {
   const KEEP = 0.95;
   let [at, step] = [performance.now(), 0];
   let [seconds, steps] = [0, 0];
-  let episodeReturn: number | undefined;
-  return {
+  const speed = {
+    rate: 0,
+    episodeReturn: undefined as number | undefined,
     start({ step: from, dir }: TrainProgress): void {
       [at, step] = [performance.now(), from];
       // A run that goes on has had returns already; until an episode ends, the last of them stands.
-      if (from > 0) episodeReturn = lastReturn(dir);
+      if (from > 0) speed.episodeReturn = lastReturn(dir);
     },
     row(row: Row, now: number): void {
       const time = performance.now();
       seconds = KEEP * seconds + (time - at) / 1000;
       steps = KEEP * steps + now - step;
       [at, step] = [time, now];
-      episodeReturn = row['episode/return'] ?? episodeReturn;
-    },
-    get rate() {
-      return steps / Math.max(1e-6, seconds);
-    },
-    get episodeReturn() {
-      return episodeReturn;
+      speed.rate = steps / Math.max(1e-6, seconds);
+      speed.episodeReturn = row['episode/return'] ?? speed.episodeReturn;
     },
   };
+  return speed;
 }
 
 const lastReturn = (dir: string): number | undefined =>
   readRows(dir).items.findLast(row => row['episode/return'] !== undefined)?.['episode/return'];
 
+/** What a line needs to know of how far a run is. */
+type Progress = Pick<TrainProgress, 'step' | 'totalSteps'> & {
+  readonly config: Pick<TrainProgress['config'], 'learningRate'>;
+};
+type Speed = { readonly rate: number; readonly episodeReturn: number | undefined };
+
 /** One line of at most 79 columns. */
 export function summary(
   row: Row,
-  {
-    step,
-    totalSteps,
-    config,
-  }: Pick<TrainProgress, 'step' | 'totalSteps'> & {
-    config: Pick<TrainProgress['config'], 'learningRate'>;
-  },
-  { rate, episodeReturn }: { rate: number; episodeReturn: number | undefined },
+  progress: Progress,
+  speed: Speed,
   { paint }: Pick<Context, 'paint'>,
 ): string {
+  const { step, totalSteps } = progress;
+  const { rate } = speed;
   const percent = `${Math.min(100, Math.floor((100 * step) / totalSteps))}%`.padStart(4);
+  const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
+  // Cloning has a loss, and neither rewards nor a step that KL would measure.
+  const isCloning = row['kl/step'] === undefined && row['loss/clone'] !== undefined;
+  const columns = isCloning ? cloningColumns(row, paint) : trainingColumns(row, progress, speed, paint);
+  const head = `${percent} ${short(step).padStart(5)}`;
+  return [head, ...columns, `${short(rate).padStart(5)}/s`, left].join('  ');
+}
+
+function cloningColumns(row: Row, paint: Paint): string[] {
+  const loss = `${paint('loss', 'dim')} ${row['loss/clone'].toFixed(4)}`;
+  const accuracy = row['policy/clone_accuracy'];
+  if (accuracy === undefined) return [loss];
+  // The share of the demonstrated actions that are the policy's own.
+  return [loss, `${paint('agrees', 'dim')} ${(100 * accuracy).toFixed(1).padStart(5)}%`];
+}
+
+function trainingColumns(row: Row, { config }: Progress, { episodeReturn }: Speed, paint: Paint): string[] {
   const kl = row['kl/step'] ?? Number.NaN;
   // At the end of a falling rate the policy rests, which is no alarm.
   const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < (config.learningRate ?? 0) / 50;
   const band = klBand(kl);
-  const word = band.name === 'frozen' && resting ? 'resting' : band.name;
-  const tone = toneColours[word === 'resting' ? 'muted' : band.tone];
-  const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
-  const label = (text: string): string => paint(text, 'dim');
-  // Cloning has a loss, and neither rewards nor a step that KL would measure.
-  if (row['kl/step'] === undefined && row['loss/clone'] !== undefined) {
-    const accuracy = row['policy/clone_accuracy'];
-    return [
-      `${percent} ${short(step).padStart(5)}`,
-      `${label('loss')} ${row['loss/clone'].toFixed(4)}`,
-      // The share of the demonstrated actions that are the policy's own.
-      ...(accuracy === undefined ? [] : [`${label('agrees')} ${(100 * accuracy).toFixed(1).padStart(5)}%`]),
-      `${short(rate).padStart(5)}/s`,
-      left,
-    ].join('  ');
-  }
+  const [word, tone] =
+    band.name === 'frozen' && resting ? (['resting', 'muted'] as const) : [band.name, band.tone];
+  const step = `${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`;
+  // How well the critic does; of language models, which have none, how many completions could be read: where none could
+  // be graded nobody knows.
+  const last =
+    row['completion/length'] === undefined
+      ? `${paint('ev', 'dim')} ${shownVariance(row['value/explained_variance']).padStart(5)}`
+      : `${paint('read', 'dim')} ${row['completion/parse_rate']?.toFixed(2) ?? '   -'}`;
   return [
-    `${percent} ${short(step).padStart(5)}`,
-    `${label('return')} ${number(episodeReturn).padEnd(7)}`,
-    `${label('kl')} ${paint(`${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`, tone)}`,
-    lastColumn(row, label),
-    `${short(rate).padStart(5)}/s`,
-    left,
-  ].join('  ');
-}
-
-/** How well the critic does; of language models, which have none, how many completions could be read. */
-function lastColumn(row: Row, label: (text: string) => string): string {
-  // Where none could be graded nobody knows.
-  if (row['completion/length'] !== undefined)
-    return `${label('read')} ${row['completion/parse_rate']?.toFixed(2) ?? '   -'}`;
-  return `${label('ev')} ${shownVariance(row['value/explained_variance']).padStart(5)}`;
+    `${paint('return', 'dim')} ${number(episodeReturn).padEnd(7)}`,
+    `${paint('kl', 'dim')} ${paint(step, toneColours[tone])}`,
+    last,
+  ];
 }
 
 function shownVariance(value: number | undefined): string {
@@ -249,18 +249,18 @@ function shownVariance(value: number | undefined): string {
   return value > -9.99 ? value.toFixed(2) : value > -1000 ? value.toFixed(0) : '<-999';
 }
 
-function eventLine(event: TrainEvent, { paint }: Context): string {
-  const colours: Partial<Record<TrainEvent['type'], Tone>> = {
-    guard: 'yellow',
-    'early-stop': 'cyan',
-    skipped: 'red',
-    restored: 'red',
-  };
-  const colour = colours[event.type];
-  const name = event.type.replaceAll('-', ' ');
+const eventColours: Partial<Record<TrainEvent['type'], Tone>> = {
+  guard: 'yellow',
+  'early-stop': 'cyan',
+  skipped: 'red',
+  restored: 'red',
+};
+
+function eventLine({ type, step, message }: TrainEvent, { paint }: Context): string {
+  const colour = eventColours[type];
+  const name = type.replaceAll('-', ' ');
   // "saved checkpoint 2048" needs no name before it, nor does "critic rescaled".
-  const what = ['checkpoint', 'rescaled'].includes(event.type)
-    ? ''
-    : `${colour ? paint(name, colour) : name}: `;
-  return `  ${paint(grouped(event.step).padStart(9), 'dim')}  ${what}${event.message}`;
+  const namesItself = type === 'checkpoint' || type === 'rescaled';
+  const what = namesItself ? '' : `${colour ? paint(name, colour) : name}: `;
+  return `  ${paint(grouped(step).padStart(9), 'dim')}  ${what}${message}`;
 }

@@ -1,9 +1,9 @@
 /** Training under a terminal's eyes: progress, Ctrl-C, and what to do next. Shared by `train` and `resume`. */
 import { dirname, resolve } from 'node:path';
-import type { Algorithm, Settings } from '../algos/algorithm.ts';
+import type { Command } from 'commander';
+import type { Algorithm } from '../algos/algorithm.ts';
 import { algorithmOf } from '../algos/algorithms.ts';
 import type { TrainHooks, TrainProgress, TrainResult } from '../algos/hooks.ts';
-import { toJson } from '../base/json.ts';
 import { counted, duration, grouped, number } from '../base/numbers.ts';
 import { columnsOf } from '../base/terminal.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
@@ -13,17 +13,40 @@ import type { Manifest } from '../runs/schema.ts';
 import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
 import { type Context, referenceTo, shownDir } from './context.ts';
-import { startDash, type TrainDashFlags, wantsDash } from './dash-thread.ts';
 import { ExitWith } from './errors.ts';
+import { envFileOption, setOption } from './options.ts';
+import { startDash, type TrainingFlags, trainingOptions } from './page.ts';
 import { reporterFor } from './progress.ts';
+import { located } from './settings.ts';
 
 /** The code of a program that a signal ended, by convention. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 type Stop = keyof typeof exitCodes;
 
+/** What the options of a command that goes on from a checkpoint say. */
+export interface ContinueFlags extends TrainingFlags {
+  readonly set?: readonly string[];
+  readonly steps?: number | undefined;
+  readonly rescaleCritic?: boolean;
+  readonly envFile?: string;
+}
+
+/** Those of them that have the same words in every such command. */
+export function continueOptions(command: Command): Command {
+  return trainingOptions(
+    command
+      .addOption(setOption())
+      .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
+      .addOption(envFileOption()),
+  );
+}
+
 /** What is shown of it. */
 export interface TrainingView {
-  readonly json: boolean;
+  /** How it speaks, and whether with the page. */
+  readonly flags: TrainingFlags;
+  /** Where each setting was set, for errors. */
+  readonly sources: ReadonlyMap<string, string>;
   readonly title: (progress: TrainProgress, all: string) => string;
   /** What to do next when it has finished, besides what goes for every run. */
   readonly next?: { readonly label: string; readonly command: (run: string) => string } | undefined;
@@ -31,16 +54,15 @@ export interface TrainingView {
   readonly remark?: (progress: TrainProgress) => string | undefined;
   /** Whether it has begun already, or begins from weights. */
   readonly started: boolean;
-  /** The flags of the page, where the command has them. */
-  readonly dash?: TrainDashFlags;
 }
 
 /** Runs `work` with hooks that show it; a signal ends it after its iteration, with a checkpoint. */
 export async function runTraining(
   context: Context,
-  { json, title, next, remark, started, dash }: TrainingView,
+  { flags, sources, title, next, remark, started }: TrainingView,
   work: (hooks: TrainHooks) => Promise<TrainResult>,
 ): Promise<TrainResult> {
+  const { json = false, dash, open } = flags;
   const reporter = reporterFor(context, json);
   const controller = new AbortController();
   const startedAt = performance.now();
@@ -71,14 +93,17 @@ export async function runTraining(
         for (const text of [algorithm.remark?.({ ...progress, started }), remark?.(progress)])
           if (text !== undefined) (json ? context.note : context.print)(`note: ${text}`);
         reporter.start(progress);
-        if (dash === undefined || !wantsDash(context, dash, json)) return;
-        const page = startDash(context, progress.dir, dash, progress.recorded);
+        // Unless somebody said, it is there where someone may be looking.
+        if (!(dash ?? (open === true || (context.isTerminal && !json)))) return;
+        const page = startDash(context, progress.dir, flags, progress.recorded);
         // Who wants to look sees it from the first update; otherwise nothing waits for the page.
-        if (dash.open) await page;
+        if (open) await page;
       },
       onRow: (row, progress) => reporter.row(row, progress),
       onEvent: event => reporter.event(event),
     });
+  } catch (error) {
+    throw located(error, sources);
   } finally {
     reporter.close();
     for (const [name, listener] of listeners) process.off(name, listener);
@@ -87,7 +112,7 @@ export async function runTraining(
   if (json) {
     const { lastRow: _, ...ended } = result;
     const bestCheckpoint = best ? { step: best.step, return: best.score } : null;
-    context.raw(toJson({ kind: 'end', ...ended, best: bestCheckpoint }));
+    context.json({ kind: 'end', ...ended, best: bestCheckpoint });
   } else {
     const seconds = (performance.now() - startedAt) / 1000;
     farewell(context, result, best, `${done(result.step)}, ${duration(seconds)}`, next);
@@ -120,7 +145,7 @@ function farewell(
   if (listReplays(result.dir).length > 0) advise('see it', name => `play ${name}`);
   if (result.status === 'finished') {
     if (next !== undefined) advise(next.label, next.command);
-    advise('go on', name => `resume ${name} ${twiceAsLong(openRun(result.dir).manifest)}`);
+    advise('go on', name => `resume ${name} ${lengthOf(openRun(result.dir).manifest).twice}`);
   }
   const root = dirname(result.dir);
   raw(`  ${label('look')}keel dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
@@ -138,31 +163,13 @@ function amount(
   return `${counted(steps / each, length.slice(0, -1))} of ${grouped(each)} ${unit}`;
 }
 
-/** The setting that says how long a finished run is, and how much of it was done. */
-function lengthOf(manifest: Manifest): { readonly key: string; readonly done: number } {
+/** How long a finished run is: the setting that says so, how much of it was done, and the flags for twice as much. */
+export function lengthOf(manifest: Manifest): { key: string; done: number; twice: string } {
   const { settings } = algorithmOf(manifest);
   const { length: key = 'steps' } = settings;
   // Rollouts are whole: it may have done more steps than it was to.
   const done = key === 'steps' ? manifest.step : settingOf(savedSettings(settings, manifest), key);
-  return { key, done };
-}
-
-/** Whether these settings leave a finished run something to do. */
-export function isLonger(manifest: Manifest, settings: Settings): boolean {
-  const { key, done } = lengthOf(manifest);
-  return Number(settings[key] ?? done) > done;
-}
-
-/** All that a finished run has done, in words. */
-export function allOf(manifest: Manifest): string {
-  const { key, done } = lengthOf(manifest);
-  return `${grouped(done)} ${key}`;
-}
-
-/** The flags with which a finished run goes on to twice its length. */
-export function twiceAsLong(manifest: Manifest): string {
-  const { key, done } = lengthOf(manifest);
-  return key === 'steps' ? `--steps ${2 * done}` : `--set ${key}=${2 * done}`;
+  return { key, done, twice: key === 'steps' ? `--steps ${2 * done}` : `--set ${key}=${2 * done}` };
 }
 
 const settingOf = (config: object, key: string): number => Number((config as Record<string, unknown>)[key]);

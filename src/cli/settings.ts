@@ -118,9 +118,8 @@ function problemsFor(
   settings: Settings,
 ): readonly Problem[] {
   const isFile = env !== undefined && isEnvFile(env);
-  const mayBeTask = env !== undefined && (isFile || isTaskName(env));
-  const mayBeEnv = isFile || !mayBeTask;
-  const kinds = [...(mayBeTask ? ['task' as const] : []), ...(mayBeEnv ? ['env' as const] : [])];
+  const isTask = env !== undefined && isTaskName(env);
+  const kinds = isFile ? (['task', 'env'] as const) : isTask ? (['task'] as const) : (['env'] as const);
   const all = kinds.map(kind => settingProblems(tableFor(verb, kind), settings));
   return all.some(problems => problems.length === 0) ? [] : all.at(-1)!;
 }
@@ -152,6 +151,13 @@ export function checkEach({ settings, sources }: Pick<Wanted, 'settings' | 'sour
   const problems = settingProblems(tableFor('train', 'env'), settings);
   if (problems.length > 0) throw located(new ConfigError(problems), sources);
 }
+
+/** For the end of a promise: what it fails with, located. */
+export const locate =
+  (sources: ReadonlyMap<string, string>) =>
+  (error: unknown): never => {
+    throw located(error, sources);
+  };
 
 /** A config error whose lines begin with the place of the key that they are about. */
 export function located(error: unknown, sources: ReadonlyMap<string, string>): unknown {

@@ -28,6 +28,7 @@ function logOf(
     columns: 80,
     print: (line = '') => void lines.push(line),
     raw: line => void lines.push(line),
+    json() {},
     note() {},
   };
   const reporter = reporterFor(context, false);
@@ -115,6 +116,7 @@ test('in a terminal a long event is broken into lines, and nothing of it is lost
       columns: 80,
       print() {},
       raw() {},
+      json() {},
       note() {},
     };
     const reporter = reporterFor(context, false);

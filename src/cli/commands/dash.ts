@@ -2,30 +2,28 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { defaultRoot } from '../../runs/layout.ts';
 import { resolveRun } from '../../runs/store.ts';
-import { type Context, contextOf } from '../context.ts';
-import { checkDashFlags, type DashFlags, dashOptions } from '../dash-options.ts';
+import { runAddress } from '../../server/runs/places.ts';
+import { serve } from '../../server/serve.ts';
+import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import { checkDashFlags, type DashFlags, dashOptions, openBrowser } from '../page.ts';
 
-/** Its arguments, options and action; name and description stand in program.ts. */
 export function define(command: Command): void {
-  dashOptions(command)
-    .argument('[roots...]', 'directories of runs or logs, or runs (default: runs)')
-    .addHelpText(
-      'after',
-      `
-It runs until Ctrl-C. It can be seen from this machine alone, unless --host says
+  dashOptions(command).argument('[roots...]', 'directories of runs or logs, or runs (default: runs)');
+}
+
+export const help = `It runs until Ctrl-C. It can be seen from this machine alone, unless --host says
 otherwise; then the address that is printed has a token in it.
 
 Examples:
   $ keel dash
   $ keel dash runs ~/experiments --port 8080
   $ keel dash --host 0.0.0.0            also from other machines, with a token
-  $ keel dash --on-verdict 'notify-send Keel' --webhook https://example.org/hook`,
-    )
-    .action(async (roots: string[], flags: DashFlags, command: Command) => {
-      const places = roots.length === 0 ? [defaultRoot] : roots.map(placeOf);
-      await servePage(contextOf(command), places, flags);
-    });
+  $ keel dash --on-verdict 'notify-send Keel' --webhook https://example.org/hook`;
+
+export async function run(context: Context, roots: string[], flags: DashFlags): Promise<void> {
+  const places = roots.length === 0 ? [defaultRoot] : roots.map(placeOf);
+  await servePage(context, places, flags);
 }
 
 /** A path as it is, or the directory of a run by its name. A directory that is not there yet may come. */
@@ -49,22 +47,10 @@ export async function servePage(
   { single = false, id, tab }: { single?: boolean; id?: string; tab?: string } = {},
 ): Promise<void> {
   checkDashFlags(flags);
-  const [{ serve }, { runAddress }] = await Promise.all([
-    import('../../server/serve.ts'),
-    import('../../server/runs/places.ts'),
-  ]);
-  const { port, host, token, webhook, onVerdict, readOnly } = flags;
-  const server = await serve({
-    roots,
-    port,
-    host,
-    token,
-    webhook,
-    onVerdict,
-    readOnly,
-    onProblem: sentence => context.note(`keel: ${sentence}`),
-  });
-  if (server.note !== undefined) context.note(`keel: ${server.note}`);
+  const { open, ...how } = flags;
+  const onProblem = (sentence: string): void => context.note(`keel: ${sentence}`);
+  const server = await serve({ roots, ...how, onProblem });
+  if (server.note !== undefined) onProblem(server.note);
   // Before the address is said: who has read it may end it at once.
   const ended = new Promise<void>(done => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => done());
@@ -78,18 +64,10 @@ export async function servePage(
   const shown = id ?? (single && searched && runs.length === 1 ? only?.id : undefined);
   const url = shown === undefined ? server.url : runAddress(server.url, shown, tab);
   if (single) say(url);
-  const count = runs.length === 1 ? '1 run' : `${runs.length} runs`;
-  const found = runs.length > 0 ? count : 'no run yet';
-  context.print(
-    context.paint(
-      `watching ${roots.join(', ')}: ${searched ? found : `${runs.length > 0 ? `${count}, ` : ''}searching`}; Ctrl-C ends`,
-      'dim',
-    ),
-  );
-  if (flags.open) {
-    const { openBrowser } = await import('../open-browser.ts');
-    openBrowser(url);
-  }
+  const count = runs.length === 0 ? '' : runs.length === 1 ? '1 run' : `${runs.length} runs`;
+  const state = searched ? count || 'no run yet' : [count, 'searching'].filter(Boolean).join(', ');
+  context.print(context.paint(`watching ${roots.join(', ')}: ${state}; Ctrl-C ends`, 'dim'));
+  if (open) openBrowser(url);
   const waiting = setInterval(() => {}, 2 ** 30); // a server's own handles may all be closed for a moment
   await ended;
   clearInterval(waiting);

@@ -2,20 +2,19 @@ import { existsSync } from 'node:fs';
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
-import { fit } from '../../base/terminal.ts';
 import { dialects } from '../../doctor/dialects/translate.ts';
 import { mapProblem, metricOf } from '../../doctor/dialects/user-map.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import { type ExamineOptions, type ExamineProgress, examinePaths } from '../../doctor/report/examine.ts';
 import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
+import { writeReport } from '../../doctor/report/write.ts';
 import { requireMetric } from '../../metrics/registry.ts';
-import { type Context, contextOf } from '../context.ts';
-import { ExitWith, reportError } from '../errors.ts';
-import { runDirOption } from '../options.ts';
-import { wholeNumber } from '../values.ts';
+import type { Context } from '../context.ts';
+import { ExitWith, reportError, UsageError } from '../errors.ts';
+import { type RunFlags, repeated, runDirOption, wholeNumber } from '../options.ts';
+import { statusLine } from '../status-line.ts';
 
-interface DoctorFlags {
-  readonly json?: boolean;
+interface DoctorFlags extends RunFlags {
   readonly md?: string | true;
   readonly html?: string | true;
   readonly map?: readonly string[];
@@ -28,7 +27,6 @@ interface DoctorFlags {
   readonly limit?: number;
   readonly all?: boolean;
   readonly verbose?: boolean;
-  readonly runDir: string;
 }
 
 /** 1 and 2 are verdicts here, so what cannot be read and wrong use share a code. */
@@ -36,28 +34,16 @@ const COULD_NOT_READ = 3;
 /** Sentences about runs that could not be read, on stderr. */
 const MOST_ERRORS = 20;
 
-const checked =
-  <T>(parse: (text: string) => T) =>
-  (text: string): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      throw new InvalidArgumentError((error as Error).message);
-    }
-  };
-
-/** Its arguments, options and action; name and description stand in program.ts. */
 export function define(command: Command): void {
   command
     .argument('[paths...]', 'log files, directories of runs, or a run of Keel by its name')
     .option('--json', 'one JSON document')
     .option('--md [file]', 'Markdown, to a file or to stdout')
     .option('--html [file]', 'a page with charts (doctor-report.html unless named)')
-    .addOption(
-      new Option(
-        '--map <theirs=ours>',
-        "what a name in the log is, in Keel's words, or step for what counts; may be repeated",
-      ).argParser((pair: string, before: string[] | undefined) => [...(before ?? []), pair]),
+    .option(
+      '--map <theirs=ours>',
+      "what a name in the log is, in Keel's words, or step for what counts; may be repeated",
+      repeated,
     )
     .option('--trainer <name>', 'which trainer wrote the logs, if it is not recognised')
     .addOption(
@@ -68,19 +54,18 @@ export function define(command: Command): void {
     .option('--explain <code>', 'the page of a rule or a root cause')
     .option('--list-rules', 'all rules and root causes')
     .option('--follow', 'look again and again, and say what changes, until Ctrl-C')
-    .addOption(new Option('--interval <seconds>', 'between two looks').argParser(checked(seconds)).default(2))
-    .addOption(new Option('--limit <n>', 'look at no more runs than this').argParser(checked(wholeNumber)))
+    .option('--interval <seconds>', 'between two looks', seconds, 2)
+    .option('--limit <n>', 'look at no more runs than this', wholeNumber)
     .option('--all', 'the story of every run, not of the sick ones alone')
     .option('-v, --verbose', 'all evidence, all findings, all charts')
     .addOption(runDirOption())
     .exitOverride(error => {
       // Commander has printed its own.
       throw error instanceof CommanderError && error.exitCode !== 0 ? new ExitWith(COULD_NOT_READ) : error;
-    })
-    .addHelpText(
-      'after',
-      `
-Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
+    });
+}
+
+export const help = `Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
 Of several runs the worst counts; --fail-on sick makes watch 0. A path without a
 run is 3, unless another is worse than healthy.
 
@@ -89,27 +74,30 @@ Examples:
   $ keel doctor last --html            Keel's own newest run, as a page
   $ keel doctor logs --json            every run below a directory
   $ keel doctor run.csv --map tick=step --map loss=loss/value
-  $ keel doctor --explain kl-spikes`,
-    )
-    .action(async (paths: string[], flags: DoctorFlags, command: Command) => {
-      const context = contextOf(command);
-      let code: number;
-      try {
-        code = await doctor(context, paths, flags);
-      } catch (error) {
-        // Whatever went wrong must not look like a verdict.
-        reportError(error, text => process.stderr.write(text));
-        code = COULD_NOT_READ;
-      }
-      if (code !== 0) throw new ExitWith(code);
-    });
+  $ keel doctor --explain kl-spikes`;
+
+export async function run(context: Context, paths: string[], flags: DoctorFlags): Promise<void> {
+  let code: number;
+  try {
+    code = await doctor(context, paths, flags);
+  } catch (error) {
+    // Whatever went wrong must not look like a verdict.
+    reportError(error, text => process.stderr.write(text));
+    code = COULD_NOT_READ;
+  }
+  if (code !== 0) throw new ExitWith(code);
 }
 
 function seconds(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0.05 && value <= 86_400))
-    throw new Error(`${text} must be a number of seconds from 0.05 to 86400.`);
+    throw new InvalidArgumentError(`${text} must be a number of seconds from 0.05 to 86400.`);
   return value;
+}
+
+/** What was asked for is wrong; it may name what a log says, which may be anything. */
+function refuse(message: string): never {
+  throw new UsageError(clean(message));
 }
 
 /** Readers and rules are always needed; of the ways to tell what they found, only the one that is asked for is loaded. */
@@ -121,10 +109,6 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     verbose: flags.verbose ?? false,
     all: flags.all ?? false,
   };
-  const wrong = (message: string): number => {
-    context.note(`keel: ${clean(message)}`);
-    return COULD_NOT_READ;
-  };
   if (flags.listRules) {
     const { listRules } = await import('../../doctor/report/explain.ts');
     process.stdout.write(listRules(style));
@@ -133,33 +117,32 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
   if (flags.explain !== undefined) {
     const { explain, unknownCode } = await import('../../doctor/report/explain.ts');
     const page = explain(flags.explain, style);
-    if (page === undefined) return wrong(unknownCode(flags.explain));
+    if (page === undefined) return refuse(unknownCode(flags.explain));
     process.stdout.write(page);
     return 0;
   }
   const outputs = outputsOf(flags, paths);
   const where = await Promise.all(outputs.paths.map(path => placeOf(path, flags.runDir)));
   if (where.length === 0)
-    return wrong('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
-  const problem = conflictOf(flags, outputs);
-  if (problem !== undefined) return wrong(problem);
+    refuse('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
+  refuseConflict(flags, outputs);
   const map = mapOf(flags.map ?? []);
-  if (typeof map === 'string') return wrong(map);
-  const trainer = trainerProblem(flags.trainer);
-  if (trainer !== undefined) return wrong(trainer);
+  refuseUnknownTrainer(flags.trainer);
+  const { trainer, limit } = flags;
   const options = {
     map,
-    ...(flags.trainer === undefined ? {} : { trainer: flags.trainer }),
-    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+    ...(trainer === undefined ? {} : { trainer }),
+    ...(limit === undefined ? {} : { limit }),
   };
   if (flags.follow) return followed(context, where, options, flags);
 
-  const bar = progressBar();
+  const status = statusLine(300);
   const outcomes: Outcome[] = [];
-  const examined = examinePaths(where, { ...options, onProgress: bar.show });
+  const onProgress = (progress: ExamineProgress): void => status.show(progressText(progress));
+  const examined = examinePaths(where, { ...options, onProgress });
   let next = await examined.next();
   for (; !next.done; next = await examined.next()) outcomes.push(next.value);
-  bar.close();
+  status.clear();
   for (const note of next.value.notes) context.note(`keel: ${clean(note)}`);
   noteErrors(context, outcomes);
 
@@ -171,17 +154,16 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     const { renderTerminalRuns } = await import('../../doctor/report/many.ts');
     process.stdout.write(renderTerminalRuns(outcomes, style));
   }
+  const write = (file: string, text: string): void => {
+    writeReport(file, text);
+    context.note(`wrote ${file}`);
+  };
   if (outputs.html !== undefined) {
     const { renderHtml } = await import('../../doctor/report/html.ts');
-    await writeReport(context, outputs.html, renderHtml(outcomes, { madeAt: new Date().toISOString() }));
+    write(outputs.html, renderHtml(outcomes, { madeAt: new Date().toISOString() }));
   }
-  if (typeof outputs.md === 'string') await writeReport(context, outputs.md, await asMarkdown());
+  if (typeof outputs.md === 'string') write(outputs.md, await asMarkdown());
   return exitCodeOf(outcomes, flags.failOn);
-}
-
-async function writeReport(context: Context, file: string, text: string): Promise<void> {
-  (await import('../../doctor/report/write.ts')).writeReport(file, text);
-  context.note(`wrote ${file}`);
 }
 
 interface Outputs {
@@ -199,22 +181,17 @@ function outputsOf({ html, md }: DoctorFlags, paths: readonly string[]): Outputs
   const isHtml = typeof html === 'string' && /\.html?$/i.test(html);
   const isMd = typeof md === 'string' && /\.(?:md|markdown)$/i.test(md);
   return {
-    paths: [
-      ...paths,
-      ...(typeof html === 'string' && !isHtml ? [html] : []),
-      ...(typeof md === 'string' && !isMd ? [md] : []),
-    ],
+    paths: [...paths, !isHtml && html, !isMd && md].filter(path => typeof path === 'string'),
     html: html === undefined ? undefined : isHtml ? html : 'doctor-report.html',
     md: md === undefined ? undefined : isMd ? md : true,
   };
 }
 
-function conflictOf(flags: DoctorFlags, { html, md }: Outputs): string | undefined {
+function refuseConflict(flags: DoctorFlags, { html, md }: Outputs): void {
   if (flags.json && md === true)
-    return '--json and --md both write to stdout: give --md a file, as in --md report.md';
+    refuse('--json and --md both write to stdout: give --md a file, as in --md report.md');
   if (flags.follow && (flags.json || html !== undefined || md !== undefined))
-    return '--follow tells what changes as lines: leave out --json, --md and --html';
-  return undefined;
+    refuse('--follow tells what changes as lines: leave out --json, --md and --html');
 }
 
 /** A path as it is, or the directory of one of Keel's runs: `last`, an id, its last four characters. */
@@ -228,29 +205,30 @@ async function placeOf(path: string, runDir: string): Promise<string> {
   }
 }
 
-/** Checked before anything is read; a sentence if something is wrong. */
-function mapOf(pairs: readonly string[]): Map<string, string> | string {
-  const said: [string, string][] = [];
-  for (const pair of pairs) {
+/** Checked before anything is read. */
+function mapOf(pairs: readonly string[]): Map<string, string> {
+  const said = pairs.map((pair): [theirs: string, ours: string] => {
     const at = pair.lastIndexOf('=');
     const [theirs, ours] = [pair.slice(0, Math.max(0, at)), pair.slice(at + 1)];
     if (theirs === '' || ours === '')
-      return `--map ${pair}: write theirs=ours, as in --map my_return=episode/return`;
+      refuse(`--map ${pair}: write theirs=ours, as in --map my_return=episode/return`);
     try {
       requireMetric(metricOf(ours));
     } catch (error) {
-      return `--map ${pair}: ${(error as Error).message}`;
+      refuse(`--map ${pair}: ${(error as Error).message}`);
     }
-    said.push([theirs, ours]);
-  }
-  return mapProblem(said) ?? new Map(said);
+    return [theirs, ours];
+  });
+  const problem = mapProblem(said);
+  return problem === undefined ? new Map(said) : refuse(problem);
 }
 
-function trainerProblem(trainer: string | undefined): string | undefined {
+function refuseUnknownTrainer(trainer: string | undefined): void {
   const names = [...dialects.map(({ name }) => name), 'unknown'];
-  if (trainer === undefined || names.includes(trainer)) return undefined;
+  if (trainer === undefined || names.includes(trainer)) return;
   const near = nearest(trainer, names);
-  return `unknown trainer ${trainer}: ${near === undefined ? '' : `did you mean ${near}? `}One of ${names.join(', ')}`;
+  const hint = near === undefined ? '' : `did you mean ${near}? `;
+  refuse(`unknown trainer ${trainer}: ${hint}One of ${names.join(', ')}`);
 }
 
 function noteErrors(context: Context, outcomes: readonly Outcome[]): void {
@@ -273,61 +251,36 @@ async function followed(
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
   const colours = { good: 'green', info: 'cyan', warning: 'yellow', critical: 'red' } as const;
   const verdicts = new Map<string, Outcome>();
-  let status = '';
-  const clear = (): void => {
-    if (status !== '') process.stderr.write('\r\u001b[K');
-  };
+  const status = statusLine();
   try {
-    const events = follow(paths, {
-      ...options,
-      intervalMs: interval * 1000,
-      signal: stop.signal,
-    });
+    const events = follow(paths, { ...options, intervalMs: interval * 1000, signal: stop.signal });
     for await (const { path, outcome, news } of events) {
       if (isRead(outcome)) verdicts.set(path, outcome);
-      clear();
+      status.clear();
       for (const { text, level } of news) {
         const time = new Date().toTimeString().slice(0, 8);
         const name = paths.length > 1 || verdicts.size > 1 || path !== paths[0] ? `${clean(path)}  ` : '';
         // One line each where a program reads them.
         (isTerminal ? print : raw)(`${paint(time, 'dim')}  ${name}${paint(text, colours[level])}`);
       }
-      if (isTerminal && process.stderr.isTTY && isRead(outcome)) {
+      if (isTerminal && isRead(outcome)) {
         const { steps, verdict } = outcome.diagnosis;
-        status = `${verdict} at ${whole(steps)} ${clean(outcome.unit)}; Ctrl-C ends`;
-        process.stderr.write(fit(status, (process.stderr.columns || 80) - 1));
+        status.show(`${verdict} at ${whole(steps)} ${clean(outcome.unit)}; Ctrl-C ends`);
       }
     }
   } finally {
-    clear();
+    status.clear();
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, onSignal);
   }
   return exitCodeOf([...verdicts.values()], failOn);
 }
 
-/** On stderr, in a terminal, and only if there is time to read it. */
-function progressBar() {
-  const { stderr } = process;
-  const shows = stderr.isTTY === true && process.env.TERM !== 'dumb';
-  const started = performance.now();
-  let drawnAt = started + 200;
-  let drawn = false;
-  return {
-    show({ phase, done, total }: ExamineProgress): void {
-      const now = performance.now();
-      if (!shows || now - drawnAt < 100) return;
-      drawnAt = now;
-      drawn = true;
-      const cells = 24;
-      const full = total > 0 ? Math.floor((cells * done) / total) : 0;
-      const bar = total > 0 ? `[${'#'.repeat(full)}${'.'.repeat(cells - full)}] ` : '';
-      const text = phase === 'looking' ? `looking for runs: ${done} files` : `${bar}${done} of ${total} runs`;
-      stderr.write(`\r\u001b[K${fit(text, (stderr.columns || 80) - 1)}`);
-    },
-    close(): void {
-      if (drawn) stderr.write('\r\u001b[K');
-    },
-  };
+function progressText({ phase, done, total }: ExamineProgress): string {
+  if (phase === 'looking') return `looking for runs: ${done} files`;
+  const cells = 24;
+  const full = total > 0 ? Math.floor((cells * done) / total) : 0;
+  const bar = total > 0 ? `[${'#'.repeat(full)}${'.'.repeat(cells - full)}] ` : '';
+  return `${bar}${done} of ${total} runs`;
 }
 
 /** Without a locale most terminals of today are UTF-8; one that is set and says otherwise is believed. */

@@ -1,86 +1,63 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { WhichCheckpoint } from '../../algos/algorithm.ts';
 import type { Policy } from '../../algos/policy.ts';
 import { openPolicy, openPolicyOn } from '../../algos/runs.ts';
-import { toJson } from '../../base/json.ts';
 import { isEnvFile } from '../../envs/load.ts';
 import { isEnvName } from '../../envs/registry.ts';
 import { openRun, resolveRun } from '../../runs/store.ts';
 import { isTaskName } from '../../tasks/registry.ts';
-import { optionsOf } from '../begin.ts';
-import { checkpointHelp, whyCheckpoint } from '../checkpoints.ts';
-import { contextOf, shownDir } from '../context.ts';
+import { type BeginFlags, optionsOf } from '../begin.ts';
+import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { evaluationJson, printEvaluation } from '../evaluation.ts';
-import { countOption, envFileOption, policyCheckpointOption, runDirOption, setOption } from '../options.ts';
+import { type PolicyFlags, policyOptions, setOption, wholeNumber } from '../options.ts';
+import { checkpointHelp, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
 
-interface EvalFlags {
+interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'> {
   readonly episodes: number;
   readonly sampled?: boolean;
-  readonly checkpoint?: WhichCheckpoint;
   readonly seed: number;
-  readonly runDir: string;
-  readonly json?: boolean;
-  readonly from?: string;
-  readonly engine?: string;
-  readonly set?: readonly string[];
-  readonly envFile?: string;
 }
 
-/** Its arguments, options and action; name and description stand in program.ts. */
 export function define(command: Command): void {
   command
     .argument('<run>', 'a run (its id, directory or last), or an environment or text task: its newest run')
     .option('--from <model>', 'another run of that environment; of text tasks, any run or model directory')
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
     .addOption(setOption())
-    .addOption(countOption('-n, --episodes <n>', 'episodes to play, prompts to complete').default(100))
+    .option('-n, --episodes <n>', 'episodes to play, prompts to complete', wholeNumber, 100)
     .option('--sampled', 'draw actions as in training, instead of taking the most likely')
-    .addOption(policyCheckpointOption())
-    .addOption(countOption('--seed <n>', 'of the episodes').default(10_000))
-    .addOption(envFileOption())
-    .addOption(runDirOption())
-    .option('--json', 'the result as JSON, with every return')
-    .addHelpText(
-      'after',
-      `
-${checkpointHelp}
+    .option('--seed <n>', 'of the episodes', wholeNumber, 10_000);
+  policyOptions(command).option('--json', 'the result as JSON, with every return');
+}
+
+export const help = `${checkpointHelp}
 
 Examples:
   $ keel eval last
   $ keel eval chess -n 500 --engine stockfish
   $ keel eval chess --from gpt2/
-  $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`,
-    )
-    .action(async (reference: string, flags: EvalFlags, command: Command) => {
-      const context = contextOf(command);
-      const { episodes, seed, checkpoint } = flags;
-      if (episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
-      const policy = await policyOf(reference, flags);
-      try {
-        const sampled = flags.sampled === true;
-        const evaluation = await policy.evaluate({ episodes, seed, sampled });
-        const isRun = existsSync(join(policy.run.dir, 'manifest.json'));
-        if (flags.json) {
-          const of = isRun ? { run: policy.run.id, checkpoint: policy.step } : { model: policy.run.dir };
-          const where = policy.subject.kind === 'env' ? 'environment' : 'task';
-          const asked = { ...of, [where]: policy.subject.id, sampled, seed };
-          context.raw(toJson({ ...asked, ...evaluationJson(evaluation) }));
-          return;
-        }
-        context.print(
-          isRun
-            ? `${policy.run.id}: ${whyCheckpoint(openRun(policy.run.dir), checkpoint)}`
-            : `${policy.subject.id}: ${shownDir(policy.run.dir)}`,
-        );
-        printEvaluation(context, evaluation, { sampled, seed });
-      } finally {
-        await policy.close();
-      }
-    });
+  $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`;
+
+export async function run(context: Context, reference: string, flags: EvalFlags): Promise<void> {
+  const { episodes, seed, sampled = false } = flags;
+  if (episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
+  await using(policyOf(reference, flags), async policy => {
+    const evaluation = await policy.evaluate({ episodes, seed, sampled });
+    const { run, step, subject } = policy;
+    const isRun = existsSync(join(run.dir, 'manifest.json'));
+    if (flags.json) {
+      const of = isRun ? { run: run.id, checkpoint: step } : { model: run.dir };
+      const where = subject.kind === 'env' ? 'environment' : 'task';
+      context.json({ ...of, [where]: subject.id, sampled, seed, ...evaluationJson(evaluation) });
+      return;
+    }
+    if (isRun) context.print(`${run.id}: ${whyCheckpoint(openRun(run.dir), flags.checkpoint)}`);
+    else context.print(`${subject.id}: ${shownDir(run.dir)}`);
+    printEvaluation(context, evaluation, { sampled, seed });
+  });
 }
 
 /** The policy of a run; of an environment or a task, that of its newest run or of what `--from` names. */

@@ -3,72 +3,39 @@ import type { Command } from 'commander';
 import { tableOf } from '../../algos/settings.ts';
 import { toJson } from '../../base/json.ts';
 import { counted, grouped, number, short } from '../../base/numbers.ts';
-import { columnsOf, fit, type Tone, table, toneColours } from '../../base/terminal.ts';
+import { columnsOf, fit, type Paint, type Tone, table, toneColours } from '../../base/terminal.ts';
 import { findMetric, headlineMetrics, klBand } from '../../metrics/registry.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { differences } from '../../runs/differences.ts';
 import { readEvents, readLastRow, readRows } from '../../runs/log.ts';
 import { deleteRun, listRuns, type Run, resolveRun } from '../../runs/store.ts';
-import { type Context, contextOf, shownDir } from '../context.ts';
+import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
-import { runDirOption } from '../options.ts';
+import { type RunFlags, runDirOption } from '../options.ts';
 
-interface RunsFlags {
-  readonly runDir: string;
-  readonly json?: boolean;
-  readonly yes?: boolean;
-}
-
-/** Its arguments, options and action; name and description stand in program.ts. */
-export function define(runs: Command): void {
-  runs.addHelpText(
-    'after',
-    `
-A run is named by its id, the beginning or the last four characters of it, its
+export const help = `A run is named by its id, the beginning or the last four characters of it, its
 directory, or last.
 
 Examples:
   $ keel runs
   $ keel runs show last
   $ keel runs compare k3f9 m2xw
-  $ keel runs delete k3f9`,
-  );
-  const add = (spec: string, description: string, isDefault = false): Command =>
-    runs
-      .command(spec, { isDefault })
-      .description(description)
+  $ keel runs delete k3f9`;
+
+export function define(runs: Command): void {
+  const add = (spec: string, description: string, action: Action, isDefault = false): Command => {
+    const command = runs.command(spec, { isDefault }).description(description);
+    const own = examples[command.name()].map(line => `  $ keel ${line}`);
+    act(command, action);
+    return command
       .addOption(runDirOption())
       .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        () => `\nExamples:\n${examples[spec.split(' ')[0]].map(line => `  $ keel ${line}`).join('\n')}`,
-      );
-  add('list', 'all runs, newest first (also: keel runs)', true)
-    .allowExcessArguments()
-    .action((flags: RunsFlags, command: Command) => {
-      const [extra] = command.args;
-      if (extra !== undefined) {
-        // It is also what runs when no command is named, or one that does not exist.
-        const what =
-          runs.args[0] === 'list'
-            ? `list takes no ${extra}`
-            : `there is no command ${extra}: ${Object.keys(examples).join(', ')}`;
-        throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
-      }
-      list(contextOf(command), flags);
-    });
-  add('show <run>', 'one run: settings, progress, checkpoints, events').action(
-    (reference: string, flags: RunsFlags, command: Command) => show(contextOf(command), reference, flags),
-  );
-  add('compare <run> <others...>', 'settings that differ, and the last metrics side by side').action(
-    (reference: string, others: string[], flags: RunsFlags, command: Command) =>
-      compare(contextOf(command), [reference, ...others], flags),
-  );
-  add('delete <run...>', 'delete runs for good; asks first')
-    .option('-y, --yes', 'do not ask')
-    .action((references: string[], flags: RunsFlags, command: Command) =>
-      remove(contextOf(command), references, flags),
-    );
+      .addHelpText('after', `\nExamples:\n${own.join('\n')}`);
+  };
+  add('list', 'all runs, newest first (also: keel runs)', list, true).allowExcessArguments();
+  add('show <run>', 'one run: settings, progress, checkpoints, events', show);
+  add('compare <run> <others...>', 'settings that differ, and the last metrics side by side', compare);
+  add('delete <run...>', 'delete runs for good; asks first', remove).option('-y, --yes', 'do not ask');
 }
 
 const examples: Readonly<Record<string, readonly string[]>> = {
@@ -83,13 +50,19 @@ function shortened(id: string, columns: number): string {
   return id.length <= columns ? id : `${id.slice(0, columns - 6)}…${id.slice(-5)}`;
 }
 
-const statusColours: Record<string, Tone> = {
+const statusColours: Partial<Record<string, Tone>> = {
   running: 'cyan',
   finished: 'green',
   stopped: 'yellow',
   killed: 'yellow',
   failed: 'red',
 };
+
+const statusText = (status: string, paint: Paint): string => paint(status, statusColours[status] ?? 'dim');
+
+/** The mean return of the best checkpoint, where it has one. */
+const bestScore = ({ dir }: Run): number | undefined =>
+  listCheckpoints(dir).find(({ isBest }) => isBest)?.index?.score ?? undefined;
 
 function overview(run: Run) {
   const row = readLastRow(run.dir);
@@ -104,71 +77,69 @@ function overview(run: Run) {
     step: row?.['train/step'] ?? run.manifest.step,
     steps: Number(config.steps),
     return: row?.['episode/return'] ?? null,
-    best: listCheckpoints(run.dir).find(({ isBest }) => isBest)?.index?.score ?? null,
+    best: bestScore(run) ?? null,
     klStep: row?.['kl/step'] ?? null,
   };
 }
 
-function list({ print, raw, note, paint, columns }: Context, { runDir, json }: RunsFlags): void {
-  const { runs, broken } = listRuns([runDir]);
+/** It is also what runs when no command is named, or one that does not exist. */
+function list(context: Context, flags: RunFlags, { args: [extra], parent }: Command): void {
+  if (extra !== undefined) {
+    const known = Object.keys(examples).join(', ');
+    const isList = parent?.args[0] === 'list';
+    const what = isList ? `list takes no ${extra}` : `there is no command ${extra}: ${known}`;
+    throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
+  }
+  const { print, paint } = context;
+  const { runs, broken } = listRuns([flags.runDir]);
   const seen = runs.map(overview);
-  if (json) {
-    raw(toJson({ runs: seen, broken }, 2));
+  if (flags.json) {
+    context.json({ runs: seen, broken }, 2);
     return;
   }
   if (runs.length === 0 && broken.length === 0) {
-    print(`no runs in ${shownDir(runDir)}: start one with keel train cartpole`);
+    print(`no runs in ${shownDir(flags.runDir)}: start one with keel train cartpole`);
     return;
   }
   const head = ['run', 'status', 'steps', 'return', 'best', 'kl/step'].map(text => paint(text, 'dim'));
   const rows = seen.map(({ id, status, step, return: last, best, klStep }) => [
     id,
-    paint(status, statusColours[status] ?? 'dim'),
+    statusText(status, paint),
     short(step),
     number(last ?? undefined),
     number(best ?? undefined),
     klStep === null ? '-' : paint(number(klStep), toneColours[klBand(klStep).tone]),
   ]);
   // Where not all fits, the middle of an id goes: its beginning and its last four characters name a run, too.
-  const others = Math.max(
-    ...table(
-      [head, ...rows].map(row => row.slice(1)),
-      [1, 2, 3, 4],
-    ).map(columnsOf),
-  );
-  const room = Math.max(16, columns - 2 - others);
+  const others = Math.max(...table([head, ...rows].map(row => row.slice(1))).map(columnsOf));
+  const room = Math.max(16, context.columns - 2 - others);
   const fitting = rows.map(([id, ...rest]) => [shortened(id, room), ...rest]);
   for (const line of table([head, ...fitting], [2, 3, 4, 5])) print(line);
-  for (const { dir, problem } of broken) note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
+  for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
 }
 
-function show({ print, raw, paint }: Context, reference: string, { runDir, json }: RunsFlags): void {
-  const run = resolveRun(reference, [runDir]);
+function show({ print, json, paint }: Context, reference: string, flags: RunFlags): void {
+  const run = resolveRun(reference, [flags.runDir]);
   const checkpoints = listCheckpoints(run.dir);
   const { items: events, broken } = readEvents(run.dir);
   const row = readLastRow(run.dir);
-  if (json) {
-    raw(toJson({ ...run, lastRow: row ?? null, checkpoints, events }, 2));
+  if (flags.json) {
+    json({ ...run, lastRow: row ?? null, checkpoints, events }, 2);
     return;
   }
   const { manifest } = run;
   const { environment, startedAt, endedAt, resumes, reason, seed, versions } = manifest;
   const line = (label: string, text: string): void => print(`  ${paint(label.padEnd(25), 'dim')}${text}`, 27);
-  print(`${paint(run.id, 'bold')}  ${paint(run.status, statusColours[run.status] ?? 'dim')}`);
+  print(`${paint(run.id, 'bold')}  ${statusText(run.status, paint)}`);
   if (reason !== null) line('reason', reason);
-  const options = Object.entries(environment.options).map(([key, value]) => `${key} ${value}`);
-  line('environment', `${environment.id}${options.length > 0 ? `: ${options.join(', ')}` : ''}`);
+  const options = pairs(environment.options);
+  line('environment', options === '' ? environment.id : `${environment.id}: ${options}`);
   line('seed', String(seed));
   line('steps', stepsOf(manifest, row));
   line('started', shownTime(startedAt));
   if (resumes > 0) line('resumed', resumes === 1 ? 'once' : `${resumes} times`);
   if (endedAt) line('ended', shownTime(endedAt));
-  line(
-    'versions',
-    Object.entries(versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(', '),
-  );
+  line('versions', pairs(versions));
   line('directory', shownDir(run.dir));
   const { from, sources } = manifest.config;
   if (typeof from === 'string') line('began from', shownDir(from));
@@ -185,16 +156,21 @@ function show({ print, raw, paint }: Context, reference: string, { runDir, json 
   print('checkpoints');
   if (checkpoints.length === 0) print('  none yet');
   for (const { step, index, problem, isBest, isLast } of checkpoints) {
-    const names = [isBest ? 'best' : '', isLast ? 'last' : ''].filter(Boolean).join(', ');
-    const score = index?.score === null || index === undefined ? '' : `return ${number(index.score)}`;
-    line(
-      grouped(step),
-      [score, names, problem ? paint(`damaged: ${problem}`, 'red') : ''].filter(Boolean).join('  '),
-    );
+    const score = index?.score ?? undefined;
+    const names = [isBest && 'best', isLast && 'last'].filter(Boolean).join(', ');
+    const damage = problem && paint(`damaged: ${problem}`, 'red');
+    const facts = [score === undefined ? '' : `return ${number(score)}`, names, damage];
+    line(grouped(step), facts.filter(Boolean).join('  '));
   }
   print('settings that are not defaults');
   for (const { path, value } of changedSettings(manifest)) line(path, toJson(value));
 }
+
+/** `a 1, b 2`. */
+const pairs = (values: object): string =>
+  Object.entries(values)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
 
 /** How far it is; what goes over the same again is as long as its rounds. */
 function stepsOf(
@@ -221,82 +197,60 @@ function changedSettings({ algorithm, config }: Run['manifest']): { path: string
 
 /** Those of the first page that the rows have, in its order. */
 function shownMetrics(rows: readonly Readonly<Record<string, number>>[]): string[] {
-  const extra = [
-    'episode/return',
-    'episode/length',
-    'policy/entropy',
-    'policy/clip_fraction',
-    'loss/clone',
-    'train/lr',
-  ];
-  const ids = [...new Set([...headlineMetrics, ...extra])];
+  const episodes = ['episode/return', 'episode/length'];
+  const learning = ['policy/entropy', 'policy/clip_fraction', 'loss/clone', 'train/lr'];
+  const ids = [...new Set([...headlineMetrics, ...episodes, ...learning])];
   return ids.filter(id => findMetric(id) !== undefined && rows.some(row => id in row));
 }
 
 const bandOf = (id: string, value: number | undefined): string =>
   id === 'kl/step' && value !== undefined ? ` (${klBand(value).name})` : '';
 
-function compare(
-  { print, raw, paint, columns }: Context,
-  references: readonly string[],
-  { runDir, json }: RunsFlags,
-): void {
-  const runs = references.map(reference => resolveRun(reference, [runDir]));
-  const [first, ...others] = runs as [Run, ...Run[]];
-  const settingsOf = ({ manifest }: Run) => ({
-    ...manifest.config,
-    env: manifest.environment.id,
-    envOptions: manifest.environment.options,
-    versions: manifest.versions,
-  });
-  const paths = [
-    ...new Set(
-      others.flatMap(other => differences(settingsOf(first), settingsOf(other)).map(d => topOf(d.path))),
-    ),
-  ];
+/** All that may differ between runs, by the names of settings. */
+const settingsOf = ({ manifest }: Run): Readonly<Record<string, unknown>> => ({
+  ...manifest.config,
+  env: manifest.environment.id,
+  envOptions: manifest.environment.options,
+  versions: manifest.versions,
+});
+
+function compare(context: Context, reference: string, others: readonly string[], flags: RunFlags): void {
+  const { print, paint, columns } = context;
+  const runs = [reference, ...others].map(name => resolveRun(name, [flags.runDir]));
+  const settings = runs.map(settingsOf);
+  const differing = settings.flatMap(other => differences(settings[0], other).map(({ path }) => topOf(path)));
+  const paths = [...new Set(differing)];
   const rows = runs.map(({ dir }) => readLastRow(dir) ?? {});
-  const best = runs.map(
-    ({ dir }) => listCheckpoints(dir).find(({ isBest }) => isBest)?.index?.score ?? undefined,
-  );
-  const metrics = ['train/step', ...shownMetrics(rows)];
-  const value = (run: Run, path: string): unknown => (settingsOf(run) as Record<string, unknown>)[path];
-  if (json) {
-    raw(
-      toJson(
-        {
-          runs: runs.map(({ id, status }, i) => ({ id, status, best: best[i] ?? null, lastRow: rows[i] })),
-          differences: Object.fromEntries(
-            paths.map(path => [path, runs.map(run => value(run, path) ?? null)]),
-          ),
-        },
-        2,
-      ),
-    );
+  const best = runs.map(bestScore);
+  if (flags.json) {
+    const told = runs.map(({ id, status }, i) => ({ id, status, best: best[i] ?? null, lastRow: rows[i] }));
+    const values = paths.map(path => [path, settings.map(own => own[path] ?? null)]);
+    context.json({ runs: told, differences: Object.fromEntries(values) }, 2);
     return;
   }
-  const names = runs.map((_, i) => String.fromCharCode(65 + i));
-  runs.forEach(({ id, status }, i) => {
-    print(`${paint(names[i], 'bold')}  ${id}  ${paint(status, statusColours[status] ?? 'dim')}`);
-  });
+  const names = runs.map((_, i) => paint(String.fromCharCode(65 + i), 'bold'));
+  for (const [i, { id, status }] of runs.entries()) print(`${names[i]}  ${id}  ${statusText(status, paint)}`);
   print();
   // Long values such as environment options are cut where the columns would not fit.
   const room = Math.max(6, Math.floor((columns - 26) / runs.length) - 2);
-  const lined = (cells: string[][]): string[] =>
-    table(
-      cells.map(([name, ...values]) => [fit(name, 26), ...values.map(text => fit(text, room))]),
+  const printTable = (title: string, lines: readonly (readonly string[])[]): void => {
+    const cells = lines.map(([name, ...values]) => [fit(name, 26), ...values.map(text => fit(text, room))]);
+    const head = [paint(title, 'bold'), ...names];
+    for (const line of table(
+      [head, ...cells],
       runs.map((_, i) => i + 1),
-    );
-  const changes = paths.map(path => [path, ...runs.map(run => shownValue(value(run, path)))]);
-  const head = (title: string): string[] => [paint(title, 'bold'), ...names.map(name => paint(name, 'bold'))];
+    ))
+      print(line);
+  };
+  const changes = paths.map(path => [path, ...settings.map(own => shownValue(own[path]))]);
   if (paths.length === 0) print('the settings are the same');
-  else for (const line of lined([head('settings that differ'), ...changes])) print(line);
+  else printTable('settings that differ', changes);
   print();
-  const measured = metrics.map(id => [
-    id,
-    ...rows.map(row => (id === 'train/step' ? grouped(row[id] ?? 0) : number(row[id]))),
+  printTable('last row', [
+    ['train/step', ...rows.map(row => grouped(row['train/step'] ?? 0))],
+    ...shownMetrics(rows).map(id => [id, ...rows.map(row => number(row[id]))]),
+    ['best checkpoint', ...best.map(number)],
   ]);
-  const bestRow = ['best checkpoint', ...best.map(number)];
-  for (const line of lined([head('last row'), ...measured, bestRow])) print(line);
 }
 
 const topOf = (path: string): string => path.split('.')[0];
@@ -306,10 +260,9 @@ const shownValue = (value: unknown): string =>
 async function remove(
   { print, isTerminal }: Context,
   references: readonly string[],
-  flags: RunsFlags,
+  flags: RunFlags & { readonly yes?: boolean },
 ): Promise<void> {
-  const runs = references.map(reference => resolveRun(reference, [flags.runDir]));
-  for (const run of runs) {
+  for (const run of references.map(reference => resolveRun(reference, [flags.runDir]))) {
     if (!flags.yes) {
       if (!process.stdin.isTTY || !isTerminal)
         throw new UsageError(`deleting ${run.id} needs a yes: add --yes`);

@@ -4,33 +4,38 @@ import { type Command, Option } from 'commander';
 import type { Policy } from '../../algos/policy.ts';
 import { openPolicy } from '../../algos/runs.ts';
 import { writeFileAtomic } from '../../base/files.ts';
-import { toJson } from '../../base/json.ts';
 import { number } from '../../base/numbers.ts';
-import { table } from '../../base/terminal.ts';
+import { sparkline } from '../../base/plots.ts';
 import { clusterDefinition } from '../../envs/cluster/cluster-env.ts';
 import type { ClusterReport } from '../../envs/cluster/metrics.ts';
 import { clusterSpaces } from '../../envs/cluster/observation.ts';
 import { policyRouter } from '../../envs/cluster/policy-router.ts';
+import { measureTable, replicaTable, routerTable, shortName } from '../../envs/cluster/report-tables.ts';
 import { makeRouter, type Router, routerKinds } from '../../envs/cluster/routers.ts';
 import { simulate } from '../../envs/cluster/simulate.ts';
+import { type ClusterFlags, type ClusterTask, clusterTask } from '../../envs/cluster/task.ts';
 import { TimelineRecorder } from '../../envs/cluster/timeline.ts';
 import { Rng } from '../../random/rng.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { resolveRun } from '../../runs/store.ts';
 import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
-import { type ClusterFlags, type ClusterTask, clusterTask } from '../cluster-workload.ts';
-import { type Context, contextOf } from '../context.ts';
+import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { countOption, numberOption, runDirOption } from '../options.ts';
-import { bar, sparkline } from '../plots.ts';
+import { positiveNumber, type RunFlags, runDirOption, wholeNumber } from '../options.ts';
 
-interface SimulateFlags extends ClusterFlags {
+interface SimulateFlags extends ClusterFlags, RunFlags {
   readonly router: string;
-  readonly runDir: string;
-  readonly json?: boolean;
 }
 
-/** Its arguments, options and action; name and description stand in program.ts. */
+/** What came of one router. */
+interface Result {
+  readonly router: string;
+  readonly report: ClusterReport;
+  readonly timeline: ClusterTimeline;
+  /** The directory of the run whose policy it is, where it is one. */
+  readonly run: string | undefined;
+}
+
 export function define(command: Command): void {
   command
     .argument('<system>', 'what to simulate: cluster')
@@ -49,101 +54,83 @@ export function define(command: Command): void {
     .option('--arrivals <process>', 'instead of its own: poisson, static, gamma:CV, bursts:ON_S/OFF_S')
     .option('--prompt <lengths>', 'instead of its own: fixed:N, uniform:A-B, zipf:T/A-B, lognormal:M/S/MAX')
     .option('--decode <lengths>', 'the same of answers')
-    .addOption(
-      numberOption('--load <share>', 'mean arrivals as a share of what the cluster bears (default: 0.8)'),
+    .option(
+      '--load <share>',
+      'mean arrivals as a share of what the cluster bears (default: 0.8)',
+      positiveNumber,
     )
-    .addOption(numberOption('--rate <n>', 'mean arrivals a second, instead of a load'))
-    .addOption(countOption('--requests <n>', 'how many requests (default: 10000, or all of a trace)'))
-    .addOption(
-      numberOption(
-        '--length-error <s>',
-        "how far off the routers' estimates of answers are: std of the log",
-      ).default(0.3),
+    .option('--rate <n>', 'mean arrivals a second, instead of a load', positiveNumber)
+    .option('--requests <n>', 'how many requests (default: 10000, or all of a trace)', wholeNumber)
+    .option(
+      '--length-error <s>',
+      "how far off the routers' estimates of answers are: std of the log",
+      positiveNumber,
+      0.3,
     )
     .option('--failures <up/down>', 'replicas fail: mean seconds up and down, such as 600/30')
-    .addOption(countOption('--seed <n>', 'where all randomness comes from').default(0))
+    .option('--seed <n>', 'where all randomness comes from', wholeNumber, 0)
     .addOption(runDirOption())
-    .option('--json', 'the reports as JSON')
-    .addHelpText(
-      'after',
-      `
-All routers see the same requests at the same times. A run's policy leaves a
+    .option('--json', 'the reports as JSON');
+}
+
+export const help = `All routers see the same requests at the same times. A run's policy leaves a
 recording beside the run, which the page shows (keel dash).
 
 Examples:
   $ keel simulate cluster
   $ keel simulate cluster --router least-finish,round-robin --load 0.9
-  $ keel simulate cluster --workload ./AzureLLMInferenceTrace_conv.csv --json`,
-    )
-    .action(async (system: string, flags: SimulateFlags, command: Command) => {
-      if (system !== 'cluster')
-        throw new UsageError(`there is nothing to simulate called ${system}: use cluster`);
-      const context = contextOf(command);
-      const names =
-        flags.router === 'all'
-          ? routerKinds.map(({ name }) => name)
-          : flags.router.split(',').map(name => name.trim());
-      const task = clusterTask(flags);
-      const routers = await routersOf(names, task, flags);
-      const results = [];
-      try {
-        for (const { router, policy } of routers) {
-          const recorder = new TimelineRecorder(router.name, task.workload.count);
-          const report = simulate({
-            replicas: task.replicas,
-            workload: task.workload,
-            router,
-            timeline: recorder,
-            ...(task.outages ? { outages: task.outages } : {}),
-          });
-          const run = policy?.run.dir;
-          results.push({ router: router.name, report, timeline: recorder.timeline(), run });
-        }
-      } finally {
-        for (const { policy } of routers) await policy?.close();
-      }
-      // The page shows what a run's policy did last.
-      for (const { run, timeline } of results)
-        if (run) writeFileAtomic(runPaths(run).cluster, JSON.stringify(timeline));
-      if (flags.json) {
-        const { ratePerS, scale } = task;
-        context.raw(
-          toJson(
-            {
-              workload: task.title,
-              replicas: task.replicas.map(({ hardware }) => hardware.name),
-              ratePerS,
-              capacityPerS: scale.capacityPerS,
-              load: ratePerS / scale.capacityPerS,
-              seed: flags.seed,
-              routers: results.map(({ router, report }) => ({ router, ...report })),
-            },
-            2,
-          ),
-        );
-        return;
-      }
-      const { ratePerS, scale, workload, title } = task;
-      const rate = Number.isFinite(ratePerS)
-        ? `at ${number(ratePerS)}/s (${number(ratePerS / scale.capacityPerS)} of what it bears)`
-        : 'all at once';
-      context.print(
-        `${context.paint(title, 'bold')}: ${workload.count} ${workload.count === 1 ? 'request' : 'requests'} ${rate} on ${task.replicas.map(({ hardware }) => hardware.name).join(', ')}`,
-      );
-      context.print();
-      for (const line of routerTable(results)) context.raw(line);
-      const growing = results.filter(({ report }) => report.backlog.isGrowing).map(({ router }) => router);
-      if (growing.length > 0)
-        context.print(
-          context.paint(
-            `queues grow without bound with ${growing.join(', ')}: the latencies above depend on how long one waits`,
-            'yellow',
-          ),
-        );
-      const best = results.reduce((a, b) => (b.report.endToEnd.mean < a.report.endToEnd.mean ? b : a));
-      context.print();
-      printDetail(context, best.router, best.report, best.timeline);
-    });
+  $ keel simulate cluster --workload ./AzureLLMInferenceTrace_conv.csv --json`;
+
+export async function run(context: Context, system: string, flags: SimulateFlags): Promise<void> {
+  if (system !== 'cluster')
+    throw new UsageError(`there is nothing to simulate called ${system}: use cluster`);
+  const task = clusterTask(flags);
+  const routers = await routersOf(task, flags);
+  const { replicas, workload, outages, title, ratePerS, scale } = task;
+  const results: Result[] = [];
+  try {
+    for (const { router, policy } of routers) {
+      const recorder = new TimelineRecorder(router.name, workload.count);
+      const how = { replicas, workload, router, timeline: recorder, ...(outages ? { outages } : {}) };
+      const report = simulate(how);
+      const timeline = recorder.timeline();
+      results.push({ router: router.name, report, timeline, run: policy?.run.dir });
+    }
+  } finally {
+    for (const { policy } of routers) await policy?.close();
+  }
+  // The page shows what a run's policy did last.
+  for (const { run, timeline } of results)
+    if (run) writeFileAtomic(runPaths(run).cluster, JSON.stringify(timeline));
+  if (!flags.json) return printResults(context, task, results);
+  const cluster = {
+    workload: title,
+    replicas: replicas.map(({ hardware }) => hardware.name),
+    ratePerS,
+    capacityPerS: scale.capacityPerS,
+    load: ratePerS / scale.capacityPerS,
+    seed: flags.seed,
+  };
+  context.json({ ...cluster, routers: results.map(({ router, report }) => ({ router, ...report })) }, 2);
+}
+
+function printResults(context: Context, task: ClusterTask, results: readonly Result[]): void {
+  const { print, raw, paint } = context;
+  const { replicas, workload, title, ratePerS, scale } = task;
+  const rate = Number.isFinite(ratePerS)
+    ? `at ${number(ratePerS)}/s (${number(ratePerS / scale.capacityPerS)} of what it bears)`
+    : 'all at once';
+  const requests = `${workload.count} ${workload.count === 1 ? 'request' : 'requests'}`;
+  const machines = replicas.map(({ hardware }) => hardware.name).join(', ');
+  print(`${paint(title, 'bold')}: ${requests} ${rate} on ${machines}`);
+  print();
+  for (const line of routerTable(results)) raw(line);
+  const growing = results.filter(({ report }) => report.backlog.isGrowing).map(({ router }) => router);
+  const warning = `queues grow without bound with ${growing.join(', ')}: the latencies above depend on how long one waits`;
+  if (growing.length > 0) print(paint(warning, 'yellow'));
+  print();
+  const best = results.reduce((a, b) => (b.report.endToEnd.mean < a.report.endToEnd.mean ? b : a));
+  printDetail(context, best);
 }
 
 /** What routes; the policy behind it, where there is one, is closed when it has routed. */
@@ -153,15 +140,12 @@ interface Routing {
 }
 
 /** Rules by their names; what is none is a run, whose policy routes. */
-async function routersOf(
-  names: readonly string[],
-  task: ClusterTask,
-  flags: SimulateFlags,
-): Promise<Routing[]> {
+async function routersOf(task: ClusterTask, flags: SimulateFlags): Promise<Routing[]> {
+  const rules = routerKinds.map(({ name }) => name);
+  const names = flags.router === 'all' ? rules : flags.router.split(',').map(name => name.trim());
   const routers: Routing[] = [];
   for (const [i, name] of names.entries()) {
-    const isRule = routerKinds.some(kind => kind.name === name);
-    if (isRule || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
+    if (rules.includes(name) || !(looksLikeRun(name) || existsSync(join(flags.runDir, name)))) {
       routers.push({ router: makeRouter(name, new Rng(flags.seed).split(i + 3).at(-1)!) });
       continue;
     }
@@ -181,69 +165,16 @@ async function routersOf(
 /** A path, an id with its date, the last one, or the four characters that ids end with; rules have longer names. */
 const looksLikeRun = (name: string): boolean => /[/\\\d]|^last$|^\w{4}$/.test(name);
 
-/** A run's id would push the numbers off the screen: its last part tells it apart. */
-const shortName = (name: string): string => (name.length > 16 ? `…${name.slice(-15)}` : name);
-
-/** A dash where nothing was measured, such as between the tokens of answers of one. */
-const measured = (value: number): string => (Number.isNaN(value) ? '-' : number(value));
-
-function routerTable(results: readonly { router: string; report: ClusterReport }[]): string[] {
-  const head = ['router', 'mean s', 'p50', 'p99', 'first', 'p99', 'ms/token', 'evicted', '$/1k'];
-  const rows = results.map(({ router, report }) => [
-    shortName(router),
-    number(report.endToEnd.mean),
-    number(report.endToEnd.p50),
-    number(report.endToEnd.p99),
-    number(report.timeToFirstToken.mean),
-    number(report.timeToFirstToken.p99),
-    measured(1000 * report.timeBetweenTokens.mean),
-    String(report.preemptions),
-    number(report.dollarsPerThousandRequests),
-  ]);
-  return table([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]);
-}
-
-/** Every measure of a request, in seconds. */
-function measureTable(report: ClusterReport): string[] {
-  const measures = [
-    ['end to end', report.endToEnd],
-    ['first token', report.timeToFirstToken],
-    ['between tokens', report.timeBetweenTokens],
-    ['per token', report.normalised],
-    ['until scheduled', report.schedulingDelay],
-  ] as const;
-  return table(
-    [
-      ['seconds', 'mean', 'p50', 'p90', 'p99'],
-      ...measures.map(([name, { mean, p50, p90, p99 }]) => [name, ...[mean, p50, p90, p99].map(measured)]),
-    ],
-    [1, 2, 3, 4],
-  );
-}
-
 /** One router over time: what each replica did, and latency. */
-function printDetail(
-  { print, raw, paint, columns }: Context,
-  router: string,
-  report: ClusterReport,
-  timeline: ClusterTimeline,
-): void {
+function printDetail({ print, raw, paint, columns }: Context, { router, report, timeline }: Result): void {
   print(`${paint(shortName(router), 'bold')}, the lowest mean, over ${number(report.seconds)} s`);
   for (const line of measureTable(report)) raw(line);
-  print(
-    `${number(report.requestsPerSecond)} requests/s, ${number(report.tokensPerSecond)} tokens/s, ${number(100 * report.utilisation)}% busy, ${report.preemptions} evicted, $${number(report.dollars)}${report.reroutes > 0 ? `, ${report.reroutes} sent again after failures` : ''}`,
-  );
+  const rates = `${number(report.requestsPerSecond)} requests/s, ${number(report.tokensPerSecond)} tokens/s`;
+  const again = report.reroutes > 0 ? `, ${report.reroutes} sent again after failures` : '';
+  const cost = `${report.preemptions} evicted, $${number(report.dollars)}${again}`;
+  print(`${rates}, ${number(100 * report.utilisation)}% busy, ${cost}`);
   print();
-  const width = Math.max(20, columns - 44);
-  const rows = report.replicas.map((replica, r) => [
-    replica.hardware,
-    `${number(100 * replica.utilisation)}%`,
-    bar(replica.requests / Math.max(...report.replicas.map(({ requests }) => requests)), 8),
-    String(replica.requests),
-    sparkline(timeline.memory[r], width, 1),
-  ]);
-  for (const line of table([['replica', 'busy', 'requests', '', 'memory over time'], ...rows], [1, 3]))
-    raw(line);
+  for (const line of replicaTable(report, timeline, Math.max(20, columns - 44))) raw(line);
   const latency = timeline.latencyMeanS.map(value => value ?? 0);
   raw(`latency, mean s, up to ${number(Math.max(...latency))}`);
   raw(sparkline(latency, columns));

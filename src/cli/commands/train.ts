@@ -1,21 +1,19 @@
 import type { Command } from 'commander';
 import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
-import { contextOf } from '../context.ts';
-import { type TrainDashFlags, trainDashOptions } from '../dash-thread.ts';
+import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { settingOptions } from '../options.ts';
+import { type TrainingFlags, trainingOptions } from '../page.ts';
 import { absoluteEnv, checkEach, gatherSettings } from '../settings.ts';
 
-/** Its arguments, options and action; name and description stand in program.ts. */
 export function define(command: Command): void {
-  beginOptions(trainDashOptions(settingOptions(command)))
-    .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
-    .option('--run-dir <root>', 'directory of runs', 'runs')
-    .option('--json', 'rows and events as JSON lines on stdout, nothing else there')
-    .addHelpText(
-      'after',
-      `
-Settings win in this order: flags, --set, the file (-c), the environment's
+  trainingOptions(beginOptions(settingOptions(command))).argument(
+    '[env]',
+    'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)',
+  );
+}
+
+export const help = `Settings win in this order: flags, --set, the file (-c), the environment's
 preset, defaults. "keel config [env]" prints them all with what each does.
 
 Examples:
@@ -24,28 +22,26 @@ Examples:
   $ keel train ./my-env.ts -c config.yaml
   $ keel train chess --from last --set groupSize=16
   $ keel train cluster --from last --set klRefCoefInitial=0.3
-  $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`,
-    )
-    .action(async (argument: string | undefined, flags: BeginFlags, command: Command) => {
-      const context = contextOf(command);
-      const wanted = gatherSettings(argument, flags);
-      if (wanted.env !== undefined) return beginRun(context, 'train', { ...wanted, env: wanted.env }, flags);
-      if (!process.stdin.isTTY || !process.stdout.isTTY || flags.json)
-        throw new UsageError('train needs an environment, such as keel train cartpole: keel envs lists them');
-      // What is wrong whatever the answers are is said before the first question.
-      checkEach(wanted);
-      const { askWhatToTrain } = await import('../ask.ts');
-      const answer = await askWhatToTrain({
-        root: flags.runDir,
-        steps: flags.steps,
-        page: flags.dash !== undefined || flags.open !== undefined,
-      });
-      const page: TrainDashFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
-      if (answer.kind === 'new')
-        return beginRun(context, 'train', { ...wanted, env: absoluteEnv(answer.env) }, { ...flags, ...page });
-      const { resumeRun } = await import('./resume.ts');
-      const { dash, open, port } = page;
-      const steps = answer.steps ?? flags.steps;
-      return resumeRun(context, answer.dir, { steps, dash, open, port }, wanted);
-    });
+  $ keel train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`;
+
+export async function run(context: Context, argument: string | undefined, flags: BeginFlags): Promise<void> {
+  const wanted = gatherSettings(argument, flags);
+  if (wanted.env !== undefined) return beginRun(context, 'train', { ...wanted, env: wanted.env }, flags);
+  if (!process.stdin.isTTY || !process.stdout.isTTY || flags.json)
+    throw new UsageError('train needs an environment, such as keel train cartpole: keel envs lists them');
+  // What is wrong whatever the answers are is said before the first question.
+  checkEach(wanted);
+  const { askWhatToTrain } = await import('../ask.ts');
+  const answer = await askWhatToTrain({
+    root: flags.runDir,
+    steps: flags.steps,
+    page: flags.dash !== undefined || flags.open !== undefined,
+  });
+  const page: TrainingFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
+  if (answer.kind === 'new')
+    return beginRun(context, 'train', { ...wanted, env: absoluteEnv(answer.env) }, { ...flags, ...page });
+  const { resumeRun } = await import('./resume.ts');
+  const { dash, open, port } = page;
+  const steps = answer.steps ?? flags.steps;
+  return resumeRun(context, answer.dir, { steps, dash, open, port }, wanted);
 }

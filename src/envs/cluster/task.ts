@@ -1,27 +1,23 @@
-/** What `keel simulate cluster` is asked to simulate, from its flags. */
+/** What is to be simulated, as people describe it: `keel simulate cluster`. */
 import { readFileSync, statSync } from 'node:fs';
-import { fileError } from '../base/files.ts';
-import { drawOutages } from '../envs/cluster/arrivals.ts';
-import { checkFits } from '../envs/cluster/fits.ts';
-import { hardwareList } from '../envs/cluster/hardware.ts';
-import { parseArrivals, parseLengths } from '../envs/cluster/parse.ts';
-import {
-  defaultReplica,
-  type ReplicaSpec,
-  replicaModel,
-  type SchedulerKind,
-} from '../envs/cluster/replica-model.ts';
-import type { Workload } from '../envs/cluster/requests.ts';
-import { type ClusterScale, clusterScale } from '../envs/cluster/scale.ts';
-import type { Outages } from '../envs/cluster/simulator.ts';
-import { atRate, parseTrace } from '../envs/cluster/trace.ts';
-import { drawWorkload, estimate, type WorkloadSpec, workloads } from '../envs/cluster/workloads.ts';
-import { Rng } from '../random/rng.ts';
-import { UsageError } from './errors.ts';
+import { attempt } from '../../base/files.ts';
+import { Rng } from '../../random/rng.ts';
+import { fail } from '../errors.ts';
+import { drawOutages } from './arrivals.ts';
+import { checkFits } from './fits.ts';
+import { hardwareList } from './hardware.ts';
+import { parseArrivals, parseLengths } from './parse.ts';
+import { defaultReplica, type ReplicaSpec, replicaModel, type SchedulerKind } from './replica-model.ts';
+import type { Workload } from './requests.ts';
+import { type ClusterScale, clusterScale } from './scale.ts';
+import type { Outages } from './simulator.ts';
+import { atRate, parseTrace } from './trace.ts';
+import { drawWorkload, estimate, type WorkloadSpec, workloads } from './workloads.ts';
 
+/** A cluster and what arrives there, each part by its name on the command line. */
 export interface ClusterFlags {
   readonly replicas: string;
-  readonly scheduler: string;
+  readonly scheduler: SchedulerKind;
   readonly workload: string;
   readonly arrivals?: string;
   readonly prompt?: string;
@@ -34,6 +30,7 @@ export interface ClusterFlags {
   readonly seed: number;
 }
 
+/** All that a simulation needs but the router. */
 export interface ClusterTask {
   readonly replicas: readonly ReplicaSpec[];
   readonly workload: Workload;
@@ -52,12 +49,10 @@ const MAX_TRACE_BYTES = 500_000_000;
 
 /** Reads, draws and checks. Outages come from a stream of their own, so that requests are the same without them. */
 export function clusterTask(flags: ClusterFlags): ClusterTask {
-  if (flags.scheduler !== 'vllm' && flags.scheduler !== 'sarathi')
-    throw new UsageError(`--scheduler ${flags.scheduler} is unknown: use vllm or sarathi`);
-  const scheduler: SchedulerKind = flags.scheduler;
+  const { scheduler } = flags;
   const replicas = hardwareList(flags.replicas).map(hardware => ({ ...defaultReplica, scheduler, hardware }));
   if (flags.load !== undefined && flags.rate !== undefined)
-    throw new UsageError('--load and --rate say the same in two ways: leave one out');
+    fail('option-invalid', '--load and --rate say the same in two ways: leave one out');
   const [workRng, outageRng] = new Rng(flags.seed).split(2);
   const named = Object.hasOwn(workloads, flags.workload)
     ? workloads[flags.workload as keyof typeof workloads]
@@ -94,22 +89,18 @@ function drawnTask(
 
 function traceTask(flags: ClusterFlags, replicas: readonly ReplicaSpec[], rng: Rng): Drawn {
   if (!/[./\\]/.test(flags.workload))
-    throw new UsageError(
+    fail(
+      'option-invalid',
       `the workload ${flags.workload} is unknown: use ${Object.keys(workloads).join(', ')} or a trace (./requests.csv)`,
     );
   for (const name of ['arrivals', 'prompt', 'decode'] as const) {
     if (flags[name] !== undefined)
-      throw new UsageError(`--${name} has no effect on a trace, which has its own: remove it`);
+      fail('option-invalid', `--${name} has no effect on a trace, which has its own: remove it`);
   }
-  let text: string;
-  try {
-    const { size } = statSync(flags.workload);
-    if (size > MAX_TRACE_BYTES)
-      throw new UsageError(`${flags.workload} has ${size} bytes, a trace at most ${MAX_TRACE_BYTES}: cut it`);
-    text = readFileSync(flags.workload, 'utf8');
-  } catch (error) {
-    throw error instanceof UsageError ? error : fileError(error, 'read', flags.workload);
-  }
+  const { size } = attempt('read', flags.workload, () => statSync(flags.workload));
+  if (size > MAX_TRACE_BYTES)
+    fail('file-invalid', `${flags.workload} has ${size} bytes, a trace at most ${MAX_TRACE_BYTES}: cut it`);
+  const text = attempt('read', flags.workload, () => readFileSync(flags.workload, 'utf8'));
   const trace = parseTrace(text, flags.workload);
   let workload: Workload = trace;
   if (flags.requests !== undefined) workload = firstOf(workload, flags.requests);
@@ -144,7 +135,7 @@ function quantileSpec(workload: Workload): WorkloadSpec {
 
 function firstOf(workload: Workload, requests: number): Workload {
   if (requests > workload.count)
-    throw new UsageError(`the trace has ${workload.count} requests, ${requests} is more: use at most that`);
+    fail('option-invalid', `the trace has ${workload.count} requests, ${requests} is more: use at most that`);
   return {
     count: requests,
     arrivalS: workload.arrivalS.slice(0, requests),
@@ -157,6 +148,6 @@ function firstOf(workload: Workload, requests: number): Workload {
 function outagesOf(text: string, replicas: number, horizonS: number, rng: Rng): Outages {
   const match = /^(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text);
   if (!match)
-    throw new UsageError(`--failures ${text} cannot be read: write the mean seconds up and down, 600/30`);
+    fail('option-invalid', `--failures ${text} cannot be read: write the mean seconds up and down, 600/30`);
   return drawOutages(replicas, { meanUpS: Number(match[1]), meanDownS: Number(match[2]) }, horizonS, rng);
 }

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectories } from '../base/directories.ts';
+import { fail, RunError } from '../base/errors.ts';
 import { writeFileAtomic } from '../base/files.ts';
-import { createPainter } from '../view/draw/painter.ts';
-import { createGif, gifColours } from '../view/images/gif.ts';
-import { createHistogram } from '../view/images/palette.ts';
-import { encodePng } from '../view/images/png.ts';
-import { type Motion, momentOf, secondsOf } from '../view/motion.ts';
-import { UsageError } from './errors.ts';
+import { createPainter } from './draw/painter.ts';
+import { createGif, gifColours } from './images/gif.ts';
+import { createHistogram } from './images/palette.ts';
+import { encodePng } from './images/png.ts';
+import { type Motion, momentOf, secondsOf } from './motion.ts';
 
 export interface FilmOptions {
   readonly width: number;
@@ -32,8 +32,9 @@ export function filmKindOf(out: string): FilmKind {
   if (/\.png$/i.test(out)) return 'picture';
   if (/\.gif$/i.test(out)) return 'gif';
   if (/\.(mp4|webm|mkv|mov)$/i.test(out)) return 'video';
-  throw new UsageError(
+  return fail(
     `--out ${out}: end it with .gif, .png, .mp4, .webm, .mkv, .mov, or / for a directory of pictures`,
+    'file-invalid',
   );
 }
 
@@ -109,7 +110,9 @@ async function video(
     child.on('error', error =>
       reject(
         (error as NodeJS.ErrnoException).code === 'ENOENT'
-          ? new UsageError(`${out} needs ffmpeg, which is not installed: install it, or write a .gif instead`)
+          ? new RunError(`${out} needs ffmpeg, which is not installed: install it, or write a .gif instead`, {
+              code: 'file-invalid',
+            })
           : error,
       ),
     );
@@ -127,7 +130,8 @@ async function video(
   };
   const [code] = await Promise.all([ended, writeAll()]);
   if (code !== 0)
-    throw new UsageError(
+    fail(
       `ffmpeg could not write ${out}: ${said.trim().split('\n').at(-1) || `exit ${code}`}`,
+      'file-invalid',
     );
 }

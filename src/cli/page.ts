@@ -1,0 +1,104 @@
+/** The page beside a command: its options, the thread that serves it while a run trains, and the browser. */
+import { spawn } from 'node:child_process';
+import { dirname } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ServeOptions } from '../server/serve.ts';
+import type { Context } from './context.ts';
+import { UsageError } from './errors.ts';
+import { runDirOption } from './options.ts';
+
+/** What the options of the page say where a command serves it until it is ended. */
+export interface DashFlags
+  extends Pick<ServeOptions, 'port' | 'host' | 'token' | 'webhook' | 'onVerdict' | 'readOnly'> {
+  readonly open?: boolean | undefined;
+}
+
+/** What the options of a command that trains say: the page is beside it. */
+export interface TrainingFlags extends Pick<DashFlags, 'port' | 'open'> {
+  readonly dash?: boolean | undefined;
+  readonly json?: boolean;
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new InvalidArgumentError(`${text} is not a port: use 0 (any) to 65535.`);
+  return port;
+}
+
+export function dashOptions(command: Command): Command {
+  return command
+    .option('--port <n>', 'where it listens; another one if it is taken', portNumber, 7007)
+    .option('--host <address>', 'other than this machine alone; then a token is needed', '127.0.0.1')
+    .option('--token <text>', 'ask for this token (random with --host unless given)')
+    .option('--webhook <url>', 'POST each change of a verdict there, as JSON')
+    .option('--on-verdict <command>', 'run this on each change of a verdict, without a shell')
+    .option('--read-only', 'the page changes nothing: no notes, no actions')
+    .option('--open', 'open it in the browser');
+}
+
+/** What is wrong with them, said before anything is started. */
+export function checkDashFlags({ token, host, webhook }: DashFlags): void {
+  if (token !== undefined && (token.length < 8 || /\s/.test(token)))
+    throw new UsageError('--token needs at least 8 characters without spaces');
+  if (host !== undefined && !/^[A-Za-z0-9.:-]{1,255}$/.test(host))
+    throw new UsageError(`--host ${host} is not an address: use 127.0.0.1, 0.0.0.0 or a name`);
+  if (webhook !== undefined && !/^https?:\/\//i.test(webhook))
+    throw new UsageError(`--webhook ${webhook} is not an http or https address`);
+}
+
+/** The page beside training, where the run is, and how it speaks. */
+export function trainingOptions(command: Command): Command {
+  return command
+    .option('--dash', 'with the page, live in the browser (the default in a terminal)')
+    .option('--no-dash', 'without it')
+    .option('--port <n>', 'where the page listens; another one if it is taken', portNumber)
+    .option('--open', 'open the page in the browser')
+    .addOption(runDirOption())
+    .option('--json', 'rows and events as JSON lines on stdout, nothing else there');
+}
+
+/** Starts it for the directory of a run, at one of its tabs; says where it is, or why it is not there. */
+export async function startDash(
+  { note, isTerminal }: Context,
+  runDir: string,
+  flags: TrainingFlags,
+  tab?: string,
+): Promise<void> {
+  try {
+    // Only where it is shown: it is large, and training waits for nothing.
+    const [{ startPageThread }, { idOf, runAddress }] = await Promise.all([
+      import('../server/page-thread.ts'),
+      import('../server/runs/places.ts'),
+    ]);
+    const page = await startPageThread({
+      roots: [dirname(runDir)],
+      port: flags.port,
+      foreign: false,
+      onProblem: sentence => note(`keel: ${sentence}`),
+    });
+    const url = runAddress(page.url, idOf(runDir), tab);
+    note(`${isTerminal ? '\r\u001b[K' : ''}page: ${url}${page.note === undefined ? '' : ` (${page.note})`}`);
+    if (flags.open) openBrowser(url);
+  } catch (error) {
+    note(`keel: the page could not be started: ${(error as Error).message}; training goes on without it`);
+  }
+}
+
+/** Opens an address in the browser of whoever sits here; where there is none, nothing happens. */
+export function openBrowser(url: string): void {
+  const openers: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+    darwin: ['open'],
+    win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+  };
+  const [program, ...args] = openers[process.platform] ?? ['xdg-open'];
+  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  child.on('error', () => {}); // the address was printed
+  child.unref();
+}
+
+/** Whether there may be a browser to see: on Linux a machine without a display has none. */
+export function hasScreen(): boolean {
+  const { DISPLAY, WAYLAND_DISPLAY } = process.env;
+  return process.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY);
+}

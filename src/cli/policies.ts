@@ -1,0 +1,55 @@
+/** The policy that a command takes of a run: which checkpoint it is, in words, and replays from it. */
+import type { WhichCheckpoint } from '../algos/algorithm.ts';
+import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
+import type { Policy } from '../algos/policy.ts';
+import { openPolicy } from '../algos/runs.ts';
+import { grouped, number } from '../base/numbers.ts';
+import type { Replay } from '../runs/replay-format.ts';
+import { scoreEpisodes } from '../runs/score.ts';
+import type { Run } from '../runs/store.ts';
+import type { PolicyFlags } from './options.ts';
+
+/** The rule, for the help of every command that takes a policy. */
+export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return over
+the last ${scoreEpisodes} episodes before it; the last one if no episode has ended, or if
+returns do not compare, as in Cluster-v0, where each episode has its own load.`;
+
+/** The checkpoint that is meant and why, in a sentence; empty where it is missing, which is said when it is opened. */
+export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): string {
+  const { which, found } = chooseCheckpoint(run, wanted);
+  if (found === undefined) return '';
+  const { step, index, isBest, isLast } = found;
+  const score = index?.score ?? undefined;
+  const names = [isBest && 'the best', isLast && 'the last', typeof which === 'number' && 'as asked'];
+  const kind = names.some(Boolean) ? ` (${names.filter(Boolean).join(', ')})` : '';
+  const measured =
+    score === undefined ? 'no episode had ended' : `mean return ${number(score)} when it was saved`;
+  return `checkpoint ${grouped(step)}${kind}, ${measured}`;
+}
+
+/** Opens a policy for as long as it is used. */
+export async function using<T>(opened: Promise<Policy>, use: (policy: Policy) => Promise<T>): Promise<T> {
+  const policy = await opened;
+  try {
+    return await use(policy);
+  } finally {
+    await policy.close();
+  }
+}
+
+interface Recording {
+  readonly episodes?: number;
+  readonly onReplay?: (name: string, replay: Replay) => void;
+}
+
+/** Plays episodes with a checkpoint's policy and keeps them; returns their names and which checkpoint it was. */
+export function recordCheckpoint(
+  run: Run,
+  { checkpoint, envFile }: Pick<PolicyFlags, 'checkpoint' | 'envFile'>,
+  how: Recording = {},
+): Promise<{ names: string[]; why: string }> {
+  return using(openPolicy(run.dir, { checkpoint, envFile }), async policy => ({
+    names: await policy.record(how),
+    why: whyCheckpoint(run, checkpoint),
+  }));
+}
