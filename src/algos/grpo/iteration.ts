@@ -22,6 +22,7 @@ import { Decoder } from '../../lm/decoder.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { shapeFor } from '../../lm/scorer.ts';
 import { Rng } from '../../random/rng.ts';
+import type { GroupRecord } from '../../runs/completions.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { TrainEvent } from '../events.ts';
 import { type GradedCompletion, wasTruncated } from '../text/graded.ts';
@@ -37,7 +38,7 @@ import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import { groupAdvantages, tokenWeights } from './advantages.ts';
 import type { GrpoSnapshot } from './checkpoint.ts';
 import { collectBatch, type TextBatch } from './collect.ts';
-import { completionRecords, type GroupRecord } from './completions.ts';
+import { completionRecords } from './completions.ts';
 import {
   controlReference,
   firstCounters,

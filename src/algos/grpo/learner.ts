@@ -1,9 +1,10 @@
 /** GRPO's trainer on the task of a run. */
+
+import { CompletionLog } from '../../runs/completions.ts';
 import type { Opening } from '../algorithm.ts';
 import { openTextLearner } from '../text/learner.ts';
 import type { ModelStart } from '../text/model.ts';
 import { snapshotFrom } from './checkpoint.ts';
-import { CompletionLog } from './completions.ts';
 import { countersOfFork } from './control.ts';
 import { createGrpoTrainer } from './iteration.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';

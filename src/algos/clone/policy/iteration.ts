@@ -11,6 +11,7 @@
  */
 import { compile, type Program } from '../../../engine/program.ts';
 import { Rng } from '../../../random/rng.ts';
+import type { Demonstrations } from '../../../rollout/demonstrations.ts';
 import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalise.ts';
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
 import type { IterationResult } from '../../algorithm.ts';
@@ -22,7 +23,6 @@ import { stopwatch } from '../../update/stopwatch.ts';
 import { TrainerState } from '../../update/trainer-state.ts';
 import type { ClonePolicySnapshot } from './checkpoint.ts';
 import { rateAt, ratesOfEpoch, unguarded } from './control.ts';
-import type { Demonstrations } from './demonstrations.ts';
 import { epochGraph } from './graphs.ts';
 import { rowOf } from './row.ts';
 import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';

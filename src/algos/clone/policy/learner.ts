@@ -1,6 +1,11 @@
 /** The cloning of an environment's demonstrators, in the environment of a run. */
 import { join } from 'node:path';
 import { TrainError } from '../../../base/errors.ts';
+import {
+  demonstrationCount,
+  demonstratorsOf,
+  recordDemonstrations,
+} from '../../../rollout/demonstrations.ts';
 import { refuseInertForActions, refuseLiveChange } from '../../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../../agents/environments.ts';
 import { savePolicy } from '../../agents/export.ts';
@@ -9,7 +14,6 @@ import type { Learner, Opening } from '../../algorithm.ts';
 import { stateOf, tensorFiles } from '../../ppo/checkpoint.ts';
 import { forkedCounters } from '../../update/guarded.ts';
 import { snapshotFrom } from './checkpoint.ts';
-import { demonstrationCount, demonstratorsOf, recordDemonstrations } from './demonstrations.ts';
 import { createClonePolicyTrainer } from './iteration.ts';
 import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
 
@@ -18,6 +22,7 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
   const { subject, config, written } = opening;
   if (subject.kind !== 'env')
     throw new TrainError(`${subject.id} is no environment: use one, such as cluster`);
+  const { demonstrators = {} } = subject.definition;
   const names = demonstratorsOf(subject.definition, config.demonstrators);
   const envs = await openEnvironments(subject, { ...config, envs: 1, workers: 0 });
   const { actionSpace, observationSpace } = envs;
@@ -30,7 +35,7 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
     model,
     config,
     count,
-    record: () => recordDemonstrations(subject, config, names),
+    record: () => recordDemonstrations(demonstrators, names, config, () => openEnvironments(subject, config)),
   });
   return {
     config,

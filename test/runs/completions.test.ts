@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { CompletionLog, type GroupRecord } from '../../../src/algos/grpo/completions.ts';
+import { CompletionLog, type GroupRecord } from '../../src/runs/completions.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'keel-completions-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

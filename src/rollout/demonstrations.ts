@@ -2,13 +2,11 @@
  * Demonstrations of a policy: an environment's own rules play, each in environments of its own, with the same seeds.
  */
 
-import { ConfigError } from '../../../base/errors.ts';
-import { didYouMean } from '../../../base/nearest.ts';
-import type { EnvDefinition } from '../../../envs/definition.ts';
-import { Rng } from '../../../random/rng.ts';
-import { openEnvironments } from '../../agents/environments.ts';
-import type { Subject } from '../../subject.ts';
-import type { ClonePolicyConfig } from './settings.ts';
+import { ConfigError } from '../base/errors.ts';
+import { didYouMean } from '../base/nearest.ts';
+import type { EnvDefinition } from '../envs/definition.ts';
+import type { VectorEnv } from '../envs/vector/vector.ts';
+import { Rng } from '../random/rng.ts';
 
 /** What a demonstrator's play is worth. */
 export interface DemonstratorScore {
@@ -25,6 +23,16 @@ export interface Demonstrations {
   readonly logits: Float32Array | undefined;
   readonly returns: Float32Array; // (count), discounted
   readonly scores: readonly DemonstratorScore[];
+}
+
+/** How much is demonstrated, and what it is worth. */
+export interface DemonstrationConfig {
+  /** Of all demonstrators together. */
+  readonly steps: number;
+  readonly envs: number;
+  readonly seed: number;
+  readonly gamma: number;
+  readonly rewardScale: number;
 }
 
 /** Log-odds of an action that was not demonstrated. */
@@ -52,30 +60,30 @@ export function demonstratorsOf(
 }
 
 /** Steps that each demonstrator plays in each environment. */
-const stepsOfEach = ({ steps, envs }: ClonePolicyConfig, names: readonly string[]): number =>
+const stepsOfEach = ({ steps, envs }: DemonstrationConfig, names: readonly string[]): number =>
   Math.max(1, Math.round(steps / names.length / envs));
 
 /** How many demonstrations there will be: whole shares of the steps that were asked for. */
-export const demonstrationCount = (config: ClonePolicyConfig, names: readonly string[]): number =>
+export const demonstrationCount = (config: DemonstrationConfig, names: readonly string[]): number =>
   names.length * stepsOfEach(config, names) * config.envs;
 
-/** Lets each demonstrator play its share of the steps. */
+/** Lets each demonstrator play its share of the steps, in environments that are opened for it. */
 export async function recordDemonstrations(
-  subject: Subject,
-  config: ClonePolicyConfig,
+  demonstrators: NonNullable<EnvDefinition['demonstrators']>,
   names: readonly string[],
+  config: DemonstrationConfig,
+  open: () => Promise<VectorEnv>,
 ): Promise<Demonstrations> {
   const { envs: envCount, gamma, rewardScale } = config;
   const stepsEach = stepsOfEach(config, names);
-  const { demonstrators } = subject.definition as EnvDefinition;
   const scores: DemonstratorScore[] = [];
   const count = demonstrationCount(config, names);
   let out: Omit<Demonstrations, 'scores'> | undefined;
   for (const [k, name] of names.entries()) {
-    const envs = await openEnvironments(subject, config);
+    const envs = await open();
     try {
       const { obsSize, actionSize, actionSpace } = envs;
-      const rule = demonstrators![name];
+      const rule = demonstrators[name];
       const choices = actionSpace.kind === 'discrete' ? actionSpace.n : 0;
       if (rule.logits && choices === 0)
         throw new ConfigError(
@@ -89,7 +97,7 @@ export async function recordDemonstrations(
         returns: new Float32Array(count),
       };
       const rngs = new Rng(config.seed).split(envCount);
-      const options = envs.spec?.options ?? subject.options;
+      const options = envs.spec?.options ?? {};
       const players = rngs.map(rng => rule.make(options, rng));
       const odds = rule.logits?.(options);
       const rewards = new Float64Array(stepsEach * envCount);
