@@ -1,9 +1,9 @@
 /** Where a run's settings come from: presets, files, `--set` and flags, in the order in which they win. */
 import { resolve } from 'node:path';
-import { parse } from 'yaml';
 import type { Algorithm, Settings } from '../algos/algorithm.ts';
 import { tableFor } from '../algos/settings.ts';
 import { ConfigError, type Problem } from '../base/errors.ts';
+import { parseYaml } from '../base/yaml.ts';
 import { isEnvFile } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { settingProblems } from '../settings/explain.ts';
@@ -45,7 +45,7 @@ export function parseSets(pairs: readonly string[]): Record<string, unknown> {
     if (text === '') throw new UsageError(`--set ${pair} has no value: write --set ${key}=value, or null`);
     let value: unknown;
     try {
-      value = parse(text);
+      value = parseYaml(text);
     } catch (error) {
       throw new UsageError(`--set ${pair}: ${(error as Error).message.split('\n')[0]}`);
     }

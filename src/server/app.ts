@@ -79,7 +79,11 @@ export function createApp(options: AppOptions): Hono<Env> {
   };
   const writable = (): void => {
     if (readOnly)
-      throw new Problem(403, 'read-only', 'this server was started with --read-only: it changes nothing');
+      throw new Problem(
+        403,
+        'read-only',
+        'this server was started with --read-only: it changes and starts nothing',
+      );
   };
   const keelRun = (c: Context): KeelRun => {
     const run = known(c);
@@ -152,6 +156,7 @@ export function createApp(options: AppOptions): Hono<Env> {
 
   app.post('/api/runs/:id/checkpoints/:step/evaluate', async c => {
     const run = keelRun(c);
+    writable();
     await bodyOf(c);
     return answer(c, await actions.evaluate(run, stepOf(c.req.param('step'))));
   });
@@ -187,6 +192,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     const run = keelRun(c);
     const asked = c.req.query('checkpoint');
     const checkpoint = asked === undefined ? undefined : stepOf(asked);
+    // The run's own file is read; that of a checkpoint is made by another process.
+    if (checkpoint !== undefined) writable();
     const file = await actions.policy(run, checkpoint);
     c.header('content-type', 'application/octet-stream');
     c.header(

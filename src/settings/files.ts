@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
+import { parseYaml, YamlError } from '../base/yaml.ts';
 
 /** The package: both `src/settings` and `dist/settings` are two below it. */
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -33,7 +33,7 @@ export function readSettings(path: string): Record<string, unknown> {
     const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : code;
     throw new ConfigError(`${path} cannot be read: ${why}: check the path, which begins at ${process.cwd()}`);
   }
-  const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : parseYaml(path, text);
+  const value = extname(path).toLowerCase() === '.json' ? parseJson(path, text) : yamlOf(path, text);
   if (value === null || value === undefined) return {};
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new ConfigError(
@@ -52,18 +52,17 @@ function parseJson(path: string, text: string): unknown {
   }
 }
 
-function parseYaml(path: string, text: string): unknown {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
-  const [problem] = document.errors;
-  if (problem !== undefined) {
-    const { line, col } = lineCounter.linePos(problem.pos[0]);
-    throw new ConfigError(`${path}:${line}:${col} is not YAML: ${problem.message.split('\n')[0]}`);
-  }
+function yamlOf(path: string, text: string): unknown {
   try {
-    return document.toJS({ maxAliasCount: 100 });
+    return parseYaml(text);
   } catch (error) {
-    throw new ConfigError(`${path} is not usable YAML: ${(error as Error).message.split('\n')[0]}`);
+    if (!(error instanceof YamlError)) throw error;
+    const { at, message } = error;
+    throw new ConfigError(
+      at === undefined
+        ? `${path} is not usable YAML: ${message}`
+        : `${path}:${at.line}:${at.column} is not YAML: ${message}`,
+    );
   }
 }
 

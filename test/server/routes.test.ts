@@ -277,11 +277,17 @@ test('long answers are packed, short ones are not', async () => {
   ).toBeUndefined();
 });
 
-test('a read-only server changes nothing', async () => {
+test('a read-only server changes nothing and starts nothing', async () => {
   const quiet = await start({ roots: [root], readOnly: true });
   expect((await quiet.get('/api/hello')).json<Hello>().canAct).toBe(false);
   expect((await quiet.send('PATCH', `/api/runs/${keel.id}/notes`, { note: 'x' })).status).toBe(403);
-  expect((await quiet.send('POST', `/api/runs/${keel.id}/actions`, { type: 'stop' })).status).toBe(403);
+  const at = (path: string): string => `/api/runs/${keel.id}${path}`;
+  expect((await quiet.send('POST', at('/actions'), { type: 'stop' })).status).toBe(403);
+  const { checkpoints } = (await quiet.get(at('/checkpoints'))).json<CheckpointsAnswer>();
+  expect((await quiet.send('POST', at(`/checkpoints/${checkpoints[0].step}/evaluate`), {})).status).toBe(403);
+  expect((await quiet.get(at(`/policy.onnx?checkpoint=${checkpoints[0].step}`))).status).toBe(403);
+  // What is there already is read.
+  expect((await quiet.get(at('/policy.onnx'))).status).toBe((await get(at('/policy.onnx'))).status);
 });
 
 test('a taken port: another one, and it says so', async () => {

@@ -322,6 +322,15 @@ describe('token', async () => {
     expect((await guarded.get(`/api/runs?token=${token}`)).status).toBe(200);
   });
 
+  test('leads nowhere else: slashes that would name another server are one', async () => {
+    for (const path of ['//evil.example/x', '///evil.example', '/%5c/evil.example', '/\\\\evil.example/']) {
+      const { status, headers } = await guarded.get(`${path}?token=${token}`);
+      if (status !== 302) continue;
+      expect(new URL(headers.location!, 'http://here.example').host).toBe('here.example');
+    }
+    expect((await guarded.get(`//evil.example/x?token=${token}`)).headers.location).toBe('/evil.example/x');
+  });
+
   test('is no way around host and origin', async () => {
     const authorization = `Bearer ${token}`;
     expect((await guarded.get('/api/runs', { authorization, host: 'evil.example' })).status).toBe(403);

@@ -142,5 +142,6 @@ function admit(c: Context, token: string): Response | undefined {
   if (c.req.path.startsWith('/api/') || c.req.method !== 'GET') return undefined;
   const url = new URL(c.req.url);
   url.searchParams.delete('token');
-  return c.redirect(`${url.pathname}${url.search}`, 302);
+  // Two slashes would name another server: `//elsewhere/x`.
+  return c.redirect(`/${url.pathname.replace(/^[\\/]+/, '')}${url.search}`, 302);
 }

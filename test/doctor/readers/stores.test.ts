@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type RunSpec, RunWriter, type WriterOptions } from '../../../src/runs/index.ts';
+import { processorMs } from '../../support/processor-time.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import { configRecord, exitRecord, historyRecord, runRecord, wandbFile } from '../support/wandb-file.ts';
 
@@ -336,4 +337,23 @@ describe("Keel's own runs", () => {
     expect(run.series.get('train/step')!.length).toBe(3);
     expect(run.notes.join()).toMatch(/settings cannot be read/);
   });
+});
+
+describe('settings beside a log', () => {
+  it.each(['config.yaml', 'hparams.yaml', 'params/agent.yaml'])(
+    'that would keep the parser busy for minutes cost nothing but themselves: %s',
+    async name => {
+      const log = 'step,kl\n1,0.5\n2,0.25\n';
+      const root = writeTree(temporaryDirectory(), {
+        'progress.csv': log,
+        [name]: '{'.repeat(1000),
+        'args.json': '{"lr": 0.5}',
+      });
+      const before = processorMs();
+      const run = await readOnly(root);
+      expect(processorMs() - before).toBeLessThan(5000);
+      expect(values(run, 'kl')).toEqual([0.5, 0.25]);
+      expect(Object.fromEntries(run.config)).toEqual({ lr: 0.5 });
+    },
+  );
 });
