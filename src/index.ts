@@ -14,7 +14,9 @@ export type {
   IterationResult,
   Learner,
   Opening,
+  PartReport,
   PolicyOpening,
+  PreflightOptions,
   Progress,
   Restoring,
   Settings,
@@ -40,20 +42,26 @@ export type { PpoSnapshot } from './algos/ppo/checkpoint.ts';
 export { createPpoTrainer, type PpoTrainer, type PpoTrainerOptions } from './algos/ppo/iteration.ts';
 export { type PpoConfig, type PpoSettings, ppoSettings } from './algos/ppo/settings.ts';
 export {
+  type BeginOptions,
   type CloneOptions,
+  type Configured,
   clone,
   type ForkOptions,
   fork,
+  type InEnvironment,
+  type OfAlgorithm,
+  type OnTask,
   type OpenPolicyOptions,
   openPolicy,
   type ResumeOptions,
   resume,
   type TrainOptions,
   train,
+  type Usual,
 } from './algos/runs.ts';
 export type { Subject } from './algos/subject.ts';
 export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
-export { ConfigError, TrainError } from './base/errors.ts';
+export { ConfigError, KeelError, type Problem, RunError, TrainError } from './base/errors.ts';
 export * as engine from './engine/index.ts';
 export { defineEnv } from './envs/definition.ts';
 export type { Env } from './envs/env.ts';
@@ -73,5 +81,15 @@ export {
   settingsJsonSchema,
 } from './settings/resolve.ts';
 export { runKeys } from './settings/shared.ts';
-export { type RunConfig, type SettingTable, setting, table } from './settings/spec.ts';
+export {
+  type DoctorSetting,
+  type Needs,
+  type RunConfig,
+  type Setting,
+  type SettingFacts,
+  type SettingTable,
+  setting,
+  type TableFacts,
+  table,
+} from './settings/spec.ts';
 export * as values from './settings/values.ts';

@@ -27,7 +27,7 @@ import { type Opened, runSession } from './session.ts';
 import { resolveSubject, type Subject, type SubjectReference, subjectOf } from './subject.ts';
 
 /** What a new run is told, whatever it learns in. */
-interface BeginOptions extends TrainHooks {
+export interface BeginOptions extends TrainHooks {
   /** Directory of runs; `runs` unless told. */
   root?: string | undefined;
   /**
@@ -41,12 +41,12 @@ interface BeginOptions extends TrainHooks {
 }
 
 /** A new run of an algorithm of your own, instead of the usual one; its settings are checked when it begins. */
-type OfAlgorithm = { algorithm: Algorithm } & (InEnvironment<Settings> | OnTask<Settings>);
+export type OfAlgorithm = { algorithm: Algorithm } & (InEnvironment<Settings> | OnTask<Settings>);
 /** A new run of the usual one. */
-type Usual<O> = O & { algorithm?: undefined };
+export type Usual<O> = O & { algorithm?: undefined };
 
 /** What a run is configured with. */
-interface Configured<S> {
+export interface Configured<S> {
   /** The file that defines an environment which is given as a definition: what the command line finds it by. */
   envFile?: string | undefined;
   /** What differs from the defaults. */
@@ -59,14 +59,14 @@ interface Configured<S> {
 }
 
 /** A new run in an environment. */
-interface InEnvironment<S> extends Configured<S> {
+export interface InEnvironment<S> extends Configured<S> {
   /** An id (`cartpole`, `CartPole-v1`), a file (`./my-env.ts`), or what `defineEnv` gives. */
   env: string | EnvDefinition;
   envOptions?: OptionValues;
 }
 
 /** A new run on a text task. */
-interface OnTask<S> extends Configured<S> {
+export interface OnTask<S> extends Configured<S> {
   /** A task by its name (`chess`), a file (`./my-task.ts`), or what `defineTask` gives. */
   task: string | TextTaskDefinition;
   taskOptions?: object;
