@@ -8,15 +8,7 @@ import type { LanguageModel } from '../../lm/model.ts';
 import { resolveSettings } from '../../settings/resolve.ts';
 import { createTask } from '../../tasks/definition.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
-import {
-  firstIteration,
-  guardFound,
-  NO_RATE,
-  type Parts,
-  requireFinite,
-  tryParts,
-  tryResume,
-} from '../preflight.ts';
+import * as tried from '../preflight.ts';
 import { type ModelStart, newModel } from '../text/model.ts';
 import { createGrpoTrainer, type GrpoTrainer } from './iteration.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
@@ -50,10 +42,10 @@ function tinyConfig(config: GrpoConfig): GrpoConfig {
 
 /** Tries each part; after a failure the rest is not reached. */
 export function preflight(options: PreflightOptions<GrpoConfig, ModelStart>): Promise<PartReport[]> {
-  return tryParts(preflightParts, allParts(options), options.onPart);
+  return tried.tryParts(preflightParts, allParts(options), options.onPart);
 }
 
-async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): Parts {
+async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tried.Parts {
   const { subject, start } = options;
   if (subject.kind !== 'task') throw new TrainError(`${subject.id} is no text task`);
   const config = tinyConfig(options.config);
@@ -85,7 +77,7 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): Par
   } finally {
     await task.close?.();
   }
-  yield await tryResume(options, config, await options.train(config), {
+  yield await tried.tryResume(options, config, await options.train(config), {
     file: 'model.safetensors',
     learnt: 'weights',
     question: 'do prompts and grades of the task depend on its options and the generator alone?',
@@ -93,10 +85,10 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): Par
 }
 
 /** What one batch is; `run` are the settings of the run, whose batches are larger. */
-async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig): Parts {
+async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig): tried.Parts {
   const { temperature, promptsPerIteration, groupSize } = trainer.config;
-  trainer.adjust({ learningRate: NO_RATE });
-  const row = yield* firstIteration(trainer);
+  trainer.adjust({ learningRate: tried.NO_RATE });
+  const row = yield* tried.firstIteration(trainer);
   const { records, model } = trainer;
   const completions = records.flatMap(group => group.completions);
   const tokens = completions.reduce((sum, completion) => sum + completion.tokens.length, 0);
@@ -159,15 +151,19 @@ function suspectRewards(low: number, high: number, someRead: boolean): string[] 
 }
 
 /** An update at the run's own rate, and one that overflows. */
-async function* updateParts(trainer: GrpoTrainer, { learningRate, guard }: GrpoConfig): Parts {
+async function* updateParts(trainer: GrpoTrainer, { learningRate, guard }: GrpoConfig): tried.Parts {
   trainer.adjust({ learningRate });
   const { row } = await trainer.iterate();
-  requireFinite(row, ['loss/policy', 'grad/norm', 'kl/step'], 'lower learningRate, or look at the rewards');
+  tried.requireFinite(
+    row,
+    ['loss/policy', 'grad/norm', 'kl/step'],
+    'lower learningRate, or look at the rewards',
+  );
   yield {
     detail: `${row['train/minibatches_run']} gradient steps; loss ${number(row['loss/policy'])}, gradient norm ${number(row['grad/norm'])}, entropy ${number(row['policy/entropy'])} nats a token`,
     seconds: row['time/update_s'],
   };
-  yield guardFound(row, guard);
+  yield tried.guardFound(row, guard);
 
   const before = trainer.model.weights.slice();
   trainer.adjust({ learningRate: WILD_RATE, gradientClip: null });

@@ -10,15 +10,7 @@ import { openEnvironments } from '../agents/environments.ts';
 import type { PolicyStart } from '../agents/start.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
 import type { Policy } from '../policy.ts';
-import {
-  firstIteration,
-  guardFound,
-  NO_RATE,
-  type Parts,
-  requireFinite,
-  tryParts,
-  tryResume,
-} from '../preflight.ts';
+import * as tried from '../preflight.ts';
 import { createPpoTrainer } from './iteration.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
 
@@ -48,10 +40,10 @@ function tinyConfig(config: PpoConfig): PpoConfig {
 
 /** Tries each part; after a failure the rest is not reached. */
 export function preflight(options: PreflightOptions<PpoConfig, PolicyStart>): Promise<PartReport[]> {
-  return tryParts(preflightParts, allParts(options), options.onPart);
+  return tried.tryParts(preflightParts, allParts(options), options.onPart);
 }
 
-async function* allParts(options: PreflightOptions<PpoConfig, PolicyStart>): Parts {
+async function* allParts(options: PreflightOptions<PpoConfig, PolicyStart>): tried.Parts {
   const config = tinyConfig(options.config);
   const envs = await openEnvironments(options.subject, config);
   try {
@@ -67,7 +59,7 @@ async function* environmentParts(
   { subject, written }: PreflightOptions<PpoConfig, PolicyStart>,
   { seed, envs: envCount, workers }: PpoConfig,
   envs: VectorEnv,
-): Parts {
+): tried.Parts {
   refuseInertForActions(ppoSettings, written, envs.actionSpace);
   yield { detail: `${subject.id}, ${envCount} side by side${workers ? `, ${workers} workers` : ''}` };
 
@@ -84,7 +76,7 @@ async function* environmentParts(
   yield { detail: `seed ${seed}, ${envs.obsSize} finite numbers each` };
 }
 
-async function* trainerParts(config: PpoConfig, envs: VectorEnv): Parts {
+async function* trainerParts(config: PpoConfig, envs: VectorEnv): tried.Parts {
   const { learningRate, criticLearningRate } = config;
   const trainer = await createPpoTrainer({
     envs,
@@ -94,9 +86,12 @@ async function* trainerParts(config: PpoConfig, envs: VectorEnv): Parts {
     yield { detail: `${trainer.model.layout.size} parameters on ${config.device}` };
 
     // Collecting and scoring. By itself the trainer only refuses.
-    trainer.adjust({ learningRate: NO_RATE, ...(criticLearningRate && { criticLearningRate: NO_RATE }) });
+    trainer.adjust({
+      learningRate: tried.NO_RATE,
+      ...(criticLearningRate && { criticLearningRate: tried.NO_RATE }),
+    });
     await trainer.start();
-    const first = yield* firstIteration(trainer);
+    const first = yield* tried.firstIteration(trainer);
     const { samplesPerIteration: samples } = trainer;
     yield {
       detail: `${samples} steps, mean reward ${number(first['reward/mean'])}, ${number(samples / first['time/collect_s'])} steps/s`,
@@ -111,7 +106,7 @@ async function* trainerParts(config: PpoConfig, envs: VectorEnv): Parts {
     // Updating and guarding: the next one, with the run's own rates.
     trainer.adjust({ learningRate, criticLearningRate });
     const { row } = await trainer.iterate();
-    requireFinite(row, ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'], SCALE_REMEDY);
+    tried.requireFinite(row, ['loss/policy', 'loss/value', 'grad/norm', 'kl/step'], SCALE_REMEDY);
     if (row['train/skipped'] > 0)
       throw new Error(`${row['train/skipped']} minibatches were not finite: ${SCALE_REMEDY}`);
     yield {
@@ -119,7 +114,7 @@ async function* trainerParts(config: PpoConfig, envs: VectorEnv): Parts {
       seconds: row['time/update_s'],
     };
     const acted = row['guard/backtracks'] > 0 ? `, taken back from ${number(row['kl/step_raw'])}` : '';
-    yield guardFound(row, config.guard, acted);
+    yield tried.guardFound(row, config.guard, acted);
   } finally {
     trainer.dispose();
   }
@@ -132,7 +127,7 @@ async function* runParts(
   options: PreflightOptions<PpoConfig, PolicyStart>,
   config: PpoConfig,
   observationSize: number,
-): Parts {
+): tried.Parts {
   const whole = await options.train(config);
   const { dir, step } = whole;
   const saved = Object.values(listCheckpoints(dir).find(({ isLast }) => isLast)!.index!.files);
@@ -145,7 +140,7 @@ async function* runParts(
   const sizes = loaded.map(([name, { bytes }]) => `${name} ${grouped(bytes)} bytes`);
   yield { detail: `${sizes.join(', ')}; checksums agree` };
 
-  yield await tryResume(options, config, whole, {
+  yield await tried.tryResume(options, config, whole, {
     file: 'policy.safetensors',
     learnt: 'parameters',
     question: 'does the environment keep all of its state in state()?',
