@@ -1,7 +1,6 @@
 /**
- * Types, and what the type checker knows besides, in one pass: `npm run check:source`.
+ * What the type checker knows besides what it says by itself (`npm run check:types`): `npm run check:source`.
  *
- * - What `tsc` says.
  * - A `!` on what can be neither null nor undefined says nothing, and hides those that do. `-- --fix` removes them.
  * - What the package exports (the doors in package.json) has a doc comment, from which docs/api is made.
  */
@@ -115,10 +114,6 @@ function* doorProblems(program: ts.Program) {
 
 function* problems(fix: boolean) {
   const program = openProject(join(root, 'tsconfig.json'));
-  for (const { file, start = 0, messageText } of ts.getPreEmitDiagnostics(program)) {
-    const place = file === undefined ? '' : `${placeOf(file, start)}: `;
-    yield `${place}${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
-  }
   yield* assertionProblems(program, path => !path.startsWith('web/'), fix);
   yield* doorProblems(program);
   // The page has other types around it, so it is a project of its own, whose types svelte-check looks at.

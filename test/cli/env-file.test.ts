@@ -17,7 +17,7 @@ const keel = (args: readonly string[], options?: KeelOptions): Promise<Outcome> 
 const envOf = (dir: string): unknown =>
   JSON.parse(readFileSync(join(dir, 'manifest.json'), 'utf8')).config.env;
 
-test('are evaluated, resumed and forked with --env-file, which resuming remembers', async () => {
+test('are resumed and forked with --env-file, which resuming remembers', async () => {
   const root = scratch();
   const { dir } = await train({ env: walk, root, config: short });
   expect(envOf(dir)).toBe(walk.id);
@@ -31,7 +31,6 @@ test('are evaluated, resumed and forked with --env-file, which resuming remember
   const named = ['--env-file', `./${basename(file)}`];
   const run = relative(cwd, dir);
   for (const args of [
-    ['eval', run, '-n', '1', ...named],
     ['fork', run, '--steps', '128', '--id', 'forked', '--run-dir', root, ...named],
     ['resume', run, '--steps', '96', ...named],
     // Once more, with what the manifest says now.

@@ -6,11 +6,12 @@ import { testEnv, testVectorEnv } from '../support/contract.ts';
 
 for (const { id } of builtIn.filter(({ slow }) => slow)) {
   await prepareEnv(id);
-  testEnv(id, options => makeEnv(id, options));
+  testEnv(id, options => makeEnv(id, options), { slow: true });
   testVectorEnv(
     `${id} in process`,
     envCount => makeVectorEnv(id, { envCount }),
     () => makeEnv(id),
     envSeeds,
+    { slow: true },
   );
 }

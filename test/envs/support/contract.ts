@@ -45,8 +45,11 @@ function closing<A extends unknown[]>(make: (...args: A) => MadeEnv): (...args: 
 export function testEnv(
   name: string,
   makeOne: (options?: { maxEpisodeSteps?: number | null }) => MadeEnv,
+  { slow = false }: { readonly slow?: boolean | undefined } = {},
 ): void {
   const make = closing(makeOne);
+  /** A step of physics takes a hundred times as long as one of a formula. */
+  const some = (steps: number): number => (slow ? Math.ceil(steps / 4) : steps);
   const started = (seed = 1): [MadeEnv, Float32Array] => {
     const env = make();
     const obs = obsFor(env);
@@ -70,7 +73,7 @@ export function testEnv(
       const action = new Float32Array(env.actionSpace.flatSize);
       const rng = new Rng(7);
       expect(env.observationSpace.contains(obs)).toBe(true);
-      for (let i = 0; i < 1_500; i++) {
+      for (let i = 0; i < some(1_500); i++) {
         env.actionSpace.sample(rng, action);
         const { reward, terminated, truncated, rewardTerms } = env.step(action, obs);
         if (!env.observationSpace.contains(obs)) expect.fail(`step ${i}: [${obs}] is outside`);
@@ -95,7 +98,7 @@ export function testEnv(
             action[start + i] = end === 'high' ? last : space.kind === 'box' ? space.low[i] : 0;
           }
         }
-        for (let i = 0; i < 200; i++) {
+        for (let i = 0; i < some(200); i++) {
           const { terminated, truncated } = env.step(action, obs);
           if (!env.observationSpace.contains(obs)) expect.fail(`step ${i}: [${obs}] is outside`);
           if (terminated || truncated) env.reset({}, obs);
@@ -105,11 +108,11 @@ export function testEnv(
 
     it('the same seed and actions give the same walk, in a new environment and in a used one', () => {
       const [env, obs] = started(5);
-      const first = walk(env, 300, 1, obs);
+      const first = walk(env, some(300), 1, obs);
       env.reset({ seed: 5 }, obs);
-      expect(walk(env, 300, 1, obs)).toEqual(first);
+      expect(walk(env, some(300), 1, obs)).toEqual(first);
       const [other, otherObs] = started(5);
-      expect(walk(other, 300, 1, otherObs)).toEqual(first);
+      expect(walk(other, some(300), 1, otherObs)).toEqual(first);
     });
 
     it('without a seed it starts as from 0, and episodes go on in one stream', () => {
@@ -124,31 +127,34 @@ export function testEnv(
     });
 
     it('continues from a saved state to the bit, at any step', () => {
-      for (const steps of [0, 1, 2, 9, 61, 333]) {
+      for (const steps of slow ? [0, 1, 9, 101] : [0, 1, 2, 9, 61, 333]) {
         const [env, obs] = started(3);
         walk(env, steps, 1, obs);
         const saved = JSON.stringify(env.state());
-        const expected = walk(env, 150, 2, obs.slice());
+        const expected = walk(env, some(150), 2, obs.slice());
         for (const restored of [make(), env]) {
           restored.restore(JSON.parse(saved));
           expect(JSON.stringify(restored.state())).toBe(saved);
-          expect(walk(restored, 150, 2, obs.slice())).toEqual(expected);
+          expect(walk(restored, some(150), 2, obs.slice())).toEqual(expected);
         }
       }
     });
 
     it('a state remembers that the episode is over, or has not begun', () => {
-      const [env, obs] = started();
+      const short = slow ? { maxEpisodeSteps: 50 } : {};
+      const env = make(short);
+      const obs = obsFor(env);
+      env.reset({ seed: 1 }, obs);
       const action = new Float32Array(env.actionSpace.flatSize);
       let over = false;
       while (!over) {
         const { terminated, truncated } = env.step(action, obs);
         over = terminated || truncated;
       }
-      const restored = make();
+      const restored = make(short);
       restored.restore(JSON.parse(JSON.stringify(env.state())));
       expect(() => restored.step(action, obs)).toThrow(/after the episode's end/);
-      restored.restore(JSON.parse(JSON.stringify(make().state())));
+      restored.restore(JSON.parse(JSON.stringify(make(short).state())));
       expect(() => restored.step(action, obs)).toThrow(/before reset/);
     });
 
@@ -220,7 +226,9 @@ export function testVectorEnv(
   make: (envCount: number) => Promise<VectorEnv>,
   makeSingle: () => MadeEnv,
   seedsOf: (seed: number, envCount: number) => number[],
+  { slow = false }: { readonly slow?: boolean | undefined } = {},
 ): void {
+  const some = (steps: number): number => (slow ? Math.ceil(steps / 3) : steps);
   describe(`${name}: vector contract`, () => {
     const makeOne = closing(makeSingle);
     it('gives what its environments give one by one: auto-reset, final observations, returns, lengths', async () => {
@@ -245,7 +253,7 @@ export function testVectorEnv(
         });
         const actions = new Float32Array(envCount * actionSize);
         const rng = new Rng(4);
-        for (let step = 0; step < 150; step++) {
+        for (let step = 0; step < some(150); step++) {
           for (let i = 0; i < envCount; i++) envs.actionSpace.sample(rng, actions, i * actionSize);
           const sent = actions.slice();
           await envs.step(actions);
@@ -298,12 +306,12 @@ export function testVectorEnv(
           for (let i = 0; i < 3; i++) a.actionSpace.sample(rng, actions, i * a.actionSize);
           return actions;
         };
-        for (let i = 0; i < 47; i++) await a.step(next());
+        for (let i = 0; i < some(47); i++) await a.step(next());
         const state = JSON.parse(JSON.stringify(await a.state()));
         await b.restore(state);
         expect(bits(b.observations)).toBe(bits(a.observations));
         expect(await b.state()).toEqual(state);
-        for (let i = 0; i < 120; i++) {
+        for (let i = 0; i < some(120); i++) {
           const actions = next();
           await Promise.all([a.step(actions), b.step(actions)]);
           expect(bits(b.observations)).toBe(bits(a.observations));
