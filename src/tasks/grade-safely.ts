@@ -4,24 +4,37 @@ import { clearGrade, type Grade, type TaskPrompt, type TextTask } from './text-t
 /** Parts are added in any order: their sum may differ from the reward by rounding alone. */
 const ROUNDING = 1e-9;
 
+/** A grader may run code or ask another machine; one that hangs must not hang the run. */
+const LONGEST_MS = 60_000;
+
 /**
- * Grades through a task that may be faulty. What is wrong is returned as one line (the caller counts and logs it, and
- * leaves the completion out), and the grade is empty then; undefined when all is well.
+ * Grades through a task that may be faulty; a promise is awaited, for a minute at most. What is wrong is returned as one
+ * line (the caller counts and logs it, and leaves the completion out), and the grade is empty then; undefined when all is
+ * well. One that comes too late still writes to `out`: take a new one for each completion.
  */
-export function gradeSafely(
+export async function gradeSafely(
   task: TextTask,
   prompt: TaskPrompt,
   completion: string,
   out: Grade,
-): string | undefined {
-  const problem = problemOf(task, prompt, completion, out);
+  longestMs: number = LONGEST_MS,
+): Promise<string | undefined> {
+  const problem = await problemOf(task, prompt, completion, out, longestMs);
   if (problem !== undefined) clearGrade(out);
   return problem;
 }
 
-function problemOf(task: TextTask, prompt: TaskPrompt, completion: string, out: Grade): string | undefined {
+async function problemOf(
+  task: TextTask,
+  prompt: TaskPrompt,
+  completion: string,
+  out: Grade,
+  longestMs: number,
+): Promise<string | undefined> {
   try {
-    task.grade(prompt, completion, out);
+    const answer: unknown = task.grade(prompt, completion, out);
+    if (isPromise(answer) && !(await settled(answer, longestMs)))
+      return `grade of ${task.name} took longer than ${longestMs / 1000} s: give it a limit of its own, or make it faster`;
   } catch (error) {
     return `grade of ${task.name} threw: ${messageOf(error)}`;
   }
@@ -37,4 +50,20 @@ function problemOf(task: TextTask, prompt: TaskPrompt, completion: string, out: 
   if (Math.abs(sum - out.reward) > ROUNDING * Math.max(1, Math.abs(sum)))
     return `grade of ${task.name} gave the reward ${out.reward}, but its parts sum to ${sum}: end with sumParts(out)`;
   return undefined;
+}
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+
+/** Whether it settles in time; throws what it rejects with. */
+async function settled(answer: PromiseLike<unknown>, longestMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(() => resolve(false), longestMs);
+  });
+  try {
+    return await Promise.race([Promise.resolve(answer).then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -43,8 +43,11 @@ export interface TextTask {
   readonly maxNewTokens: number;
   /** The next prompt; depends on the options and the generator alone. Draws are one after another: await each. */
   prompt(rng: Rng): TaskPrompt | Promise<TaskPrompt>;
-  /** Grades a completion of whatever content. Must not throw; call it through `gradeSafely` if it is not your own. */
-  grade(prompt: TaskPrompt, completion: string, out: Grade): void;
+  /**
+   * Grades a completion of whatever content, at once or as a promise. Must not throw; call it through `gradeSafely` if it
+   * is not your own.
+   */
+  grade(prompt: TaskPrompt, completion: string, out: Grade): void | Promise<void>;
   /** A completion that would be graded well, for cloning. */
   demonstration?(prompt: TaskPrompt, rng: Rng): string;
   /** What a manifest should keep of where prompts and grades come from: `{ labelSource: 'own search, depth 2' }`. */

@@ -159,6 +159,13 @@ describe('gradeSafely', () => {
       throw what;
     };
 
+  const later =
+    (grade: TextTask['grade']): TextTask['grade'] =>
+    async (...args) => {
+      await new Promise(resolve => setTimeout(resolve, 1));
+      await grade(...args);
+    };
+
   it.each<[string, TextTask['grade'], RegExp | undefined]>([
     ['right', gives(1, 1, 0), undefined],
     ['right to rounding', gives(0.3, 0.1, 0.2), undefined],
@@ -167,12 +174,22 @@ describe('gradeSafely', () => {
     ['NaN', gives(Number.NaN), /gave the reward NaN/],
     ['a part is infinite', gives(0, 0, Number.POSITIVE_INFINITY), /Infinity for the part two/],
     ['the sum is another', gives(1, 0.5, 0), /but its parts sum to 0.5: end with sumParts/],
+    ['right, as a promise', later(gives(1, 1, 0)), undefined],
+    ['a promise that rejects', later(throws(new Error('oh'))), /grade of x threw: oh/],
+    ['a promise of NaN', later(gives(Number.NaN)), /gave the reward NaN/],
+    [
+      'a promise that is never kept',
+      () => new Promise(() => {}),
+      /grade of x took longer than 0.05 s: give it a limit/,
+    ],
   ])('%s', async (_, grade, problem) => {
     const task = await make({ ...whole, grade });
     const out = newGrade(task);
-    const found = gradeSafely(task, { text: 'a', data: null }, 'b', out);
-    if (problem === undefined) expect(found).toBeUndefined();
-    else {
+    const found = await gradeSafely(task, { text: 'a', data: null }, 'b', out, 50);
+    if (problem === undefined) {
+      expect(found).toBeUndefined();
+      expect(out.reward).toBeGreaterThan(0);
+    } else {
       expect(found).toMatch(problem);
       expect([out.reward, ...out.parts, out.parsed]).toEqual([0, 0, 0, false]);
     }

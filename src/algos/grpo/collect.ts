@@ -45,8 +45,9 @@ export async function collectBatch(options: {
   });
   return {
     ...drawn,
-    completions: completions.map(completion =>
-      gradeOf(task, drawn.prompts[completion.prompt].prompt, completion),
+    // Side by side, where grading takes time.
+    completions: await Promise.all(
+      completions.map(completion => gradeOf(task, drawn.prompts[completion.prompt].prompt, completion)),
     ),
   };
 }

@@ -105,7 +105,9 @@ export async function evaluateText(
   const { complete, close } = completer(model, task, options);
   try {
     const completions = await complete(prompts.map(({ prompt }) => prompt));
-    const graded = completions.map((completion, i) => gradeOf(task, prompts[i].prompt, completion));
+    const graded = await Promise.all(
+      completions.map((completion, i) => gradeOf(task, prompts[i].prompt, completion)),
+    );
     const good = graded.filter(({ problem }) => problem === undefined);
     if (good.length === 0) throw new TrainError(`no completion could be graded: ${graded[0].problem}`);
     const mean = (values: readonly number[]): number => moments(values).mean;

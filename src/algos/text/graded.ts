@@ -14,9 +14,13 @@ export interface GradedCompletion extends Completion {
 }
 
 /** A completion with its grade; one that cannot be graded has a NaN reward and says why. */
-export function gradeOf(task: TextTask, prompt: TaskPrompt, completion: Completion): GradedCompletion {
+export async function gradeOf(
+  task: TextTask,
+  prompt: TaskPrompt,
+  completion: Completion,
+): Promise<GradedCompletion> {
   const grade = newGrade(task);
-  const problem = gradeSafely(task, prompt, completion.text, grade);
+  const problem = await gradeSafely(task, prompt, completion.text, grade);
   return {
     ...completion,
     reward: problem === undefined ? grade.reward : Number.NaN,

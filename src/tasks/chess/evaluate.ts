@@ -82,7 +82,7 @@ export async function evaluateChess(
       complete,
       batchSize,
     );
-    const rows = [...gradedRows(task, prompts, completions), ...varietyRows(prompts, completions)];
+    const rows = [...(await gradedRows(task, prompts, completions)), ...varietyRows(prompts, completions)];
     if (mates > 0 && given.environmentShare < 1)
       rows.push(...(await mateRows(given, complete, seed, mates, batchSize)));
     return { rows, sources: task.sources?.() ?? {} };
@@ -117,11 +117,11 @@ async function inBatches(prompts: string[], complete: Complete, batchSize: numbe
   return completions;
 }
 
-function gradedRows(
+async function gradedRows(
   task: TextTask,
   prompts: readonly TaskPrompt[],
   completions: readonly string[],
-): EvaluationRow[] {
+): Promise<EvaluationRow[]> {
   const grade = newGrade(task);
   const sums = new Map<string, { sum: number; count: number }>();
   const add = (name: string, value: number): void => {
@@ -132,7 +132,7 @@ function gradedRows(
     sums.set(name, total);
   };
   for (const [i, prompt] of prompts.entries()) {
-    const problem = gradeSafely(task, prompt, completions[i], grade);
+    const problem = await gradeSafely(task, prompt, completions[i], grade);
     if (problem !== undefined) fail('task-threw', problem);
     add('reward', grade.reward);
     add(`reward_${taskOf(prompt)}`, grade.reward);

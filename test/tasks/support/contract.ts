@@ -67,8 +67,8 @@ export function testTask(reference: string, options: object): void {
       const [good, bad] = [newGrade(task), newGrade(task)];
       for (const prompt of await drawPrompts(task, 6, PROMPTS)) {
         if (task.demonstration === undefined) break;
-        expect(gradeSafely(task, prompt, task.demonstration(prompt, rng), good)).toBeUndefined();
-        expect(gradeSafely(task, prompt, '?!', bad)).toBeUndefined();
+        expect(await gradeSafely(task, prompt, task.demonstration(prompt, rng), good)).toBeUndefined();
+        expect(await gradeSafely(task, prompt, '?!', bad)).toBeUndefined();
         expect(good.parsed).toBe(true);
         expect(bad.parsed).toBe(false);
         expect(good.reward).toBeGreaterThan(bad.reward);
@@ -90,19 +90,19 @@ export function testTask(reference: string, options: object): void {
       const cut = fc
         .tuple(fc.nat(19), fc.nat(300), fc.nat(300), noise)
         .map(([i, from, to, text]) => shown[i].slice(0, from) + text + shown[i].slice(to));
-      fc.assert(
-        fc.property(fc.nat(19), fc.oneof(noise, cut), (i, completion) => {
+      await fc.assert(
+        fc.asyncProperty(fc.nat(19), fc.oneof(noise, cut), async (i, completion) => {
           const prompt = prompts[i];
-          expect(gradeSafely(task, prompt, completion, used)).toBeUndefined();
+          expect(await gradeSafely(task, prompt, completion, used)).toBeUndefined();
           fresh.parts.fill(0);
           fresh.metrics.fill(0);
-          expect(gradeSafely(task, prompt, completion, fresh)).toBeUndefined();
+          expect(await gradeSafely(task, prompt, completion, fresh)).toBeUndefined();
           expect(used).toEqual(fresh);
         }),
         { numRuns: 100 },
       );
       for (const long of ['a'.repeat(100_000), '+'.repeat(100_000), 'M: '.repeat(30_000)])
-        expect(gradeSafely(task, prompts[0], long, used)).toBeUndefined();
+        expect(await gradeSafely(task, prompts[0], long, used)).toBeUndefined();
       await task.close?.();
     });
   });
