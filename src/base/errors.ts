@@ -1,4 +1,5 @@
 /** Errors that are the user's to mend. */
+import { withoutControls } from './controls.ts';
 
 /** One thing that is wrong: the sentence, and the setting that it is about, if it is about one. */
 export interface Problem {
@@ -24,7 +25,11 @@ export class KeelError extends Error {
     problems: string | readonly Problem[],
     options: { readonly code?: string | undefined; readonly cause?: unknown } = {},
   ) {
-    const all = typeof problems === 'string' ? [{ text: problems }] : problems;
+    // What a manifest or a log says may stand in it, and it may be shown in a terminal.
+    const all = (typeof problems === 'string' ? [{ text: problems }] : problems).map(problem => ({
+      ...problem,
+      text: withoutControls(problem.text),
+    }));
     super(
       all.map(({ text }) => text).join('\n'),
       options.cause === undefined ? undefined : { cause: options.cause },

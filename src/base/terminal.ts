@@ -1,4 +1,6 @@
 /** Text for terminals: colours where they are wanted, and how to make a text fit. */
+import { withoutControls } from './controls.ts';
+
 export type Tone =
   | 'red'
   | 'green'
@@ -40,6 +42,17 @@ export function wantsColour(stream: { isTTY?: boolean }, flag: boolean): boolean
 export function painter(colour: boolean): Paint {
   return (text, tone) =>
     colour && text !== '' ? `${ESCAPE}[${codes[tone][0]}m${text}${ESCAPE}[${codes[tone][1]}m` : text;
+}
+
+const own = new Set(Object.values(codes).flatMap(pair => pair.map(code => `${ESCAPE}[${code}m`)));
+
+/** What may be written to a terminal: characters, and the painter's own colours where there are any; nothing else that drives it. */
+export function shownText(text: string, colour: boolean): string {
+  if (!text.includes(ESCAPE)) return withoutControls(text);
+  return text
+    .split(new RegExp(`(${escapes.source})`))
+    .map(part => (colour && own.has(part) ? part : withoutControls(part)))
+    .join('');
 }
 
 const wide =

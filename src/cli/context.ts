@@ -2,7 +2,7 @@
 import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
-import { type Paint, painter, wantsColour, wrap } from '../base/terminal.ts';
+import { type Paint, painter, shownText, wantsColour, wrap } from '../base/terminal.ts';
 import { defaultRoot } from '../runs/layout.ts';
 
 export interface Context {
@@ -13,7 +13,7 @@ export interface Context {
   readonly columns: number;
   /** A line to stdout for people: a longer one is broken at spaces, and goes on after `hang` of them. */
   print(line?: string, hang?: number): void;
-  /** Text to stdout for programs, as it is. */
+  /** Text to stdout for programs, as it is but for what would drive a terminal. */
   raw(text: string): void;
   /** A value to stdout as JSON, for programs. */
   json(value: unknown, indent?: number): void;
@@ -27,7 +27,7 @@ function contextOf(command: Command): Context {
   const colour = wantsColour(process.stdout, color !== false);
   const columns = process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : 80;
   const raw = (text: string): void => {
-    process.stdout.write(`${text}\n`);
+    process.stdout.write(`${shownText(text, colour)}\n`);
   };
   return {
     paint: painter(colour),
@@ -40,7 +40,7 @@ function contextOf(command: Command): Context {
     raw,
     json: (value, indent) => raw(toJson(value, indent)),
     note: line => {
-      process.stderr.write(`${line}\n`);
+      process.stderr.write(`${shownText(line, colour)}\n`);
     },
   };
 }

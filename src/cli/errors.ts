@@ -1,5 +1,6 @@
 /** What a user sees when something cannot be done: one line for each problem, and an exit code. */
 import { CommanderError } from 'commander';
+import { withoutControls } from '../base/controls.ts';
 import { KeelError } from '../base/errors.ts';
 import { fileError } from '../base/files.ts';
 
@@ -58,7 +59,9 @@ export function reportError(error: unknown, write: (text: string) => void): numb
   const { name, stack } = error instanceof Error ? error : { name: 'Error', stack: undefined };
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
-  const lines = message.split('\n').filter(line => line.trim() !== '');
+  const lines = withoutControls(message)
+    .split('\n')
+    .filter(line => line.trim() !== '');
   if (error instanceof KeelError || system) {
     for (const line of lines) write(`keel: ${line.trim()}\n`);
   } else {

@@ -1,7 +1,7 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
 import type { TrainHooks, TrainProgress } from '../algos/hooks.ts';
 import { duration, grouped, number, short } from '../base/numbers.ts';
-import { fit, type Paint, type Tone, toneColours, wrap } from '../base/terminal.ts';
+import { fit, type Paint, shownText, type Tone, toneColours, wrap } from '../base/terminal.ts';
 import { klBand } from '../metrics/registry.ts';
 import { readRows } from '../runs/log.ts';
 import type { Context } from './context.ts';
@@ -56,13 +56,13 @@ function plainScreen({ print }: Context): Screen {
 }
 
 /** The newest row in one line that is drawn again and again, events above it. */
-function liveScreen({ columns }: Context): Screen {
+function liveScreen({ columns, colour }: Context): Screen {
   const { stdout } = process;
   let line = '';
   // As wide as the window is now, which may have changed.
   const room = (): number => (stdout.columns || columns) - 1;
   const put = (text: string, end = ''): void => {
-    stdout.write(`\r\u001b[K${fit(text, room())}${end}`);
+    stdout.write(`\r\u001b[K${fit(shownText(text, colour), room())}${end}`);
   };
   return {
     everyMs: LIVE_MS,

@@ -1,5 +1,5 @@
 /** A line on stderr that is drawn again and again, where somebody sees it: how far something is. */
-import { fit } from '../base/terminal.ts';
+import { fit, shownText } from '../base/terminal.ts';
 
 /** Between two drawings. */
 const EVERY_MS = 100;
@@ -14,7 +14,7 @@ export function statusLine(waitMs = 0): { show(text: string): void; clear(): voi
     show(text) {
       const now = performance.now();
       if (!isSeen || now < nextAt) return;
-      stderr.write(`\r\u001b[K${fit(text, (stderr.columns || 80) - 1)}`);
+      stderr.write(`\r\u001b[K${fit(shownText(text, true), (stderr.columns || 80) - 1)}`);
       nextAt = now + EVERY_MS;
       isDrawn = true;
     },

@@ -1,25 +1,9 @@
 /** Text from a log, made harmless: it may name a metric, but never drive a terminal, a page or a document. */
 
-const ESCAPE = '\u001b';
+import { breaks, hidden, sequences } from '../../base/controls.ts';
+
 /** Longest text of a log that any report shows. */
 const MOST = 4000;
-
-/** Whole sequences first, so that nothing of `ESC[31m` stays; what is left of a broken one goes with the controls. */
-const sequences = new RegExp(
-  [
-    // Operating system commands, device strings and the like, up to their end.
-    `(?:${ESCAPE}[\\]PX^_]|[\\u0090\\u0098\\u009d-\\u009f])[^\\u0000-\\u001f\\u007f-\\u009f]*(?:\\u0007|${ESCAPE}\\\\|\\u009c)`,
-    // Colours, cursor movements, modes.
-    `(?:${ESCAPE}\\[|\\u009b)[0-?]*[ -/]*[@-~]`,
-    // Two and three character escapes.
-    `${ESCAPE}[ -/]*[0-Z\\\\^-~]`,
-  ].join('|'),
-  'g',
-);
-const breaks = /[\t-\r\u0085\u2028\u2029]+/g;
-/** Controls, marks that turn the direction of text, and characters without a width or a shape. */
-const hidden =
-  /[\p{Cc}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** One line without anything that is not a character to read. */
 export function clean(text: string): string {
