@@ -13,6 +13,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -175,6 +176,25 @@ export class AppendFile {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** Fails if what is at the path is no longer the file that is written: the system would take lines that nobody finds. */
+  requireThere(): void {
+    const own = fstatSync(this.#open());
+    const there = attempt('find', this.path, () => statSync(this.path, { throwIfNoEntry: false }));
+    if (there !== undefined && there.ino === own.ino && there.dev === own.dev) return;
+    const run = dirname(this.path);
+    const [gone, rest] =
+      statSync(run, { throwIfNoEntry: false }) === undefined
+        ? [run, 'nothing of it is left: put it back, or start anew']
+        : [
+            this.path,
+            'what the directory still has, its checkpoints above all, is safe: put the file back and resume the run, or begin another from its checkpoint (keel fork)',
+          ];
+    throw new RunError(
+      `${gone} was ${there === undefined ? 'deleted' : 'replaced'} while it was written, so the run stops here; ${rest}`,
+      { code: 'gone' },
+    );
   }
 
   append(data: string | Uint8Array): void {

@@ -45,7 +45,7 @@ export interface WriterOptions extends ProjectionOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** How a run is taken up again. */
+/** How a run is resumed. */
 export interface ResumeOptions extends WriterOptions {
   /** Which checkpoint to go on from. Default `last`. */
   readonly from?: 'last' | 'best' | number | undefined;
@@ -88,7 +88,7 @@ export class RunWriter {
   }
 
   /**
-   * Takes a run up again. The checkpoint is undefined if it ended before its first one: then it begins again from its
+   * Resumes a run. The checkpoint is undefined if it ended before its first one: then it begins again from its
    * seed, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
    * is changed before the checkpoint was found whole and `check` agreed.
    */

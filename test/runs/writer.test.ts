@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -146,6 +147,47 @@ describe('a run', () => {
     expect(() => writer.event(skipped(1))).toThrow(/after the row of 1 and its checkpoint: it belongs to 2$/);
     writer.event({ type: 'note', iteration: 0, step: 0, message: 'any time', text: 'any time' });
     writer.end('finished');
+  });
+});
+
+describe('what vanishes under a run', () => {
+  const lost: [string, () => void, RegExp][] = [
+    [
+      'its log',
+      () => rmSync(runPaths(dir).metrics),
+      /metrics\.jsonl was deleted while it was written, .*checkpoints above all, is safe/,
+    ],
+    [
+      'its log, for another file',
+      () => {
+        rmSync(runPaths(dir).metrics);
+        writeFileSync(runPaths(dir).metrics, '');
+      },
+      /metrics\.jsonl was replaced while/,
+    ],
+    [
+      'its directory',
+      () => rmSync(dir, { recursive: true }),
+      /run-\d+ was deleted while it was written, .*nothing of it is left/,
+    ],
+  ];
+  it.each(lost)('%s is noticed at the next row, and nothing is made anew', async (_, lose, message) => {
+    const writer = create();
+    await train(writer, 1, 4);
+    lose();
+    const before = existsSync(dir) ? readdirSync(dir) : undefined;
+    expect(() => writer.row(rowOf(5))).toThrow(message);
+    writer.end('failed', 'gone');
+    expect(existsSync(dir) ? readdirSync(dir).length : undefined).toBe(before && before.length - 1); // its lock
+  });
+
+  it('its events are noticed at the next of them', async () => {
+    const writer = create();
+    await train(writer, 1, 2);
+    rmSync(runPaths(dir).events);
+    await expect(writer.checkpoint(checkpointOf(2))).rejects.toThrow(/events\.jsonl was deleted/);
+    writer.end('failed', 'gone');
+    expect(existsSync(runPaths(dir).events)).toBe(false);
   });
 });
 

@@ -22,8 +22,14 @@ export function jsonlSink(paths: { readonly metrics: string; readonly events: st
     events.sync();
   };
   return {
-    write: row => metrics.append(`${encodeRow(row)}\n`),
-    event: event => events.append(`${encodeEvent(event)}\n`),
+    write(row) {
+      metrics.requireThere();
+      metrics.append(`${encodeRow(row)}\n`);
+    },
+    event(event) {
+      events.requireThere();
+      events.append(`${encodeEvent(event)}\n`);
+    },
     flush,
     close() {
       if (closed) return;
