@@ -98,6 +98,7 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
     throw new ConfigError(
       `${verb} needs an environment or a task, not ${what}: ${verb}({ env: 'cartpole' }), or a file such as './my-env.ts'`,
     );
+  refuseBoth(verb, options);
   const given = 'task' in options ? options.taskOptions : options.envOptions;
   const subject = await resolveSubject(what, given, options.envFile);
   const algorithm = options.algorithm ?? algorithmFor(verb, subject);
@@ -111,6 +112,20 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
   const preset = (start && algorithm.startPreset?.(own, written)) ?? own;
   const config = resolveSettings(algorithm.settings, { preset, given: written });
   return { subject, algorithm, config, written, start };
+}
+
+/** The types leave it to a look: an environment and a task are not learnt in at once. */
+function refuseBoth(verb: string, given: object): void {
+  const { env, task, envOptions, taskOptions } = given as Readonly<Record<string, unknown>>;
+  const wrong = [
+    env !== undefined && task !== undefined && 'env and task',
+    task !== undefined && envOptions !== undefined && 'task and envOptions',
+    task === undefined && taskOptions !== undefined && 'env and taskOptions',
+  ].find(pair => pair !== false);
+  if (wrong !== undefined)
+    throw new ConfigError(
+      `${verb} was given ${wrong}, of which one would be ignored: use { env, envOptions } or { task, taskOptions }`,
+    );
 }
 
 async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptions): Promise<TrainResult> {

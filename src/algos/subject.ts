@@ -69,7 +69,7 @@ export async function subjectOf(
   } catch (error) {
     if (file !== undefined || codeOf(error) !== 'env-unknown') throw error;
     throw new ConfigError(
-      `${environment.id} is not known here, a program has registered it: name the file that defines it (--env-file ./my-env.ts)`,
+      `${environment.id} is not known here, a program has registered it: name the file that defines it (--defined-in ./my-env.ts)`,
       { cause: error },
     );
   }

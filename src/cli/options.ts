@@ -80,6 +80,10 @@ export function policyOptions(command: Command): Command {
 
 /** Where an environment is defined that a program registered, which a manifest knows by its id alone. */
 export const envFileOption = (): Option =>
-  new Option('--env-file <file>', 'the file that defines the environment, if a program registered it');
+  // Not --env-file, which Node takes for its own wherever it stands.
+  Object.assign(
+    new Option('--defined-in <file>', 'the file that defines the environment, if a program registered it'),
+    { attributeName: () => 'envFile' },
+  );
 
 export const runDirOption = (): Option => new Option('--run-dir <root>', 'directory of runs').default('runs');

@@ -44,10 +44,14 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
 /** How a policy sees one observation: writes its distribution's parameters, which of a discrete action are log-odds. */
 export type Score = (observation: Float32Array, out: Float32Array) => void;
 
+/** Tabs of the page that draw what an environment records in its own way. */
+export const recordingTabs = ['cluster'] as const;
+export type RecordingTab = (typeof recordingTabs)[number];
+
 /** What a policy does in an environment, as data that a tab of the page draws. */
 export interface RecordingHook<O extends OptionValues = OptionValues> {
-  /** The tab, and the name of the file in the run's directory. */
-  readonly tab: string;
+  /** One of the page's tabs, which draws what is recorded; the file in the run's directory is called after it. */
+  readonly tab: RecordingTab;
   /** Prepares for these options; what is returned lets a policy play, from a seed. */
   open(options: O): (score: Score, seed: number) => object;
 }
@@ -103,6 +107,8 @@ export function definitionProblem(value: unknown): string | undefined {
     aliases,
     rewardThreshold,
     demonstrators,
+    checkpoint,
+    recording,
   } = value as Partial<EnvDefinition>;
   if (typeof id !== 'string' || !NAME.test(id)) return `the id ${show(id)} is not a name such as MyEnv-v0`;
   const where = `environment ${id}`;
@@ -126,6 +132,14 @@ export function definitionProblem(value: unknown): string | undefined {
       return `${where}: the demonstrator ${name} is ${show(rule)}: use { doc, make }`;
     if (rule.logits !== undefined && typeof rule.logits !== 'function')
       return `${where}: logits of the demonstrator ${name} is ${show(rule.logits)}: give a function of the options, or leave it out`;
+  }
+  if (checkpoint !== undefined && checkpoint !== 'best' && checkpoint !== 'last')
+    return `${where}: checkpoint ${show(checkpoint)} is neither best nor last`;
+  if (recording !== undefined) {
+    if (typeof recording?.open !== 'function')
+      return `${where}: recording is ${show(recording)}: use { tab, open }`;
+    if (!recordingTabs.includes(recording.tab))
+      return `${where}: the tab ${show(recording.tab)} of its recording is none of the page's: there is ${recordingTabs.join(', ')}`;
   }
   if (options !== undefined) {
     if (typeof options !== 'object' || options === null)

@@ -25,3 +25,13 @@ test.each([
     new RegExp(`^${name} needs a run, not undefined: ${name}\\('last'\\)`),
   );
 });
+
+test.each([
+  [{ env: 'cartpole', task: 'arithmetic' }, 'env and task'],
+  [{ task: 'arithmetic', envOptions: {} }, 'task and envOptions'],
+  [{ env: 'cartpole', taskOptions: {} }, 'env and taskOptions'],
+])('train(%j) would ignore one of two', async (options, which) => {
+  await expect(loose(train)(options)).rejects.toThrow(
+    `train was given ${which}, of which one would be ignored: use { env, envOptions } or { task, taskOptions }`,
+  );
+});

@@ -17,18 +17,18 @@ const keel = (args: readonly string[], options?: KeelOptions): Promise<Outcome> 
 const envOf = (dir: string): unknown =>
   JSON.parse(readFileSync(join(dir, 'manifest.json'), 'utf8')).config.env;
 
-test('are resumed and forked with --env-file, which resuming remembers', async () => {
+test('are resumed and forked with --defined-in, which resuming remembers', async () => {
   const root = scratch();
   const { dir } = await train({ env: walk, root, config: short });
   expect(envOf(dir)).toBe(walk.id);
   const unknown = await keel(['eval', dir, '-n', '1']);
   expect(unknown.code).toBe(2);
   expect(unknown.stderr).toBe(
-    `keel: ${walk.id} is not known here, a program has registered it: name the file that defines it (--env-file ./my-env.ts)\n`,
+    `keel: ${walk.id} is not known here, a program has registered it: name the file that defines it (--defined-in ./my-env.ts)\n`,
   );
   // As someone types it, from where the file is.
   const cwd = dirname(file);
-  const named = ['--env-file', `./${basename(file)}`];
+  const named = ['--defined-in', `./${basename(file)}`];
   const run = relative(cwd, dir);
   for (const args of [
     ['fork', run, '--steps', '128', '--id', 'forked', '--run-dir', root, ...named],

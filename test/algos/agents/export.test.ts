@@ -19,6 +19,7 @@ import {
 } from '../../../src/envs/index.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { ObservationNormaliser } from '../../../src/rollout/normalise.ts';
+import { settingsJsonSchema } from '../../../src/settings/resolve.ts';
 import { checkModel, describeValue } from '../../engine/support/onnx-model.ts';
 
 const ort = createRequire(import.meta.url)('onnxruntime-node') as typeof import('onnxruntime-node');
@@ -103,6 +104,14 @@ describe('the file of a policy', () => {
     'box of 103 numbers': box({ shape: [103], low: -0.5, high: 0.5 }),
   };
   const activations = ['tanh', 'relu', 'gelu'] as const;
+
+  it('every network and activation of the settings is tried', () => {
+    const { properties } = settingsJsonSchema(ppoSettings) as {
+      properties: Record<string, { enum?: string[] }>;
+    };
+    expect(properties.network.enum).toEqual(['mlp', 'set']);
+    expect(properties.activation.enum).toEqual(activations);
+  });
 
   it.each(
     Object.keys(heads).flatMap(head =>

@@ -20,13 +20,18 @@ export interface NetworkConfig {
 export function networkFor(config: NetworkConfig, observationSpace: Space, actionSpace: Space): ActorCritic {
   const heads = headsFor(actionSpace);
   const distribution = distributionOf(heads);
-  if (config.network === 'set') {
-    const layout = setLayoutOf(observationSpace, actionSpace);
-    if (layout === undefined)
-      throw new TrainError(
-        `network set needs observations Dict(items: Box(N x features), shared: Box(size)) and actions Discrete(N), not ${observationSpace.describe()} and ${actionSpace.describe()}: use network mlp`,
-      );
-    return setActorCritic({ ...config, layout, distribution });
+  switch (config.network) {
+    case 'mlp':
+      return actorCritic({ ...config, observationSize: observationSpace.flatSize, heads, distribution });
+    case 'set': {
+      const layout = setLayoutOf(observationSpace, actionSpace);
+      if (layout === undefined)
+        throw new TrainError(
+          `network set needs observations Dict(items: Box(N x features), shared: Box(size)) and actions Discrete(N), not ${observationSpace.describe()} and ${actionSpace.describe()}: use network mlp`,
+        );
+      return setActorCritic({ ...config, layout, distribution });
+    }
+    default:
+      return config.network satisfies never;
   }
-  return actorCritic({ ...config, observationSize: observationSpace.flatSize, heads, distribution });
 }
