@@ -51,6 +51,9 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
     config: { task: 'arithmetic' },
   });
   expect(manifest.parent.step).toBe(64);
+  // Before its first iteration it was saved, too.
+  const fromStart = await keel(['resume', id, '--from', '0', '--discard-later'], { cwd });
+  expect(fromStart.stdout).toMatch(/^arithmetic from step 0 of 16: /);
   const resumed = await keel(['resume', id, '--steps', '24'], { cwd });
   expect(resumed.stdout).toMatch(/arithmetic from step 16 of 24/);
   expect(resumed.code).toBe(0);
