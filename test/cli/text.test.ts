@@ -124,6 +124,11 @@ test.each<[string[], number, RegExp]>([
   ],
   [['train', 'arithmetic', '--set', 'taskOptions.digit=3'], 2, /digit.*digits/],
   [['train', 'arithmetik'], 2, /arithmetik/],
+  [
+    ['train', 'arithmetic', '--set', 'zzzzzz=4'],
+    2,
+    /--set zzzzzz is not a config key: keel config <task> lists them$/m,
+  ],
   [['clone', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize is not a config key/],
   [['clone'], 2, /clone needs a task/],
   [['eval', 'arithmetic'], 2, /needs a model, and runs has no run of arithmetic: keel clone arithmetic/],
