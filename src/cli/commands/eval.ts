@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Policy } from '../../algos/policy.ts';
 import { openPolicy, openPolicyOn } from '../../algos/runs.ts';
+import { resolveSubject, subjectOf } from '../../algos/subject.ts';
 import { isEnvFile } from '../../envs/load.ts';
 import { isEnvName } from '../../envs/registry.ts';
 import { openRun, resolveRun } from '../../runs/store.ts';
@@ -69,15 +70,18 @@ async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
       `--set ${inert} has no effect on eval: only options of the environment or the task do, envOptions.… or taskOptions.…`,
     );
   const { runDir: root, checkpoint, envFile, from } = flags;
-  const options = { root, checkpoint, envFile, options: optionsOf(wanted, flags) };
+  const policy = { root, checkpoint, envFile };
   if (!meansSubject(reference, root)) {
     if (from !== undefined)
       throw new UsageError(
         `--from is for an environment or a task, ${reference} is a run: leave one of them out`,
       );
-    return openPolicy(resolveRun(reference, [root]).dir, options);
+    const { dir, manifest } = resolveRun(reference, [root]);
+    const options = await optionsOf(wanted, flags, () => subjectOf(manifest, envFile));
+    return openPolicy(dir, { ...policy, options });
   }
-  return openPolicyOn(wanted.env!, { ...options, from });
+  const options = await optionsOf(wanted, flags, () => resolveSubject(wanted.env!, {}, envFile));
+  return openPolicyOn(wanted.env!, { ...policy, options, from });
 }
 
 /** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
