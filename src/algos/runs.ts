@@ -349,7 +349,7 @@ function noPolicy({ kind, id, reference }: Subject, from: string | undefined, ro
 }
 
 /** The run of a subject that was started last and has a checkpoint. */
-function newestRun({ id }: Subject, root: string): Run | undefined {
+export function newestRun({ id }: Subject, root: string): Run | undefined {
   return listRuns([root]).runs.find(
     ({ manifest, dir }) => manifest.environment.id === id && listCheckpoints(dir).length > 0,
   );

@@ -62,6 +62,10 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
   // The task names its newest run, with that run's options.
   const byTask = await keel(['eval', 'arithmetic', '-n', '8', '--json'], { cwd });
   expect(JSON.parse(byTask.stdout)).toEqual(JSON.parse(evaluated.stdout));
+  const exported = await keel(['export', 'arithmetic', '-o', 'exported'], { cwd });
+  expect(exported.stderr).toBe('');
+  expect(exported.stdout).toMatch(new RegExp(`^${id}: checkpoint 24`));
+  expect(readdirSync(join(cwd, 'exported'))).toContain('model.safetensors');
   const longer = await keel(['eval', 'arithmetic', '-n', '8', '--set', 'taskOptions.digits=2', '--json'], {
     cwd,
   });
@@ -132,6 +136,7 @@ test.each<[string[], number, RegExp]>([
   [['clone', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize is not a config key/],
   [['clone'], 2, /clone needs a task/],
   [['eval', 'arithmetic'], 2, /needs a model, and runs has no run of arithmetic: keel clone arithmetic/],
+  [['export', 'arithmetic'], 2, /there is no run "?arithmetic"? in runs/],
   [['eval', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize has no effect on eval/],
 ])('keel %j: exit code and one line', async (args, code, message) => {
   const outcome = await keel(args, { cwd: scratch() });
