@@ -9,6 +9,7 @@
  * await policy.close();
  * ```
  */
+import { show, TrainError } from '../base/errors.ts';
 import type { Score } from '../envs/definition.ts';
 import type { Replay } from '../runs/replay-format.ts';
 import type { EpisodeEvaluation } from './agents/evaluate.ts';
@@ -65,6 +66,8 @@ export interface Policy {
   act(observations: readonly Observation[], options?: ActOptions): Float32Array[];
   /** A language model's completion. */
   act(prompt: string, options?: ActOptions): Promise<string>;
+  /** A completion of each prompt. */
+  act(prompts: readonly string[], options?: ActOptions): Promise<string[]>;
   /** Writes the parameters of the policy's distribution for one observation. */
   readonly score: Score;
   evaluate(options?: EvaluatePolicyOptions): Promise<Evaluation>;
@@ -74,3 +77,38 @@ export interface Policy {
   record(options?: RecordOptions): Promise<string[]>;
   close(): Promise<void>;
 }
+
+/** What every policy refuses to be asked, in one wording: after it was closed, about nothing, for no episodes. */
+export function asking({ id }: Policy['run'], input: 'observation' | 'prompt') {
+  let closed = false;
+  const checkOpen = (method: string): void => {
+    if (closed)
+      throw new TrainError(`the policy of ${id} is closed, ${method} needs an open one: open it again`);
+  };
+  return {
+    checkOpen,
+    checkAct(given: unknown): void {
+      checkOpen('act');
+      if (given === undefined || given === null || (Array.isArray(given) && given.length === 0))
+        throw new TrainError(
+          `act(${show(given)}) has nothing to act on: pass one ${input}, or several in a list`,
+        );
+    },
+    checkEvaluate(episodes: number): void {
+      checkOpen('evaluate');
+      if (!Number.isSafeInteger(episodes) || episodes < 1)
+        throw new TrainError(
+          `episodes is ${show(episodes)}, not a whole number from 1: give one, or leave it out for ${usualEpisodes}`,
+        );
+    },
+    /** Whether it was open until now. */
+    close(): boolean {
+      const wasOpen = !closed;
+      closed = true;
+      return wasOpen;
+    },
+  };
+}
+
+/** How many an evaluation plays or completes unless told. */
+export const usualEpisodes = 100;

@@ -205,7 +205,7 @@ export interface ForkOptions extends ContinueOptions {
 /** Resumes a run (its id, its directory, or `last`): stopped, killed, or finished with more to do. */
 export async function resume(reference: string, options: ResumeOptions = {}): Promise<TrainResult> {
   const run = namedRun(reference, 'resume', options.root);
-  const opened = await openAgain(run, loadCheckpoint(run.dir, options.from), {}, options);
+  const opened = await openAgain('resuming', run, loadCheckpoint(run.dir, options.from), {}, options);
   const { learner, config, written } = opened;
   return runSession(opened, options, () => {
     const made = readAdjustments(run.dir);
@@ -260,7 +260,8 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
   const checkpoint = loadCheckpoint(dir, options.from);
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
   const { step, iteration, environment } = checkpoint.index;
-  const opened = await openAgain(run, checkpoint, adjustedAt(readAdjustments(dir), iteration), options);
+  const adjusted = adjustedAt(readAdjustments(dir), iteration);
+  const opened = await openAgain('forking', run, checkpoint, adjusted, options);
   const { learner, written } = opened;
   return runSession(opened, options, () => {
     if (learner.totalSteps <= step) throw allDone(opened, step);
@@ -277,6 +278,7 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
 
 /** Opens the learner of a run that goes on, with its settings, what was `adjusted` by hand, and what is written now. */
 async function openAgain(
+  on: 'resuming' | 'forking',
   { manifest }: Run,
   checkpoint: Checkpoint | undefined,
   adjusted: Settings,
@@ -286,7 +288,7 @@ async function openAgain(
   const written = settingsOf(options.config);
   const saved = { ...savedSettings(algorithm.settings, manifest), ...adjusted };
   const config = resolveSettings(algorithm.settings, { preset: saved, given: written });
-  refuseOtherShape(algorithm.settings, saved, config);
+  refuseOtherShape(algorithm.settings, saved, config, on);
   const subject = await subjectOf(manifest, options.envFile);
   const learner = await algorithm.open({ subject, config, written, from: { manifest, checkpoint } });
   return { algorithm, subject, config, written, learner };
@@ -362,7 +364,7 @@ function noPolicy({ kind, id, reference }: Subject, from: string | undefined, ro
 }
 
 /** The run of a subject that was started last and has a checkpoint. */
-function newestRun({ id }: Subject, root: string): Run | undefined {
+export function newestRun({ id }: Subject, root: string): Run | undefined {
   return listRuns([root]).runs.find(
     ({ manifest, dir }) => manifest.environment.id === id && listCheckpoints(dir).length > 0,
   );

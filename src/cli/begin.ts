@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Algorithm } from '../algos/algorithm.ts';
 import type { TrainProgress, TrainResult } from '../algos/hooks.ts';
 import { clone, train } from '../algos/runs.ts';
+import { resolveSubject, type Subject } from '../algos/subject.ts';
 import { RunError } from '../base/errors.ts';
 import { toJson } from '../base/json.ts';
 import { number } from '../base/numbers.ts';
@@ -10,6 +11,7 @@ import { table } from '../base/terminal.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { openRun, type Run, resolveRun } from '../runs/store.ts';
 import { type Context, shownDir } from './context.ts';
+import { UsageError } from './errors.ts';
 import type { RunFlags } from './options.ts';
 import type { TrainingFlags } from './page.ts';
 import { runTraining } from './run-training.ts';
@@ -28,19 +30,29 @@ export function beginOptions(command: Command): Command {
     .option('--engine <command>', 'chess: a UCI engine that labels positions, such as stockfish');
 }
 
-/** Options of the environment or the task: those of files and `--set`, and flags that stand for one. */
-export function optionsOf({ envOptions }: Wanted, { engine }: { readonly engine?: string }): OptionValues {
-  return engine === undefined ? envOptions : { ...envOptions, engine };
+/** Options of the environment or the task: those of files and `--set`, and flags that stand for one that it has. */
+export async function optionsOf(
+  { envOptions }: Wanted,
+  { engine }: { readonly engine?: string },
+  find: () => Promise<Subject>,
+): Promise<OptionValues> {
+  if (engine === undefined) return envOptions;
+  const { id, definition } = await find();
+  if (!Object.hasOwn(definition.options ?? {}, 'engine'))
+    throw new UsageError(
+      `--engine is an option of text tasks such as chess, ${id} has no such option: remove it`,
+    );
+  return { ...envOptions, engine };
 }
 
 /** A command's environment or task is known: what it is to be done with. */
 export type WantedIn = Wanted & { readonly env: string };
 
 /** What a new run is made of, as `train`, `clone` and `prepareRun` take it. */
-export function newRun(wanted: WantedIn, flags: SettingFlags & { readonly engine?: string }) {
+export async function newRun(wanted: WantedIn, flags: SettingFlags & { readonly engine?: string }) {
   return {
     env: wanted.env,
-    envOptions: optionsOf(wanted, flags),
+    envOptions: await optionsOf(wanted, flags, () => resolveSubject(wanted.env)),
     config: wanted.settings,
     ...(flags.preset === false ? { preset: {} } : {}),
   };
@@ -54,7 +66,7 @@ export async function beginRun(
   flags: BeginFlags,
 ): Promise<void> {
   const { from, runDir: root } = flags;
-  const run = newRun(wanted, flags);
+  const run = await newRun(wanted, flags);
   // Now: `last` will be the new run.
   const before = from === undefined ? undefined : runNamed(from, root);
   const result = await runTraining(

@@ -70,6 +70,10 @@ export function settingOptions(command: Command): Command {
 export const runArgument = (name: string): Argument =>
   new Argument(name, 'its id, the beginning or the last four characters of it, its directory, or last');
 
+/** The same where a run is read and not changed: what it learns in names one, too. */
+export const policyArgument = (): Argument =>
+  new Argument('<run>', 'a run (its id, directory or last), or an environment or text task: its newest run');
+
 /** Whose policy to take, the same for all commands that take one. */
 export function policyOptions(command: Command): Command {
   return command

@@ -1,13 +1,20 @@
 /** The policy that a command takes of a run: which checkpoint it is, in words, and replays from it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { WhichCheckpoint } from '../algos/algorithm.ts';
 import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
 import type { Policy } from '../algos/policy.ts';
-import { openPolicy } from '../algos/runs.ts';
+import { newestRun, openPolicy } from '../algos/runs.ts';
+import { resolveSubject } from '../algos/subject.ts';
 import { grouped, number } from '../base/numbers.ts';
+import { isEnvFile } from '../envs/load.ts';
+import { isEnvName } from '../envs/registry.ts';
 import type { Replay } from '../runs/replay-format.ts';
 import { scoreEpisodes } from '../runs/score.ts';
-import type { Run } from '../runs/store.ts';
+import { type Run, resolveRun } from '../runs/store.ts';
+import { isTaskName } from '../tasks/registry.ts';
 import type { PolicyFlags } from './options.ts';
+import { absoluteEnv } from './settings.ts';
 
 /** The rule, for the help of every command that takes a policy. */
 export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return over
@@ -25,6 +32,25 @@ export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): st
   const measured =
     score === undefined ? 'no episode had ended' : `mean return ${number(score)} when it was saved`;
   return `checkpoint ${grouped(step)}${kind}, ${measured}`;
+}
+
+/** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
+export function meansSubject(reference: string, root: string): boolean {
+  if ([reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')))) return false;
+  if (isEnvFile(reference))
+    return existsSync(reference.replace(/#[^#/\\]*$/, '')) && /\.[cm]?[jt]sx?(#|$)/.test(reference);
+  return isTaskName(reference) || isEnvName(reference);
+}
+
+/** The run that is meant; of an environment or a task, the newest of it that has a checkpoint. */
+export async function runMeant(
+  reference: string,
+  { runDir, envFile }: Pick<PolicyFlags, 'runDir' | 'envFile'>,
+): Promise<Run> {
+  const newest = meansSubject(reference, runDir)
+    ? newestRun(await resolveSubject(absoluteEnv(reference), {}, envFile), runDir)
+    : undefined;
+  return newest ?? resolveRun(reference, [runDir]);
 }
 
 /** Opens a policy for as long as it is used. */

@@ -38,7 +38,7 @@ export function settingProblems(table: SettingTable, settings: Values, below: Va
   return Object.entries(settings).flatMap(([key, value]) => {
     if (!Object.hasOwn(table.keys, key)) {
       const meant = meantKey(table, key);
-      const remedy = meant === undefined ? 'keel config lists them' : `did you mean ${meant}?`;
+      const remedy = meant === undefined ? whichKeys(table) : `did you mean ${meant}?`;
       return settingProblem(key, `${key} is not a config key`, remedy);
     }
     const setting = table.keys[key];
@@ -57,6 +57,10 @@ export function settingProblems(table: SettingTable, settings: Values, below: Va
     });
   });
 }
+
+/** Where all keys of a table are told: by a command, or, of an algorithm that is not Keel's own, here. */
+const whichKeys = ({ keys, listedBy }: SettingTable): string =>
+  listedBy === undefined ? `there are ${Object.keys(keys).join(', ')}` : `${listedBy} lists them`;
 
 /** "not a number", "below its least value 1". */
 function expectation(issue: z.core.$ZodIssue, { schema, reason, example }: Setting): string {

@@ -165,12 +165,17 @@ export interface ManifestSettings {
   readonly iteration: number;
 }
 
-/** Sizes cannot change in mid-run. */
-export function refuseOtherShape({ keys }: SettingTable, saved: Values, wanted: Values): void {
+/** Sizes cannot change in mid-run, nor in a run that is forked from it. */
+export function refuseOtherShape(
+  { keys }: SettingTable,
+  saved: Values,
+  wanted: Values,
+  on: 'resuming' | 'forking',
+): void {
   for (const [key, { change }] of Object.entries(keys)) {
     const [before, now] = [saved, wanted].map(config => JSON.stringify(config[key]));
     if (change === 'never' && before !== now)
-      refuse([wrong(key, `is ${before} in this run and cannot become ${now} on resuming: start a new run`)]);
+      refuse([wrong(key, `is ${before} in this run and cannot become ${now} on ${on}: start a new run`)]);
   }
 }
 

@@ -115,6 +115,8 @@ export interface TableFacts<Config> {
   readonly title: string;
   /** The file in configs/ with the JSON schema of those, where the package has one. */
   readonly schemaFile?: string;
+  /** The command that prints all keys, where there is one. */
+  readonly listedBy?: string;
   /** What a config file may name: an environment or a text task. */
   readonly of: 'env' | 'task';
   /** The setting that says how long a run is; `steps` unless told. */

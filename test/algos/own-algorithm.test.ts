@@ -155,8 +155,16 @@ describe('it is forked', () => {
 
 test('its settings are looked at like any others', async () => {
   await expect(begin({ nois: 1 })).rejects.toThrow(/^nois is not a config key: did you mean noise\?/);
+  await expect(begin({ zzzzzz: 1 })).rejects.toThrow(
+    /^zzzzzz is not a config key: there are steps, seed, .*noise, episodes$/,
+  );
   await expect(begin({ episodes: 0 })).rejects.toThrow(/^episodes is 0, below its least value 1/);
-  await expect(resume(whole.dir, { config: { seed: 9 } })).rejects.toThrow(/seed is 3 in this run/);
+  await expect(resume(whole.dir, { config: { seed: 9 } })).rejects.toThrow(
+    'seed is 3 in this run and cannot become 9 on resuming: start a new run',
+  );
+  await expect(fork(whole.dir, { config: { seed: 9 } })).rejects.toThrow(
+    'seed is 3 in this run and cannot become 9 on forking: start a new run',
+  );
   await expect(train({ env: 'cartpole', algorithm: randomSearch, from: whole.dir, root })).rejects.toThrow(
     /^random-search starts anew, it cannot begin from/,
   );

@@ -155,18 +155,54 @@ describe('acting', () => {
   test.each([
     ['too few', [1, 2], /^the observation has 2 numbers, Pendulum-v1 has 3: pass all of them/],
     ['too many', new Float32Array(6), /^the observation has 6 numbers/],
-    ['none', [], /^the observation has 0 numbers/],
+    ['none', new Float32Array(0), /^the observation has 0 numbers/],
     ['one of several too few', [[1, 2, 3], [1]], /^the observation has 1 numbers/],
     [
       'text',
       'left or right',
       /is a policy of Pendulum-v1: it acts on observations of 3 numbers, not on text/,
     ],
+    ['texts', ['left', 'right', 'up'], /acts on observations of 3 numbers, not on text/],
+    ['a number', 5, /^the observation is 5, Pendulum-v1 has 3: pass all of them/],
+    ['none among several', [[1, 0, 0], null], /^the observation is null, Pendulum-v1 has 3/],
   ])('refuses %s', async (_, input, message) => {
     const policy = await open(pendulum.id);
     expect(() => policy.act(input as number[])).toThrow(TrainError);
     expect(() => policy.act(input as number[])).toThrow(message);
   });
+});
+
+/** What every policy refuses, whatever it acts on. */
+async function refusesNothing(policy: Policy, input: 'observation' | 'prompt', good: unknown): Promise<void> {
+  const act = async (given: unknown) => policy.act(given as string);
+  const { id } = policy.run;
+  const refused = async (asked: Promise<unknown>, message: string): Promise<void> => {
+    const error: unknown = await asked.catch(error => error);
+    expect(error).toBeInstanceOf(TrainError);
+    expect((error as TrainError).message).toBe(message);
+  };
+  const remedy = `pass one ${input}, or several in a list`;
+  await refused(act([]), `act([]) has nothing to act on: ${remedy}`);
+  await refused(act(undefined), `act(undefined) has nothing to act on: ${remedy}`);
+  await refused(act(null), `act(null) has nothing to act on: ${remedy}`);
+  for (const episodes of [0, -1, 1.5, Number.NaN])
+    await refused(
+      policy.evaluate({ episodes }),
+      `episodes is ${episodes}, not a whole number from 1: give one, or leave it out for 100`,
+    );
+  await policy.close();
+  await policy.close();
+  await refused(act(good), `the policy of ${id} is closed, act needs an open one: open it again`);
+  await refused(
+    policy.evaluate({ episodes: 1 }),
+    `the policy of ${id} is closed, evaluate needs an open one: open it again`,
+  );
+}
+
+test('nothing to act on, no episodes, and what is asked after closing are refused', async () => {
+  const policy = await open(pendulum.id);
+  await refusesNothing(policy, 'observation', observations[0]);
+  expect(() => policy.score(new Float32Array(3), new Float32Array(2))).toThrow(/is closed, score needs/);
 });
 
 describe('evaluating', () => {
@@ -318,6 +354,19 @@ describe('a language model', () => {
     expect(policy).toMatchObject({ subject: { kind: 'task', id: 'echo' }, step: echo.step });
     expect(await policy.act('b')).toBe('b');
     expect(await policy.act('d')).toBe('d');
+  });
+
+  test('completes several prompts: a completion for each, in their order', async () => {
+    const policy = await open(echo.id);
+    expect(await policy.act(['d', 'b', 'c'])).toEqual(['d', 'b', 'c']);
+    expect(await policy.act(['a'])).toEqual(['a']);
+    await expect(policy.act(['a', 3] as never) as unknown as Promise<unknown>).rejects.toThrow(
+      /which are text, not \["a",3\]$/,
+    );
+  });
+
+  test('refuses nothing to complete, no prompts, and what is asked after closing', async () => {
+    await refusesNothing(await open(echo.id), 'prompt', 'a');
   });
 
   test('draws: other completions from call to call, the same from each opening', async () => {

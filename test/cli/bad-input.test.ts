@@ -37,6 +37,14 @@ describe('the command line', () => {
       /^keel: option '--steps <n>' argument 'many' is invalid\. many is not a whole number/,
     ],
     [['train', 'cartpole', '--set', 'epochs'], /^keel: --set epochs has no value: write --set key=value$/],
+    ...['train', 'preflight'].map((verb): [string[], RegExp] => [
+      [verb, 'cartpole', '--engine', 'x'],
+      /^keel: --engine is an option of text tasks such as chess, CartPole-v1 has no such option: remove it$/,
+    ]),
+    [
+      ['eval', 'arithmetic', '--engine', 'x'],
+      /^keel: --engine is .* arithmetic has no such option: remove it$/,
+    ],
     [['eval'], /^keel: missing required argument 'run'$/],
     [
       ['runs', 'bogus'],

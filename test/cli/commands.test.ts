@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { preflightParts } from '../../src/algos/ppo/preflight.ts';
+import { settingTables } from '../../src/algos/settings.ts';
 import {
   checkpointProblem,
   listCheckpoints,
@@ -405,6 +406,16 @@ describe('envs, check-env, preflight, config, help', () => {
     const schema = JSON.parse((await keel(['config', '--schema'])).stdout);
     expect(schema.properties).toMatchObject({ learningRate: { type: 'number' }, env: { type: 'string' } });
   });
+
+  test.each(settingTables.map(table => [table.name, table] as const))(
+    'the command that errors name lists the keys of %s',
+    async (_, { keys, listedBy }) => {
+      const [, ...args] = listedBy!.replace('<task>', 'arithmetic').split(' ');
+      const { stdout } = await keel([...args, '--json']);
+      const { task: __, taskOptions: ___, ...listed } = JSON.parse(stdout);
+      expect(Object.keys(listed)).toEqual(Object.keys(keys));
+    },
+  );
 
   test('help and version', async () => {
     const [bare, help, version, ...commands] = await Promise.all([

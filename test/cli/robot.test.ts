@@ -28,7 +28,7 @@ beforeAll(async () => {
 const inHere = (...args: string[]) => keel([...args, '--run-dir', runs], { cwd: here });
 
 test('record plays episodes with a checkpoint, and says where they are', async () => {
-  const { code, stdout } = await inHere('record', 'last', '-n', '2', '--checkpoint', 'last', '--json');
+  const { code, stdout } = await inHere('record', 'Arachne-v0', '-n', '2', '--checkpoint', 'last', '--json');
   expect(code).toBe(0);
   const { replays } = JSON.parse(stdout) as { replays: { name: string; return: number }[] };
   expect(replays.map(({ name }) => name)).toEqual(['128', '128-1']);
@@ -56,7 +56,8 @@ test('render writes a GIF, a picture and pictures', async () => {
   const { pixels } = decodePng(readFileSync(join(here, 'one.png')));
   // A robot, a floor and a sky: not one colour.
   expect(new Set(pixels).size).toBeGreaterThan(40);
-  const many = await inHere('render', 'last', '-o', 'frames/', '--fps', '2', ...size);
+  // The environment names its newest run.
+  const many = await inHere('render', 'Arachne-v0', '-o', 'frames/', '--fps', '2', ...size);
   expect(many.code).toBe(0);
   expect(readdirSync(join(here, 'frames')).every(name => /^\d{5}\.png$/.test(name))).toBe(true);
 });

@@ -51,6 +51,9 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
     config: { task: 'arithmetic' },
   });
   expect(manifest.parent.step).toBe(64);
+  // Before its first iteration it was saved, too.
+  const fromStart = await keel(['resume', id, '--from', '0', '--discard-later'], { cwd });
+  expect(fromStart.stdout).toMatch(/^arithmetic from step 0 of 16: /);
   const resumed = await keel(['resume', id, '--steps', '24'], { cwd });
   expect(resumed.stdout).toMatch(/arithmetic from step 16 of 24/);
   expect(resumed.code).toBe(0);
@@ -59,6 +62,10 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
   // The task names its newest run, with that run's options.
   const byTask = await keel(['eval', 'arithmetic', '-n', '8', '--json'], { cwd });
   expect(JSON.parse(byTask.stdout)).toEqual(JSON.parse(evaluated.stdout));
+  const exported = await keel(['export', 'arithmetic', '-o', 'exported'], { cwd });
+  expect(exported.stderr).toBe('');
+  expect(exported.stdout).toMatch(new RegExp(`^${id}: checkpoint 24`));
+  expect(readdirSync(join(cwd, 'exported'))).toContain('model.safetensors');
   const longer = await keel(['eval', 'arithmetic', '-n', '8', '--set', 'taskOptions.digits=2', '--json'], {
     cwd,
   });
@@ -121,9 +128,15 @@ test.each<[string[], number, RegExp]>([
   ],
   [['train', 'arithmetic', '--set', 'taskOptions.digit=3'], 2, /digit.*digits/],
   [['train', 'arithmetik'], 2, /arithmetik/],
+  [
+    ['train', 'arithmetic', '--set', 'zzzzzz=4'],
+    2,
+    /--set zzzzzz is not a config key: keel config <task> lists them$/m,
+  ],
   [['clone', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize is not a config key/],
   [['clone'], 2, /clone needs a task/],
   [['eval', 'arithmetic'], 2, /needs a model, and runs has no run of arithmetic: keel clone arithmetic/],
+  [['export', 'arithmetic'], 2, /there is no run "?arithmetic"? in runs/],
   [['eval', 'arithmetic', '--set', 'groupSize=4'], 2, /--set groupSize has no effect on eval/],
 ])('keel %j: exit code and one line', async (args, code, message) => {
   const outcome = await keel(args, { cwd: scratch() });

@@ -1,12 +1,12 @@
 /** A policy that acts in environments, to hold. */
 
-import { TrainError } from '../../base/errors.ts';
+import { show, TrainError } from '../../base/errors.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { Rng } from '../../random/rng.ts';
 import type { RunConfig } from '../../settings/spec.ts';
 import type { PolicyOpening } from '../algorithm.ts';
-import type { ActOptions, Observation, Policy } from '../policy.ts';
+import { type ActOptions, asking, type Observation, type Policy, usualEpisodes } from '../policy.ts';
 import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';
@@ -32,18 +32,25 @@ export async function agentPolicy(
   const { observationSize } = model;
   const seen = new Float32Array(observationSize);
 
-  const actOn = (observation: Observation, sampled: boolean | undefined): Float32Array => {
-    if (observation.length !== observationSize)
+  const { checkOpen, checkAct, checkEvaluate, close } = asking(run, 'observation');
+
+  // From JavaScript, anything may come.
+  const actOn = (observation: Observation | null | undefined, sampled?: boolean): Float32Array => {
+    const length = observation?.length;
+    if (length !== observationSize) {
+      const found = length === undefined ? `is ${show(observation)}` : `has ${length} numbers`;
       throw new TrainError(
-        `the observation has ${observation.length} numbers, ${subject.id} has ${observationSize}: pass all of them, one after the other`,
+        `the observation ${found}, ${subject.id} has ${observationSize}: pass all of them, one after the other`,
       );
-    seen.set(observation);
+    }
+    seen.set(observation!);
     const action = new Float32Array(actionSpace.flatSize);
     actor.act(policy, seen, action, sampled ? rng : undefined);
     return action;
   };
   function act(input: Observation | readonly Observation[] | string, { sampled }: ActOptions = {}) {
-    if (typeof input === 'string')
+    checkAct(input);
+    if (typeof input === 'string' || typeof input[0] === 'string')
       throw new TrainError(
         `${run.id} is a policy of ${subject.id}: it acts on observations of ${observationSize} numbers, not on text`,
       );
@@ -59,9 +66,14 @@ export async function agentPolicy(
     iteration,
     exportName: 'policy.onnx',
     act: act as Policy['act'],
-    score: (observation, out) => actor.distribution(policy, observation, out),
-    evaluate: ({ episodes = 100, seed = 10_000, sampled } = {}) =>
-      evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled }),
+    score(observation, out) {
+      checkOpen('score');
+      actor.distribution(policy, observation, out);
+    },
+    async evaluate({ episodes = usualEpisodes, seed = 10_000, sampled } = {}) {
+      checkEvaluate(episodes);
+      return evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled });
+    },
     async export(path) {
       await savePolicy({ model, actionSpace, ...policy }, path);
       const { paramSize: distribution } = model.distribution;
@@ -71,7 +83,9 @@ export async function agentPolicy(
       const recorded = { env, options: envOptions, model, policy: () => policy };
       return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
     },
-    close: async () => actor.dispose(),
+    async close() {
+      if (close()) actor.dispose();
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** A language model that completes the prompts of a task, to hold. */
 
-import { ConfigError, TrainError } from '../../base/errors.ts';
+import { ConfigError, show, TrainError } from '../../base/errors.ts';
 import { loadModel, modelFiles, saveModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { Rng } from '../../random/rng.ts';
@@ -8,7 +8,14 @@ import type { RunConfig } from '../../settings/spec.ts';
 import { createTask } from '../../tasks/definition.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { PolicyOpening } from '../algorithm.ts';
-import type { ActOptions, EvaluatePolicyOptions, Evaluation, Policy } from '../policy.ts';
+import {
+  type ActOptions,
+  asking,
+  type EvaluatePolicyOptions,
+  type Evaluation,
+  type Policy,
+  usualEpisodes,
+} from '../policy.ts';
 import type { Subject } from '../subject.ts';
 import { checkpointModel } from './checkpoint.ts';
 import { type CompleteOptions, completer, evaluateText } from './evaluate.ts';
@@ -60,8 +67,11 @@ async function modelPolicy(
     ...(sampled ? { temperature, topK, topP } : {}),
   });
 
+  const { checkAct, checkEvaluate, close } = asking(of.run, 'prompt');
+
   async function evaluate(given: EvaluatePolicyOptions = {}): Promise<Evaluation> {
-    const { episodes: prompts = 100, seed = 10_000, sampled } = given;
+    const { episodes: prompts = usualEpisodes, seed = 10_000, sampled } = given;
+    checkEvaluate(prompts);
     const how = { ...sampling(sampled), seed };
     if (definition.evaluate === undefined)
       return evaluateText(model, task, { ...how, prompts, promptSeed: seed });
@@ -71,13 +81,17 @@ async function modelPolicy(
     return { kind: 'measurements', ...measured };
   }
 
-  const act = async (prompt: unknown, { sampled }: ActOptions = {}): Promise<string> => {
-    if (typeof prompt !== 'string')
-      throw new TrainError(`${of.run.id} is a language model: it completes prompts, which are text`);
+  const act = async (given: unknown, { sampled }: ActOptions = {}): Promise<string | string[]> => {
+    checkAct(given);
+    const prompts: unknown[] = Array.isArray(given) ? given : [given];
+    if (!prompts.every(prompt => typeof prompt === 'string'))
+      throw new TrainError(
+        `${of.run.id} is a language model: it completes prompts, which are text, not ${show(given)}`,
+      );
     // From one call to the next: each draws anew.
     const how = { ...sampling(sampled), seed: rng.integer(2 ** 32) };
-    const [text] = await completing(model, task, how, complete => complete([prompt]));
-    return text;
+    const texts = await completing(model, task, how, complete => complete(prompts));
+    return Array.isArray(given) ? texts : texts[0];
   };
 
   const notForText = (what: string): never => {
@@ -95,7 +109,9 @@ async function modelPolicy(
       return { kind: 'model', files: Object.keys(modelFiles(model)) };
     },
     record: async () => notForText('which cannot be drawn'),
-    close: async () => task.close?.(),
+    async close() {
+      if (close()) await task.close?.();
+    },
   };
 }
 

@@ -64,7 +64,7 @@ async function resolveConfig(wanted: Wanted, flags: ConfigFlags, verb: 'train' |
     const table = tableFor(verb, 'env');
     return { table, about: {}, config: resolveSettings(table, { given: settings }), actionSpace: undefined };
   }
-  const { algorithm, subject, config } = await prepareRun(verb, newRun({ ...wanted, env }, flags));
+  const { algorithm, subject, config } = await prepareRun(verb, await newRun({ ...wanted, env }, flags));
   const table = algorithm.settings as unknown as ReturnType<typeof tableFor>;
   const about = { [subject.kind]: env, [`${subject.kind}Options`]: envOptions };
   if (subject.kind === 'task') return { table, about, config, actionSpace: undefined };

@@ -3,16 +3,14 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Policy } from '../../algos/policy.ts';
 import { openPolicy, openPolicyOn } from '../../algos/runs.ts';
-import { isEnvFile } from '../../envs/load.ts';
-import { isEnvName } from '../../envs/registry.ts';
+import { resolveSubject, subjectOf } from '../../algos/subject.ts';
 import { openRun, resolveRun } from '../../runs/store.ts';
-import { isTaskName } from '../../tasks/registry.ts';
 import { type BeginFlags, optionsOf } from '../begin.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { evaluationJson, printEvaluation } from '../evaluation.ts';
-import { type PolicyFlags, policyOptions, setOption, wholeNumber } from '../options.ts';
-import { checkpointHelp, using, whyCheckpoint } from '../policies.ts';
+import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
+import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
 
 interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'> {
@@ -23,7 +21,7 @@ interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 's
 
 export function define(command: Command): void {
   command
-    .argument('<run>', 'a run (its id, directory or last), or an environment or text task: its newest run')
+    .addArgument(policyArgument())
     .option('--from <model>', 'another run of that environment; of text tasks, any run or model directory')
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
     .addOption(setOption())
@@ -69,21 +67,16 @@ async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
       `--set ${inert} has no effect on eval: only options of the environment or the task do, envOptions.… or taskOptions.…`,
     );
   const { runDir: root, checkpoint, envFile, from } = flags;
-  const options = { root, checkpoint, envFile, options: optionsOf(wanted, flags) };
+  const policy = { root, checkpoint, envFile };
   if (!meansSubject(reference, root)) {
     if (from !== undefined)
       throw new UsageError(
         `--from is for an environment or a task, ${reference} is a run: leave one of them out`,
       );
-    return openPolicy(resolveRun(reference, [root]).dir, options);
+    const { dir, manifest } = resolveRun(reference, [root]);
+    const options = await optionsOf(wanted, flags, () => subjectOf(manifest, envFile));
+    return openPolicy(dir, { ...policy, options });
   }
-  return openPolicyOn(wanted.env!, { ...options, from });
-}
-
-/** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
-function meansSubject(reference: string, root: string): boolean {
-  if ([reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')))) return false;
-  if (isEnvFile(reference))
-    return existsSync(reference.replace(/#[^#/\\]*$/, '')) && /\.[cm]?[jt]sx?(#|$)/.test(reference);
-  return isTaskName(reference) || isEnvName(reference);
+  const options = await optionsOf(wanted, flags, () => resolveSubject(wanted.env!, {}, envFile));
+  return openPolicyOn(wanted.env!, { ...policy, options, from });
 }

@@ -3,10 +3,9 @@ import type { Command } from 'commander';
 import { openPolicy } from '../../algos/runs.ts';
 import { fileError } from '../../base/files.ts';
 import { grouped } from '../../base/numbers.ts';
-import { resolveRun } from '../../runs/store.ts';
 import type { Context } from '../context.ts';
-import { type PolicyFlags, policyOptions, runArgument } from '../options.ts';
-import { checkpointHelp, using, whyCheckpoint } from '../policies.ts';
+import { type PolicyFlags, policyArgument, policyOptions } from '../options.ts';
+import { checkpointHelp, runMeant, using, whyCheckpoint } from '../policies.ts';
 
 interface ExportFlags extends PolicyFlags {
   readonly output?: string;
@@ -14,7 +13,7 @@ interface ExportFlags extends PolicyFlags {
 
 export function define(command: Command): void {
   command
-    .addArgument(runArgument('<run>'))
+    .addArgument(policyArgument())
     .option(
       '-o, --output <file>',
       'where to (default: policy.onnx; of a language model the directory model)',
@@ -32,11 +31,12 @@ ${checkpointHelp}
 
 Examples:
   $ keel export last
+  $ keel export arithmetic                     its newest run
   $ keel export last --checkpoint last -o cartpole.onnx`;
 
 export async function run({ print }: Context, reference: string, flags: ExportFlags): Promise<void> {
-  const { runDir, checkpoint, envFile } = flags;
-  const run = resolveRun(reference, [runDir]);
+  const { checkpoint, envFile } = flags;
+  const run = await runMeant(reference, flags);
   await using(openPolicy(run.dir, { checkpoint, envFile }), async policy => {
     const output = flags.output ?? policy.exportName;
     const exported = await policy.export(output).catch(error => {

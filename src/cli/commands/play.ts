@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { listReplays } from '../../runs/replays.ts';
-import { resolveRun } from '../../runs/store.ts';
 import { idOf } from '../../server/runs/places.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { type PolicyFlags, policyOptions, runArgument } from '../options.ts';
+import { type PolicyFlags, policyArgument, policyOptions } from '../options.ts';
 import { checkDashFlags, type DashFlags, dashOptions, hasScreen } from '../page.ts';
-import { recordCheckpoint } from '../policies.ts';
+import { recordCheckpoint, runMeant } from '../policies.ts';
 import { servePage } from './dash.ts';
 
 export function define(command: Command): void {
-  dashOptions(command).addArgument(runArgument('<run>')).option('--no-open', 'only print the address');
+  dashOptions(command).addArgument(policyArgument()).option('--no-open', 'only print the address');
   policyOptions(command);
 }
 
@@ -29,7 +28,7 @@ export async function run(
   flags: PolicyFlags & DashFlags,
 ): Promise<void> {
   checkDashFlags(flags);
-  const run = resolveRun(reference, [flags.runDir]);
+  const run = await runMeant(reference, flags);
   const hasReplay = listReplays(run.dir).length > 0;
   if (flags.checkpoint !== undefined || (!hasReplay && listCheckpoints(run.dir).length > 0)) {
     const { why } = await recordCheckpoint(run, flags);

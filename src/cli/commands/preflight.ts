@@ -60,7 +60,7 @@ async function tryAll(
   onPart: ((report: PartReport) => void) | undefined,
 ): Promise<{ id: string; reports: readonly PartReport[] }> {
   const from = flags.from && startAt(flags.from, flags.runDir);
-  const prepared = await prepareRun('train', { ...newRun(wanted, flags), from });
+  const prepared = await prepareRun('train', { ...(await newRun(wanted, flags)), from });
   const { algorithm, subject, config, written, start } = prepared;
   if (algorithm.preflight === undefined)
     throw new UsageError(`${algorithm.name} has no preflight: train it for a few steps`);

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { number } from '../../base/numbers.ts';
 import { replayPath } from '../../runs/replays.ts';
-import { resolveRun } from '../../runs/store.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { type Context, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { type PolicyFlags, policyOptions, runArgument, wholeNumber } from '../options.ts';
-import { checkpointHelp, recordCheckpoint } from '../policies.ts';
+import { type PolicyFlags, policyArgument, policyOptions, wholeNumber } from '../options.ts';
+import { checkpointHelp, recordCheckpoint, runMeant } from '../policies.ts';
 
 interface RecordFlags extends PolicyFlags {
   readonly episodes: number;
@@ -17,7 +16,7 @@ const mostEpisodes = 50;
 
 export function define(command: Command): void {
   command
-    .addArgument(runArgument('<run>'))
+    .addArgument(policyArgument())
     .option('-n, --episodes <n>', 'episodes to play, each from another start', wholeNumber, 1);
   policyOptions(command).option('--json', 'the result as JSON');
 }
@@ -37,7 +36,7 @@ export async function run(
   const { episodes } = flags;
   if (episodes < 1 || episodes > mostEpisodes)
     throw new UsageError(`--episodes ${episodes} is not in 1..${mostEpisodes}`);
-  const run = resolveRun(reference, [flags.runDir]);
+  const run = await runMeant(reference, flags);
   const replays: { name: string; file: string; return: number; seconds: number; end: string }[] = [];
   const { why } = await recordCheckpoint(run, flags, {
     episodes,

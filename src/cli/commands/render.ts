@@ -3,13 +3,12 @@ import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { grouped, number } from '../../base/numbers.ts';
 import { listReplays, loadReplay, replayPath } from '../../runs/replays.ts';
-import { resolveRun } from '../../runs/store.ts';
 import { film, filmKindOf } from '../../view/film.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type PolicyFlags, policyOptions } from '../options.ts';
-import { recordCheckpoint } from '../policies.ts';
+import { recordCheckpoint, runMeant } from '../policies.ts';
 import { statusLine } from '../status-line.ts';
 
 interface RenderFlags extends PolicyFlags {
@@ -41,7 +40,7 @@ const within =
 
 export function define(command: Command): void {
   command
-    .argument('<run>', 'a run (its id, the beginning or end of it, its directory, or last) or a .replay file')
+    .argument('<run>', 'a run (its id, directory or last), an environment (its newest run) or a .replay file')
     .option(
       '-o, --out <file>',
       'name.gif, name.png, name.mp4 (with ffmpeg) or directory/ (default: <run>.gif)',
@@ -99,7 +98,7 @@ async function replayOf(
       throw new UsageError('--checkpoint is for a run: a replay is of one already');
     return { path: reference, name: basename(reference).slice(0, -'.replay'.length) };
   }
-  const run = resolveRun(reference, [runDir]);
+  const run = await runMeant(reference, { runDir, envFile });
   const all = listReplays(run.dir);
   const found = checkpoint === undefined ? all.at(-1) : all.find(({ step }) => step === checkpoint);
   if (found !== undefined) return { path: replayPath(run.dir, found.name), name: run.id };

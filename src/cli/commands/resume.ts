@@ -3,6 +3,7 @@ import type { Settings, WhichCheckpoint } from '../../algos/algorithm.ts';
 import { algorithmOf } from '../../algos/algorithms.ts';
 import { resume } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
+import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { resolveSettings, savedSettings } from '../../settings/resolve.ts';
 import { type Context, referenceTo, shownDir } from '../context.ts';
@@ -53,8 +54,9 @@ export async function resumeRun(
       sources,
       started: true,
       title({ step, totalSteps }, all) {
+        // Also at step 0: what a run began from is saved before its first iteration.
         const start =
-          step > 0
+          listCheckpoints(dir).length > 0
             ? `from step ${grouped(step)} of ${grouped(totalSteps)}`
             : `again from the beginning, because there is no checkpoint, ${all}`;
         return `${context.paint(run.manifest.environment.id, 'bold')} ${start}: ${shownDir(dir)}`;
