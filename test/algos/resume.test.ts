@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Settings } from '../../src/algos/algorithm.ts';
-import { resume, train } from '../../src/algos/runs.ts';
+import { clone, fork, resume, train } from '../../src/algos/runs.ts';
 import { loadCheckpoint, readRows } from '../../src/runs/index.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { echoFile, tiny } from './grpo/support.ts';
@@ -62,6 +62,23 @@ describe('PPO', () => {
   });
 });
 
+test('the std that a policy began with stays: another would do nothing', async () => {
+  const config = {
+    ...log,
+    envs: 2,
+    stepsPerRollout: 32,
+    minibatchSize: 32,
+    epochs: 1,
+    hidden: [4],
+    steps: 64,
+  };
+  const { dir } = await train({ env: 'pendulum', preset: {}, config, root });
+  for (const goOn of [resume, fork])
+    await expect(goOn(dir, { config: { steps: 128, logStdInitial: -1 } })).rejects.toThrow(
+      /^logStdInitial is 0 in this run and cannot become -1 on resuming: start a new run$/,
+    );
+});
+
 test('GRPO takes a weight of the KL to its reference that is written', async () => {
   const task = join(root, 'echo.ts');
   writeFileSync(task, echoFile(fileURLToPath(new URL('../../src/tasks/index.ts', import.meta.url))));
@@ -71,4 +88,31 @@ test('GRPO takes a weight of the KL to its reference that is written', async () 
   expect(klRefCoef).not.toBe(0.01);
   expect((await goingOn(dir, { steps: 96 }))['kl/ref_coef']).toBe(klRefCoef);
   expect((await goingOn(dir, { steps: 96, klRefCoef: 3 }))['kl/ref_coef']).toBe(3);
+});
+
+describe('a cloned policy', () => {
+  let dir: string;
+  beforeAll(async () => {
+    const demonstrations = { steps: 256, envs: 6, demonstrators: ['least-finish'] };
+    const envOptions = { replicas: 'h100,a40', requests: 128 };
+    const config = { ...log, ...demonstrations, epochs: 2, batchSize: 32, hidden: [4] };
+    const done = await clone({ env: 'cluster', envOptions, preset: {}, config, root });
+    // Whole shares of what was asked for.
+    expect(done.step).toBe(2 * 258);
+    ({ dir } = done);
+  });
+
+  test.each([
+    ['steps', 512],
+    ['demonstrators', ['least-requests']],
+    ['seed', 1],
+    ['envs', 2],
+    ['gamma', 0.5],
+    ['rewardScale', 10],
+  ])('has the demonstrations that it began with: no other %s', async (key, value) => {
+    for (const goOn of [resume, fork])
+      await expect(goOn(dir, { config: { epochs: 3, [key]: value } })).rejects.toThrow(
+        new RegExp(`^${key} is .* in this run and cannot become .* on resuming: start a new run$`),
+      );
+  });
 });
