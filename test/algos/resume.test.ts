@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Settings } from '../../src/algos/algorithm.ts';
 import { clone, fork, resume, train } from '../../src/algos/runs.ts';
-import { loadCheckpoint, readRows } from '../../src/runs/index.ts';
+import { loadCheckpoint, openRun, readRows } from '../../src/runs/index.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { echoFile, tiny } from './grpo/support.ts';
 
@@ -100,6 +100,20 @@ describe('a cloned policy', () => {
     // Whole shares of what was asked for.
     expect(done.step).toBe(2 * 258);
     ({ dir } = done);
+  });
+
+  test('takes more epochs, also where the demonstrations that it has are named', async () => {
+    const row = await goingOn(dir, { epochs: 3, steps: 256 });
+    expect(row['train/step']).toBe(3 * 258);
+  });
+
+  test('refuses fewer epochs than it has done, and stays as it was', async () => {
+    const before = openRun(dir).manifest;
+    await expect(resume(dir, { config: { epochs: 1 } })).rejects.toThrow(
+      /^this run has done 2 epochs, epochs 1 is less: give more, or leave it out$/,
+    );
+    expect(openRun(dir).manifest).toEqual(before);
+    expect(await resume(copyOf(dir), { config: { epochs: 2 } })).toMatchObject({ status: 'finished' });
   });
 
   test.each([
