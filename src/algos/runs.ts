@@ -216,7 +216,7 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
       from: options.from,
       discardLater: options.discardLater,
       check: (before, point) => {
-        refuseFewerSteps(written.steps, point?.index.step ?? 0);
+        refuseLess(opened, point?.index.step ?? 0);
         rescale = checkSameTask(before, point?.index.environment, learner.environment, options.onRewardScale);
       },
       patch: { config: manifestConfig(opened), environment: learner.environment },
@@ -243,10 +243,18 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
   });
 }
 
-function refuseFewerSteps(wanted: unknown, done: number): void {
-  if (typeof wanted === 'number' && wanted < done)
+/** Refuses a length that is written for a run and that it has passed. */
+function refuseLess(
+  { algorithm, learner, written }: Opened & { readonly written: Settings },
+  step: number,
+): void {
+  const { length = 'steps' } = algorithm.settings;
+  const wanted = written[length];
+  if (typeof wanted !== 'number') return;
+  const done = length === 'steps' ? step : (step * wanted) / learner.totalSteps;
+  if (wanted < done)
     throw new ConfigError(
-      `this run has done ${done} steps, steps ${wanted} is less: give more, or leave it out`,
+      `this run has done ${done} ${length}, ${length} ${wanted} is less: give more, or leave it out`,
     );
 }
 

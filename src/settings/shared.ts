@@ -82,7 +82,7 @@ export const environmentKeys = { seed, ...envKeys, ...checkpointKeys };
 
 /** The std of continuous actions as the network has it. */
 export const logStdKeys = {
-  logStdInitial: setting(z.number(), 0, 'Starting log of the std of continuous actions.', {
+  logStdInitial: fixed(z.number(), 0, 'Starting log of the std of continuous actions.', {
     aliases: 'logstdinit',
     actions: 'continuous',
   }),

@@ -1,7 +1,7 @@
 /** KL control: everything that decides how far an update may go, in one place. */
 import type { TrainEvent } from '../events.ts';
 import { controlledCoefficient } from '../update/coefficient.ts';
-import { forkedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
+import { type Continuing, continuedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
 import { rateFactor } from '../update/schedule.ts';
 import type { GrpoConfig } from './settings.ts';
 
@@ -23,13 +23,12 @@ export const firstCounters = ({ klRefCoef }: GrpoConfig): GrpoCounters => ({
 });
 
 /** Of a run that goes on, or that begins as a fork: what was written for that counts, whatever controllers had made of it. */
-export function countersOfFork(
+export function countersGoingOn(
   counters: GrpoCounters,
-  written: object | undefined,
+  how: Continuing,
   { klRefCoef }: Pick<GrpoConfig, 'klRefCoef'>,
 ): GrpoCounters {
-  if (!written) return counters;
-  return { ...forkedCounters(counters, written), ...('klRefCoef' in written ? { klRefCoef } : {}) };
+  return { ...continuedCounters(counters, how), ...('klRefCoef' in how.written ? { klRefCoef } : {}) };
 }
 
 export interface Knobs {

@@ -5,7 +5,7 @@ import type { Opening } from '../algorithm.ts';
 import { openTextLearner } from '../text/learner.ts';
 import type { ModelStart } from '../text/model.ts';
 import { snapshotFrom } from './checkpoint.ts';
-import { countersOfFork } from './control.ts';
+import { countersGoingOn } from './control.ts';
 import { createGrpoTrainer } from './iteration.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
@@ -15,7 +15,7 @@ export const openLearner = (opening: Opening<GrpoConfig, ModelStart>) =>
     settings: grpoSettings,
     create: createGrpoTrainer,
     snapshotFrom,
-    countersOfFork,
+    countersGoingOn,
     besideLog(trainer, runDir, iteration) {
       const log = new CompletionLog(runDir, iteration);
       return () => log.add(trainer.records);

@@ -3,7 +3,7 @@ import { nextRate } from '../../kl/controllers/learning-rate.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import type { TrainEvent } from '../events.ts';
 import { controlledCoefficient } from '../update/coefficient.ts';
-import { forkedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
+import { type Continuing, continuedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
 import { rateFactor, scheduleFactor } from '../update/schedule.ts';
 import type { PpoKnobs } from './graphs.ts';
 import type { PpoConfig } from './settings.ts';
@@ -25,14 +25,14 @@ export const firstCounters = ({ klCoef }: PpoConfig): PpoCounters => ({
 });
 
 /** Of a run that goes on, or that begins as a fork: what was written for that counts, whatever controllers had made of it. */
-export function countersOfFork(
+export function countersGoingOn(
   counters: PpoCounters,
-  written: object | undefined,
+  how: Continuing,
   { klCoef }: Pick<PpoConfig, 'klCoef'>,
 ): PpoCounters {
-  if (!written) return counters;
+  const { written } = how;
   return {
-    ...forkedCounters(counters, written),
+    ...continuedCounters(counters, how),
     ...('learningRate' in written ? { adaptiveFactor: 1 } : {}),
     ...('klCoef' in written ? { klCoef } : {}),
   };

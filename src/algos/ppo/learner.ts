@@ -7,7 +7,7 @@ import { hookWriter, replayWriter } from '../agents/record.ts';
 import { normaliserOf, type PolicyStart } from '../agents/start.ts';
 import type { Learner, Opening } from '../algorithm.ts';
 import { snapshotFrom, stateOf, tensorFiles } from './checkpoint.ts';
-import { countersOfFork } from './control.ts';
+import { countersGoingOn } from './control.ts';
 import { createPpoTrainer, type PpoTrainer } from './iteration.ts';
 import { rescaled } from './rescale.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
@@ -45,7 +45,11 @@ export async function openLearner(
       async restore(checkpoint, { rescale, forkedWith }) {
         const saved = snapshotFrom(model.layout, checkpoint);
         const snapshot = rescale ? rescaled(saved, model, rescale.factor) : saved;
-        const counters = countersOfFork(snapshot.counters, forkedWith, config);
+        const counters = countersGoingOn(
+          snapshot.counters,
+          { written, forked: forkedWith !== undefined },
+          config,
+        );
         await trainer.restore({ ...snapshot, counters });
       },
       iterate: () => trainer.iterate(),

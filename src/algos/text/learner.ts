@@ -11,7 +11,7 @@ import type { RunConfig, SettingTable } from '../../settings/spec.ts';
 import { createTask, taskOptions } from '../../tasks/definition.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
-import type { UpdateCounters } from '../update/guarded.ts';
+import type { Continuing, UpdateCounters } from '../update/guarded.ts';
 import { checkpointModel, savedText, type TextSnapshot } from './checkpoint.ts';
 import { type ModelConfig, type ModelStart, newModel, refuseUnfit } from './model.ts';
 
@@ -32,11 +32,7 @@ export interface TextParts<C extends RunConfig, S extends TextSnapshot, T extend
   readonly settings: SettingTable<C>;
   readonly create: (parts: { model: LanguageModel; task: TextTask; config: C }) => T;
   readonly snapshotFrom: (model: LanguageModel, checkpoint: Checkpoint) => S;
-  readonly countersOfFork: (
-    counters: S['counters'],
-    written: Settings | undefined,
-    config: C,
-  ) => S['counters'];
+  readonly countersGoingOn: (counters: S['counters'], how: Continuing, config: C) => S['counters'];
   readonly besideLog?: (trainer: T, runDir: string, iteration: number) => () => void;
 }
 
@@ -88,7 +84,11 @@ export async function openTextLearner<
       async begin() {},
       async restore(checkpoint, { forkedWith }) {
         const saved = parts.snapshotFrom(model, checkpoint);
-        const counters = parts.countersOfFork(saved.counters, forkedWith, config);
+        const counters = parts.countersGoingOn(
+          saved.counters,
+          { written, forked: forkedWith !== undefined },
+          config,
+        );
         trainer.restore({ ...saved, counters });
       },
       async iterate() {

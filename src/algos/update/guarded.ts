@@ -35,14 +35,22 @@ export const newCounters = (): UpdateCounters => ({
   skippedInARow: 0,
 });
 
+/** How a run goes on from a checkpoint: with what was written for that, as itself or forked as another one. */
+export interface Continuing {
+  readonly written: object;
+  readonly forked: boolean;
+}
+
 /**
- * Counters as a run goes on with them, and as a forked one begins: a rate that was written for that is the rate, whatever was
- * made of the one before.
+ * Counters as a resumed run goes on with them, and as a forked one begins: a rate that was written for that is the rate,
+ * whatever was made of the one before.
  */
-export function forkedCounters<C extends UpdateCounters>(counters: C, written: object | undefined): C {
-  if (!written) return counters;
-  const factors = 'learningRate' in written ? { guardedFactor: 1, recoveryFactor: 1 } : {};
-  return { ...counters, iteration: 0, recoveries: 0, ...factors };
+export function continuedCounters<C extends UpdateCounters>(counters: C, { written, forked }: Continuing): C {
+  return {
+    ...counters,
+    ...(forked ? { iteration: 0, recoveries: 0 } : {}),
+    ...('learningRate' in written ? { guardedFactor: 1, recoveryFactor: 1 } : {}),
+  };
 }
 
 /** What an attempt at an update says of itself. */

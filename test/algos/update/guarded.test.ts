@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { TrainEvent } from '../../../src/algos/events.ts';
 import {
   type Attempt,
+  continuedCounters,
   countedRow,
-  forkedCounters,
   type GuardedSettings,
   guardedRow,
   guardedUpdate,
@@ -258,17 +258,18 @@ describe('without a guard', () => {
   });
 });
 
-it('a fork counts its own updates and restores; a rate that is written for it is the rate', () => {
+it('a fork counts its own updates and restores, a resumed run those before; a rate that is written is the rate', () => {
   const counters = { ...newCounters(), iteration: 7, steps: 448, gradientSteps: 50, recoveries: 1 };
   const slow = { ...counters, guardedFactor: 0.2, recoveryFactor: 0.1, skippedInARow: 2 };
-  expect(forkedCounters(slow, { steps: 1000 })).toEqual({ ...slow, iteration: 0, recoveries: 0 });
-  expect(forkedCounters(slow, { learningRate: 1e-3 })).toEqual({
-    ...slow,
-    iteration: 0,
-    recoveries: 0,
-    guardedFactor: 1,
-    recoveryFactor: 1,
-  });
+  const written = { learningRate: 1e-3 };
+  const [anew, free] = [
+    { iteration: 0, recoveries: 0 },
+    { guardedFactor: 1, recoveryFactor: 1 },
+  ];
+  expect(continuedCounters(slow, { written: { steps: 1000 }, forked: true })).toEqual({ ...slow, ...anew });
+  expect(continuedCounters(slow, { written, forked: true })).toEqual({ ...slow, ...anew, ...free });
+  expect(continuedCounters(slow, { written: { steps: 1000 }, forked: false })).toEqual(slow);
+  expect(continuedCounters(slow, { written, forked: false })).toEqual({ ...slow, ...free });
 });
 
 it("PPO's own rate is not raised in an update that was made again", async () => {

@@ -12,7 +12,7 @@ import { savePolicy } from '../../agents/export.ts';
 import { networkFor } from '../../agents/networks/network.ts';
 import type { Learner, Opening } from '../../algorithm.ts';
 import { stateOf, tensorFiles } from '../../ppo/checkpoint.ts';
-import { forkedCounters } from '../../update/guarded.ts';
+import { continuedCounters } from '../../update/guarded.ts';
 import { snapshotFrom } from './checkpoint.ts';
 import { createClonePolicyTrainer } from './iteration.ts';
 import { type ClonePolicyConfig, clonePolicySettings } from './settings.ts';
@@ -45,7 +45,8 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
     async begin() {},
     async restore(checkpoint, { forkedWith }) {
       const saved = snapshotFrom(model.layout, checkpoint);
-      trainer.restore({ ...saved, counters: forkedCounters(saved.counters, forkedWith) });
+      const how = { written, forked: forkedWith !== undefined };
+      trainer.restore({ ...saved, counters: continuedCounters(saved.counters, how) });
     },
     iterate: () => trainer.iterate(),
     adjust: changes => refuseLiveChange(clonePolicySettings, config, changes),

@@ -1,12 +1,25 @@
 /** Every setting of cloning an environment's demonstrators into a policy. */
 import * as z from 'zod/mini';
 import * as shared from '../../../settings/shared.ts';
-import { type ConfigOf, type SettingsOf, setting, table, type Values } from '../../../settings/spec.ts';
+import {
+  type ConfigOf,
+  fixed,
+  type SettingsOf,
+  setting,
+  table,
+  type Values,
+} from '../../../settings/spec.ts';
 import { count } from '../../../settings/values.ts';
 import { ppoSettings } from '../../ppo/settings.ts';
 
+/** Demonstrations are recorded again when a run goes on: what decides which there are, and their returns, stays. */
+const never = { change: 'never' } as const;
+
 const own = {
-  steps: shared.steps(100_000, 'Demonstrations of the run, over all demonstrators and environments.'),
+  steps: {
+    ...shared.steps(100_000, 'Demonstrations of the run, over all demonstrators and environments.'),
+    ...never,
+  },
   epochs: setting(count, 8, 'Passes over the demonstrations.', { aliases: 'nepochs numepochs' }),
   batchSize: setting(count, 512, 'Demonstrations a gradient step.', { aliases: 'minibatchsize minibatch' }),
   // Falls to nothing: which of two near-ties is more likely is settled by the last, smallest steps.
@@ -19,7 +32,7 @@ const own = {
 const learnt = {
   adamEpsilon: shared.adamEpsilon(1e-5),
   gradientClip: shared.gradientClip(0.5),
-  gamma: shared.gamma,
+  gamma: { ...shared.gamma, ...never },
   valueCoef: shared.valueCoef,
   ...shared.logStdKeys,
   ...shared.networkKeys,
@@ -28,7 +41,7 @@ const learnt = {
 export const clonePolicySettings = table(
   {
     ...own,
-    demonstrators: setting(
+    demonstrators: fixed(
       z.nullable(z.array(z.string())),
       null,
       "Which of the environment's demonstrators play, each its share of the steps; null is all but those that must be named.",
@@ -36,6 +49,7 @@ export const clonePolicySettings = table(
     ),
     ...learnt,
     ...shared.environmentKeys,
+    rewardScale: { ...shared.envKeys.rewardScale, ...never },
     ...shared.logKeys,
   },
   {

@@ -2,7 +2,7 @@
 import type { Opening } from '../../algorithm.ts';
 import { openTextLearner } from '../../text/learner.ts';
 import type { ModelStart } from '../../text/model.ts';
-import { forkedCounters } from '../../update/guarded.ts';
+import { continuedCounters } from '../../update/guarded.ts';
 import { snapshotFrom } from './checkpoint.ts';
 import { createCloneTextTrainer } from './iteration.ts';
 import { type CloneTextConfig, cloneTextSettings } from './settings.ts';
@@ -13,5 +13,5 @@ export const openLearner = (opening: Opening<CloneTextConfig, ModelStart>) =>
     settings: cloneTextSettings,
     create: createCloneTextTrainer,
     snapshotFrom,
-    countersOfFork: forkedCounters,
+    countersGoingOn: continuedCounters,
   });
