@@ -1,9 +1,10 @@
 /** An iteration's row, by registry name. */
+
+import type { groupAdvantages } from '../../rollout/group-advantages.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import { wasTruncated } from '../text/graded.ts';
 import { type Attempt, type GuardedUpdate, guardedRow, type Held } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';
-import type { groupAdvantages } from './advantages.ts';
 import type { TextBatch } from './collect.ts';
 import type { GrpoCounters, Knobs } from './control.ts';
 import type { RefKl } from './graphs.ts';

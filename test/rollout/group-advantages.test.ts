@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { groupAdvantages, tokenWeights } from '../../../src/algos/grpo/advantages.ts';
-import { guardSearch } from '../../../src/kl/guard-search.ts';
+import { guardSearch } from '../../src/kl/guard-search.ts';
+import { groupAdvantages, tokenWeights } from '../../src/rollout/group-advantages.ts';
 
 type Kind = Parameters<typeof groupAdvantages>[2];
 
