@@ -31,8 +31,8 @@ export default defineConfig({
     // The compiled package is taken by Node itself, as users' is.
     server: { deps: { external: [/\/keel-tests-[^/]+\/package\//] } },
     pool: 'forks',
-    // Twice the cores of the machine that this is tuned for: many a test waits for a process or a browser.
-    maxWorkers: 4,
+    // One more than the cores of the machine that this is tuned for: many a test waits for a process or a browser.
+    maxWorkers: 3,
     // Only what hangs meets these: a busy machine must not make a test fail.
     testTimeout: 240_000,
     hookTimeout: 240_000,

@@ -125,16 +125,17 @@ describe('train', () => {
 
   test.each([0, 1])('a second Ctrl-C quits at once, with %i workers', async workers => {
     const dir = scratch();
-    const { child, done, output } = startKeel([
-      'train',
-      fixture('slowing-env.ts'),
-      ...tiny(dir, '--set', 'steps=1e6', '--set', `workers=${workers}`, '--json'),
-    ]);
-    // Two updates in an instant, with checkpoints; the third would take minutes.
-    await until(
-      () => output.stdout.split('\n').filter(line => line.includes('"checkpoint"')).length >= 2,
-      'two checkpoints',
+    const mark = join(scratch(), 'slow');
+    const { child, done, output } = startKeel(
+      [
+        'train',
+        fixture('slowing-env.ts'),
+        ...tiny(dir, '--set', 'steps=1e6', '--set', `workers=${workers}`, '--json'),
+      ],
+      { env: { SLOWING_MARK: mark } },
     );
+    // Two updates in an instant, with checkpoints; the third would take minutes, and has begun.
+    await until(() => existsSync(mark), 'the third update');
     child.kill('SIGINT');
     await until(() => output.stderr.includes('again to quit at once'), 'it says what a second one does');
     child.kill('SIGINT');
