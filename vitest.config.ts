@@ -16,7 +16,8 @@ const isCompiled = (file: string): boolean =>
   !isApart(file) && /support\/(keel|client)\.ts'/.test(textOf(file));
 /** Whole runs, physics, and what draws thousands of cases: not for `npm run check`. */
 const isLong = (file: string): boolean =>
-  /^test\/(algos|cli|envs|runs|server)\//.test(file) || file.endsWith('.long.test.ts');
+  /^test\/(algos|cli|envs|runs|server|tasks|view|doctor\/(readers|report))\//.test(file) ||
+  file.endsWith('.long.test.ts');
 
 const apart = testFiles.filter(isApart);
 const compiled = testFiles.filter(isCompiled);
