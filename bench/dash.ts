@@ -2,8 +2,9 @@
  * What the page costs: training with it open against training without, in turns; how long a row takes to a browser; what
  * twenty browsers cost; how fast a long log is read, a whole view of it answered, opened and panned.
  *
- * `npm run bench -- dash [parts…] [--minutes 10] [--rows 1000000]`, the parts being training, latency, browsers, long;
- * all of them if none is named. Twenty browsers are watched for one minute unless it says otherwise.
+ * `npm run bench -- dash [parts…] [--minutes 10] [--rows 1000000]`, the parts being training, latency, browsers, long,
+ * memory (dash-memory.ts); all but the last if none is named. Twenty browsers are watched for one minute unless it says
+ * otherwise, the memory of many runs for thirty.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -28,6 +29,7 @@ import { RunWriter } from '../src/runs/index.ts';
 import { startPageThread } from '../src/server/page-thread.ts';
 import { serve } from '../src/server/serve.ts';
 import { builtPage, heapOf, launch, lookAt, openAndPan } from './dash-browser.ts';
+import { dashMemory } from './dash-memory.ts';
 import { machine, median, report, round } from './measure.ts';
 
 const rounds = 6;
@@ -45,6 +47,12 @@ const parts = {
   latency,
   browsers: () => browsers(Number(flag('--minutes', '1'))),
   long: () => longLog(Number(flag('--rows', '1000000')), 50),
+  memory: () =>
+    dashMemory(
+      Number(flag('--minutes', '30')),
+      Number(flag('--runs', '500')),
+      Number(flag('--growing', '40')),
+    ),
 };
 
 function flag(name: string, usual: string): string {
@@ -56,7 +64,7 @@ export async function run(): Promise<void> {
   report({ bench: 'dash', ...machine() });
   const named = Object.keys(parts).filter(name => process.argv.includes(name, 3));
   for (const [name, part] of Object.entries(parts))
-    if (named.length === 0 || named.includes(name)) await part();
+    if (named.length === 0 ? name !== 'memory' : named.includes(name)) await part();
 }
 
 interface Cost {
