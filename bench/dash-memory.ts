@@ -77,7 +77,7 @@ function startDash(root: string): Promise<{ server: ChildProcess; url: URL }> {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return new Promise((resolve, reject) => {
-    server.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    server.stdout.setEncoding('utf8').on('data', (text: string) => {
       const address = /http:\S+/.exec(text)?.[0];
       if (address !== undefined) resolve({ server, url: new URL(address) });
     });

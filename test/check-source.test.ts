@@ -2,26 +2,32 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { SourceFile } from '@typescript/native/unstable/ast';
+import type { Project } from '@typescript/native/unstable/sync';
 import { afterAll, expect, test } from 'vitest';
-import { needlessAssertions, openProject, undocumented } from '../tools/check-source.ts';
+import { needlessAssertions, undocumented, withProjects } from '../tools/check-source.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'keel-source-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** One file in a project of its own. */
-function opened(files: Readonly<Record<string, string>>) {
+/** Looks at the first of some files, in a project of their own. */
+function lookAt<T>(
+  files: Readonly<Record<string, string>>,
+  look: (file: SourceFile, project: Project) => T,
+): T {
   const compilerOptions = { strict: true, noEmit: true, target: 'es2023', module: 'nodenext', types: [] };
+  const config = join(dir, 'tsconfig.json');
   writeFileSync(
-    join(dir, 'tsconfig.json'),
+    config,
     JSON.stringify({
       compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true },
       files: Object.keys(files),
     }),
   );
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-  const program = openProject(join(dir, 'tsconfig.json'));
-  const file = program.getSourceFile(join(dir, Object.keys(files)[0]))!;
-  return { file, checker: program.getTypeChecker() };
+  return withProjects([config], project =>
+    look(project.program.getSourceFile(join(dir, Object.keys(files)[0]))!, project),
+  );
 }
 
 test('a ! that changes nothing is found where it stands', () => {
@@ -31,16 +37,14 @@ export const name = (text: string | undefined) => (text === undefined ? '' : tex
 export const swap = (list: number[]) => { [list[0], list[1]] = [list[1]!, list[0]!]; };
 export function all(lists: string[][]) { for (const list of lists) list![0]!.trim(); }
 `;
-  const { file, checker } = opened({ 'needless.ts': text });
-  const found = needlessAssertions(file, checker);
+  const found = lookAt({ 'needless.ts': text }, needlessAssertions);
   const expected = [...text.matchAll(/!/g)].map(({ index }) => index);
   expect(found.sort((a, b) => a - b)).toEqual(expected);
   expect(expected).toHaveLength(6);
 });
 
 test('a ! that the compiler needs is left', () => {
-  const { file, checker } = opened({
-    'needed.ts': `
+  const text = `
 export const one = (map: Map<string, number>) => map.get('a')!;
 export const two = (text: string | null) => text!.length;
 export const three = (point?: { x?: number }) => point?.x!;
@@ -51,13 +55,12 @@ export function six(set: (then: (value: number) => void) => void) {
   set(value => { result = value; });
   return result!;
 }
-`,
-  });
-  expect(needlessAssertions(file, checker)).toEqual([]);
+`;
+  expect(lookAt({ 'needed.ts': text }, needlessAssertions)).toEqual([]);
 });
 
 test('what a door exports without a doc comment is named, wherever it is declared', () => {
-  const { file, checker } = opened({
+  const files = {
     'door.ts': `
 export { documented, bare } from './inside.ts';
 export type { Shape } from './inside.ts';
@@ -75,10 +78,8 @@ export interface Shape { readonly width: number }
 // No doc comment.
 export const notExported = 1;
 `,
-  });
-  const found = undocumented(file, checker);
+  };
+  const found = lookAt(files, undocumented);
   expect(found.map(({ name }) => name).sort()).toEqual(['Shape', 'bare']);
-  expect(found.every(({ declaration }) => declaration.getSourceFile().fileName.endsWith('inside.ts'))).toBe(
-    true,
-  );
+  expect(found.every(({ file }) => file.fileName.endsWith('inside.ts'))).toBe(true);
 });

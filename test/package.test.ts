@@ -70,7 +70,7 @@ test('the environment of the documentation trains from its file, without "type":
   const tiny = ['--steps', '512', '--set', 'stepsPerRollout=64', '--envs', '4', '--set', 'workers=2'];
   expect(run(project, keel, 'train', './my-env.ts', ...tiny)).toMatch(/Finished: 512 steps/);
   expect(run(project, keel, 'check-env', './my-env.ts')).toMatch(/^Thermostat-v0: passed/);
-  const tsc = join(root, 'node_modules/typescript-7/bin/tsc');
+  const tsc = join(root, 'node_modules/@typescript/native/bin/tsc');
   run(
     project,
     process.execPath,
@@ -116,7 +116,7 @@ console.log(task.name, model.layout.size > 500, typeof defineTask, typeof simula
 `;
   writeFileSync(join(app, 'use.ts'), source);
   writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
-  const tsc = join(root, 'node_modules/typescript-7/bin/tsc');
+  const tsc = join(root, 'node_modules/@typescript/native/bin/tsc');
   const { status, stdout } = spawnSync(process.execPath, [tsc, ...flags, 'use.ts', 'wrong.ts'], {
     cwd: app,
     encoding: 'utf8',

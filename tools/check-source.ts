@@ -3,69 +3,88 @@
  *
  * - A `!` on what can be neither null nor undefined says nothing, and hides those that do. `-- --fix` removes them.
  * - What the package exports (the doors in package.json) has a doc comment, from which docs/api is made.
+ *
+ * It asks TypeScript 7, in a fifth of the time of version 6. That interface is new, so the version is pinned.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import type { Node, NonNullExpression, SourceFile } from '@typescript/native/unstable/ast';
+import {
+  isForOfStatement,
+  isIdentifier,
+  isNonNullExpression,
+  isSourceFile,
+  isVariableDeclaration,
+} from '@typescript/native/unstable/ast/is';
+import { API, type Project, SymbolFlags } from '@typescript/native/unstable/sync';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
-/** All files of a tsconfig.json, parsed and bound. */
-export function openProject(configFile: string): ts.Program {
-  const config = ts.getParsedCommandLineOfConfigFile(configFile, undefined, {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-      throw new Error(ts.flattenDiagnosticMessageText(messageText, ' '));
-    },
-  });
-  if (config === undefined) throw new Error(`${configFile} cannot be read`);
-  return ts.createProgram(config.fileNames, config.options);
+/** All files of some tsconfig.json, a project each, for as long as they are used. */
+export function withProjects<T>(configFiles: readonly string[], use: (...projects: Project[]) => T): T {
+  const typescript = new API({ cwd: root });
+  try {
+    const snapshot = typescript.updateSnapshot({ openProjects: [...configFiles] });
+    return use(
+      ...configFiles.map(file => {
+        const project = snapshot.getProject(file);
+        if (project === undefined) throw new Error(`${file} cannot be read`);
+        return project;
+      }),
+    );
+  } finally {
+    typescript.close();
+  }
 }
 
 /** The places of each `!` that changes no type, as offsets. */
-export function needlessAssertions(file: ts.SourceFile, checker: ts.TypeChecker): number[] {
-  const found: number[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isNonNullExpression(node) && isNeedless(node, checker)) found.push(node.end - 1);
-    ts.forEachChild(node, visit);
+export function needlessAssertions(file: SourceFile, { checker }: Project): number[] {
+  const assertions: NonNullExpression[] = [];
+  const visit = (node: Node): void => {
+    if (isNonNullExpression(node)) assertions.push(node);
+    node.forEachChild(visit);
   };
   visit(file);
-  return found;
-}
-
-function isNeedless({ expression }: ts.NonNullExpression, checker: ts.TypeChecker): boolean {
-  const type = checker.getTypeAtLocation(expression);
-  if (checker.getNonNullableType(type) !== type) return false;
-  // `let x: T` that is set in a callback: the compiler cannot see that it is, and `x!` vouches for it.
-  const declared = ts.isIdentifier(expression) && checker.getSymbolAtLocation(expression)?.valueDeclaration;
-  return !(
-    declared &&
-    ts.isVariableDeclaration(declared) &&
-    declared.initializer === undefined &&
-    declared.exclamationToken === undefined &&
-    !ts.isForOfStatement(declared.parent.parent)
-  );
+  const types = checker.getTypeAtLocation(assertions.map(({ expression }) => expression));
+  return assertions
+    .filter(({ expression }, i) => {
+      const type = types[i];
+      if (type === undefined || checker.getNonNullableType(type)?.id !== type.id) return false;
+      // `let x: T` that is set in a callback: the compiler cannot see that it is, and `x!` vouches for it.
+      const declared = isIdentifier(expression)
+        ? checker.getSymbolAtLocation(expression)?.valueDeclaration?.resolve()
+        : undefined;
+      return !(
+        declared !== undefined &&
+        isVariableDeclaration(declared) &&
+        declared.initializer === undefined &&
+        declared.exclamationToken === undefined &&
+        !isForOfStatement(declared.parent.parent)
+      );
+    })
+    .map(({ end }) => end - 1);
 }
 
 /** What a door exports without saying what it is: `name`, and where it is declared. */
 export function undocumented(
-  door: ts.SourceFile,
-  checker: ts.TypeChecker,
-): { name: string; declaration: ts.Node }[] {
+  door: SourceFile,
+  { checker }: Project,
+): { name: string; declaration: Node; file: SourceFile }[] {
   const module = checker.getSymbolAtLocation(door);
   return (module === undefined ? [] : checker.getExportsOfModule(module)).flatMap(exported => {
-    const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
-    const [declaration] = symbol.declarations ?? [];
+    const symbol = exported.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+    const declaration = symbol.declarations.at(0)?.resolve();
     // A folder's or file's namespace is told by the comment on top of it.
-    if (declaration === undefined || ts.isSourceFile(declaration)) return [];
-    return symbol.getDocumentationComment(checker).length > 0 ? [] : [{ name: exported.name, declaration }];
+    if (declaration === undefined || isSourceFile(declaration)) return [];
+    if (symbol.getDocumentationComment(checker) !== '') return [];
+    return [{ name: exported.name, declaration, file: declaration.getSourceFile() }];
   });
 }
 
-function placeOf(file: ts.SourceFile, offset: number): string {
-  const { line, character } = file.getLineAndCharacterOfPosition(offset);
-  return `${relative(root, file.fileName)}:${line + 1}:${character + 1}`;
+function placeOf({ fileName, text }: SourceFile, offset: number): string {
+  const before = text.slice(0, offset).split('\n');
+  return `${relative(root, fileName)}:${before.length}:${before.at(-1)!.length + 1}`;
 }
 
 /** The doors of the package: source files that its subpaths lead to. */
@@ -86,43 +105,49 @@ function removeAt(text: string, offsets: readonly number[]): string {
     .reduce((rest, at) => rest.slice(0, at) + rest.slice(at + 1), text);
 }
 
-/** What is wrong with the files of a program that lie under these folders, or what was mended. */
-function* assertionProblems(program: ts.Program, isOwn: (path: string) => boolean, fix: boolean) {
-  const checker = program.getTypeChecker();
-  for (const file of program.getSourceFiles()) {
-    const path = relative(root, file.fileName);
-    if (file.isDeclarationFile || path.includes('node_modules/') || !isOwn(path)) continue;
-    const offsets = needlessAssertions(file, checker);
+/** What is wrong with the files of a project that lie under these folders, or what was mended. */
+function* assertionProblems(project: Project, isOwn: (path: string) => boolean, fix: boolean) {
+  for (const name of project.program.getSourceFileNames()) {
+    const path = relative(root, name);
+    if (name.endsWith('.d.ts') || path.includes('node_modules') || path.startsWith('..') || !isOwn(path))
+      continue;
+    // Most files have none, and to bring a file here takes longer than to look.
+    const file = /[\w)\]"'`>]!(?!=)/.test(readFileSync(name, 'utf8'))
+      ? project.program.getSourceFile(name)
+      : undefined;
+    if (file === undefined) continue;
+    const offsets = needlessAssertions(file, project);
     if (!fix) for (const at of offsets) yield `${placeOf(file, at)}: this ! changes nothing: remove it`;
-    else if (offsets.length > 0) writeFileSync(file.fileName, removeAt(file.text, offsets));
+    else if (offsets.length > 0) writeFileSync(name, removeAt(file.text, offsets));
   }
 }
 
-function* doorProblems(program: ts.Program) {
+function* doorProblems(project: Project) {
   for (const door of doorFiles()) {
-    const file = program.getSourceFile(door);
+    const file = project.program.getSourceFile(door);
     if (file === undefined) {
       yield `${relative(root, door)} is named in package.json and does not exist`;
       continue;
     }
-    for (const { name, declaration } of undocumented(file, program.getTypeChecker())) {
-      const place = placeOf(declaration.getSourceFile(), declaration.getStart());
+    for (const { name, declaration, file: where } of undocumented(file, project)) {
+      const place = placeOf(where, declaration.getStart());
       yield `${place}: ${relative(root, door)} exports ${name} without a doc comment`;
     }
   }
 }
 
-function* problems(fix: boolean) {
-  const program = openProject(join(root, 'tsconfig.json'));
-  yield* assertionProblems(program, path => !path.startsWith('web/'), fix);
-  yield* doorProblems(program);
+function problems(fix: boolean): string[] {
   // The page has other types around it, so it is a project of its own, whose types svelte-check looks at.
-  const page = openProject(join(root, 'web/tsconfig.json'));
-  yield* assertionProblems(page, path => path.startsWith('web/') && path !== 'web/vite.config.ts', fix);
+  const configs = [join(root, 'tsconfig.json'), join(root, 'web/tsconfig.json')];
+  return withProjects(configs, (all, page) => [
+    ...assertionProblems(all, path => !path.startsWith('web/'), fix),
+    ...doorProblems(all),
+    ...assertionProblems(page, path => path.startsWith('web/') && path !== 'web/vite.config.ts', fix),
+  ]);
 }
 
 function main(fix: boolean): number {
-  const lines = [...problems(fix)];
+  const lines = problems(fix);
   for (const line of lines) process.stdout.write(`${line}\n`);
   return lines.length === 0 ? 0 : 1;
 }
