@@ -86,7 +86,7 @@ function startDash(root: string): Promise<{ server: ChildProcess; url: URL }> {
 }
 
 /** Megabytes a minute that a straight line through the samples rises by. */
-export function slope(samples: readonly { readonly minute: number; readonly megabytes: number }[]): number {
+function slope(samples: readonly { readonly minute: number; readonly megabytes: number }[]): number {
   const mean = (of: (sample: (typeof samples)[number]) => number): number =>
     samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
   const [x, y] = [mean(({ minute }) => minute), mean(({ megabytes }) => megabytes)];
