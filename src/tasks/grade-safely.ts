@@ -1,11 +1,9 @@
 import { messageOf, show } from '../envs/errors.ts';
+import { inTime, LONGEST_MS, tooSlow } from './in-time.ts';
 import { clearGrade, type Grade, type TaskPrompt, type TextTask } from './text-task.ts';
 
 /** Parts are added in any order: their sum may differ from the reward by rounding alone. */
 const ROUNDING = 1e-9;
-
-/** A grader may run code or ask another machine; one that hangs must not hang the run. */
-const LONGEST_MS = 60_000;
 
 /**
  * Grades through a task that may be faulty; a promise is awaited, for a minute at most. What is wrong is returned as one
@@ -31,13 +29,16 @@ async function problemOf(
   out: Grade,
   longestMs: number,
 ): Promise<string | undefined> {
+  // Whoever gives nothing is told so; 0 would be a reward like any other.
+  out.reward = Number.NaN;
   try {
-    const answer: unknown = task.grade(prompt, completion, out);
-    if (isPromise(answer) && !(await settled(answer, longestMs)))
-      return `grade of ${task.name} took longer than ${longestMs / 1000} s: give it a limit of its own, or make it faster`;
+    if (!(await inTime(task.grade(prompt, completion, out), longestMs)))
+      return tooSlow(`grade of ${task.name}`, longestMs);
   } catch (error) {
     return `grade of ${task.name} threw: ${messageOf(error)}`;
   }
+  if (Number.isNaN(out.reward))
+    return `grade of ${task.name} gave the reward NaN, or none: begin with clearGrade(out), end with sumParts(out)`;
   if (!Number.isFinite(out.reward))
     return `grade of ${task.name} gave the reward ${show(out.reward)}: it must be a finite number`;
   let sum = 0;
@@ -50,20 +51,4 @@ async function problemOf(
   if (Math.abs(sum - out.reward) > ROUNDING * Math.max(1, Math.abs(sum)))
     return `grade of ${task.name} gave the reward ${out.reward}, but its parts sum to ${sum}: end with sumParts(out)`;
   return undefined;
-}
-
-const isPromise = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-
-/** Whether it settles in time; throws what it rejects with. */
-async function settled(answer: PromiseLike<unknown>, longestMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>(resolve => {
-    timer = setTimeout(() => resolve(false), longestMs);
-  });
-  try {
-    return await Promise.race([Promise.resolve(answer).then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -49,7 +49,7 @@ export interface TextTask {
    */
   grade(prompt: TaskPrompt, completion: string, out: Grade): void | Promise<void>;
   /** A completion that would be graded well, for cloning. */
-  demonstration?(prompt: TaskPrompt, rng: Rng): string;
+  demonstration?(prompt: TaskPrompt, rng: Rng): string | Promise<string>;
   /** What a manifest should keep of where prompts and grades come from: `{ labelSource: 'own search, depth 2' }`. */
   sources?(): Readonly<Record<string, Json>>;
   /** Ends what the task started: processes, files. */

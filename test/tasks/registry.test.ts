@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/random/index.ts';
+import { sourcesOf } from '../../src/tasks/draw-safely.ts';
 import {
   createTask,
   defineTask,
@@ -45,13 +46,32 @@ describe('what a task writes', () => {
     await expect(drawPrompt(task({ prompt: () => 'a' }), rng)).rejects.toThrow(
       /prompt of mine gave "a": return \{ text, data \}/,
     );
-    expect(drawDemonstration(task({ demonstration: () => 'b' }), good, rng)).toBe('b');
-    expect(() => drawDemonstration(task({ demonstration: throwing }), good, rng)).toThrow(
+    expect(await drawDemonstration(task({ demonstration: () => 'b' }), good, rng)).toBe('b');
+    expect(await drawDemonstration(task({ demonstration: async () => 'b' }), good, rng)).toBe('b');
+    await expect(drawDemonstration(task({ demonstration: throwing }), good, rng)).rejects.toThrow(
       'demonstration of mine threw: no more',
     );
-    expect(() => drawDemonstration(task({ demonstration: () => 3 }), good, rng)).toThrow(
+    await expect(drawDemonstration(task({ demonstration: () => 3 }), good, rng)).rejects.toThrow(
       'demonstration of mine gave 3: return a string',
     );
+  });
+
+  it('is waited for, but not for ever', async () => {
+    const never = () => new Promise(() => {});
+    await expect(drawPrompt(task({ prompt: never }), rng, 20)).rejects.toThrow(
+      'prompt of mine took longer than 0.02 s: give it a limit of its own',
+    );
+    const asked = drawDemonstration(task({ demonstration: never }), { text: 'a', data: null }, rng, 20);
+    await expect(asked).rejects.toThrow('demonstration of mine took longer than 0.02 s');
+  });
+
+  it('says at once where it comes from', () => {
+    expect(sourcesOf(task({}))).toEqual({});
+    expect(sourcesOf(task({ sources: () => ({ labels: 'own' }) }))).toEqual({ labels: 'own' });
+    expect(() => sourcesOf(task({ sources: async () => ({}) }))).toThrow(
+      'sources of mine gave a promise: return an object of names and values, at once',
+    );
+    expect(() => sourcesOf(task({ sources: () => [1] }))).toThrow('sources of mine gave [1]');
   });
 });
 
@@ -172,6 +192,8 @@ describe('gradeSafely', () => {
     ['throws', throws(new Error('oh')), /grade of x threw: oh/],
     ['throws what is no error', throws(null), /threw: null/],
     ['NaN', gives(Number.NaN), /gave the reward NaN/],
+    ['nothing at all', () => {}, /gave the reward NaN, or none: begin with clearGrade/],
+    ['a promise of nothing', async () => {}, /gave the reward NaN, or none/],
     ['a part is infinite', gives(0, 0, Number.POSITIVE_INFINITY), /Infinity for the part two/],
     ['the sum is another', gives(1, 0.5, 0), /but its parts sum to 0.5: end with sumParts/],
     ['right, as a promise', later(gives(1, 1, 0)), undefined],

@@ -7,6 +7,7 @@ import { loadModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { resolveSettings } from '../../settings/resolve.ts';
 import { createTask } from '../../tasks/definition.ts';
+import { sourcesOf } from '../../tasks/draw-safely.ts';
 import type { PartReport, PreflightOptions } from '../algorithm.ts';
 import * as tried from '../preflight.ts';
 import { type ModelStart, newModel } from '../text/model.ts';
@@ -51,7 +52,7 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
   const config = tinyConfig(options.config);
   const task = await createTask(subject.definition, subject.options);
   try {
-    const sources = Object.entries(task.sources?.() ?? {}).map(([name, value]) => `${name}: ${value}`);
+    const sources = Object.entries(sourcesOf(task)).map(([name, value]) => `${name}: ${value}`);
     yield {
       detail: [`${task.name}, parts ${task.rewardParts.join(', ')}`, ...sources].join('; '),
       warnings: task.demonstration ? [] : ['it has no demonstrations: keel clone cannot make a model for it'],

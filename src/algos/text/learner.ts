@@ -9,6 +9,7 @@ import type { RunWriter } from '../../runs/writer.ts';
 import { refuseModelSizes } from '../../settings/resolve.ts';
 import type { RunConfig, SettingTable } from '../../settings/spec.ts';
 import { createTask, taskOptions } from '../../tasks/definition.ts';
+import { sourcesOf } from '../../tasks/draw-safely.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
 import type { Continuing, UpdateCounters } from '../update/guarded.ts';
@@ -78,7 +79,7 @@ export async function openTextLearner<
       },
       notes: () => ({
         from: start?.directory ?? (from?.manifest.config as { from?: string } | undefined)?.from ?? null,
-        sources: task.sources?.() ?? {},
+        sources: sourcesOf(task),
         ...(from && earlierSources(from.manifest, task)),
       }),
       async begin() {},
@@ -127,7 +128,7 @@ async function modelFor(
 
 /** An engine may have failed for good: the manifest says where labels truly came from. */
 function noteSources(writer: RunWriter, task: TextTask): void {
-  const sources = task.sources?.() ?? {};
+  const sources = sourcesOf(task);
   const { config: before } = writer.manifest;
   if (JSON.stringify((before as { sources?: unknown }).sources) !== JSON.stringify(sources))
     writer.reconfigure({ ...before, sources });
@@ -136,7 +137,7 @@ function noteSources(writer: RunWriter, task: TextTask): void {
 /** Where prompts and grades came from before, where that was not the same: an engine that had given up. */
 function earlierSources({ config }: Manifest, task: TextTask): { sourcesBefore?: readonly unknown[] } {
   const { sources, sourcesBefore = [] } = config as { sources?: unknown; sourcesBefore?: readonly unknown[] };
-  const changed = sources !== undefined && JSON.stringify(sources) !== JSON.stringify(task.sources?.() ?? {});
+  const changed = sources !== undefined && JSON.stringify(sources) !== JSON.stringify(sourcesOf(task));
   const before = changed ? [...sourcesBefore, sources] : sourcesBefore;
   return before.length === 0 ? {} : { sourcesBefore: before };
 }

@@ -2,9 +2,11 @@
  * How well a model plays and predicts: rates over prompts that training did not see. It takes a function that completes
  * prompts and knows nothing of models.
  */
+
 import { show } from '../../envs/errors.ts';
 import { MAX_SEED, Rng } from '../../random/rng.ts';
 import { createTask, taskOptions } from '../definition.ts';
+import { sourcesOf } from '../draw-safely.ts';
 import { fail } from '../errors.ts';
 import { gradeSafely } from '../grade-safely.ts';
 import {
@@ -85,7 +87,7 @@ export async function evaluateChess(
     const rows = [...(await gradedRows(task, prompts, completions)), ...varietyRows(prompts, completions)];
     if (mates > 0 && given.environmentShare < 1)
       rows.push(...(await mateRows(given, complete, seed, mates, batchSize)));
-    return { rows, sources: task.sources?.() ?? {} };
+    return { rows, sources: sourcesOf(task) };
   } finally {
     await task.close?.();
   }

@@ -42,7 +42,7 @@ export function testTask(reference: string, options: object): void {
       expect(await drawPrompts(two, 8, PROMPTS)).not.toEqual(prompts);
       const [a, b] = [new Rng(3), new Rng(3)];
       for (const prompt of prompts)
-        expect(two.demonstration?.(prompt, b)).toBe(one.demonstration?.(prompt, a));
+        expect(await two.demonstration?.(prompt, b)).toBe(await one.demonstration?.(prompt, a));
       await one.close?.();
       await two.close?.();
     });
@@ -53,7 +53,7 @@ export function testTask(reference: string, options: object): void {
       for (const prompt of await drawPrompts(task, 5, 4 * PROMPTS)) {
         expect(JSON.parse(JSON.stringify(prompt.data))).toEqual(prompt.data);
         expect(tokenCount(task, prompt.text)).toBeLessThanOrEqual(task.maxPromptTokens);
-        const shown = task.demonstration?.(prompt, rng) ?? '';
+        const shown = (await task.demonstration?.(prompt, rng)) ?? '';
         // The end token is one more.
         expect(tokenCount(task, shown)).toBeLessThan(task.maxNewTokens);
         for (const stop of task.stop) expect(shown).not.toContain(stop);
@@ -67,7 +67,7 @@ export function testTask(reference: string, options: object): void {
       const [good, bad] = [newGrade(task), newGrade(task)];
       for (const prompt of await drawPrompts(task, 6, PROMPTS)) {
         if (task.demonstration === undefined) break;
-        expect(await gradeSafely(task, prompt, task.demonstration(prompt, rng), good)).toBeUndefined();
+        expect(await gradeSafely(task, prompt, await task.demonstration(prompt, rng), good)).toBeUndefined();
         expect(await gradeSafely(task, prompt, '?!', bad)).toBeUndefined();
         expect(good.parsed).toBe(true);
         expect(bad.parsed).toBe(false);
@@ -80,7 +80,8 @@ export function testTask(reference: string, options: object): void {
       const task = await makeTask(reference, options);
       const prompts = await drawPrompts(task, 9, 20);
       const rng = new Rng(9);
-      const shown = prompts.map(prompt => task.demonstration?.(prompt, rng) ?? '');
+      const shown: string[] = [];
+      for (const prompt of prompts) shown.push((await task.demonstration?.(prompt, rng)) ?? '');
       const [used, fresh] = [newGrade(task), newGrade(task)];
       const noise = fc.oneof(
         fc.string({ maxLength: 200 }),

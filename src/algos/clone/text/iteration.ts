@@ -69,7 +69,10 @@ export function createCloneTextTrainer({
       async () => {
         const prompt = await drawPrompt(task, rngs.prompt);
         const prefix = promptTokens(model, prompt);
-        const tokens = [...tokenizer.encode(drawDemonstration(task, prompt, rngs.prompt)), tokenizer.end];
+        const tokens = [
+          ...tokenizer.encode(await drawDemonstration(task, prompt, rngs.prompt)),
+          tokenizer.end,
+        ];
         return { item: { prompt: prefix, tokens }, tokens: prefix.length + tokens.length };
       },
       options.context,
