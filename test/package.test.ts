@@ -91,9 +91,11 @@ test('the text task of the documentation is cloned, trained and evaluated from i
   writeFileSync(join(app, 'my-task.ts'), source);
   const keel = join(app, 'node_modules/.bin/keel');
   const size = ['layers=1', 'width=16', 'heads=2'].flatMap(value => ['--set', value]);
-  expect(run(app, keel, 'clone', './my-task.ts', '--steps', '640', ...size)).toMatch(/Finished: 640 steps/);
+  expect(run(app, keel, 'clone', './my-task.ts', '--steps', '640', ...size)).toMatch(
+    /Finished: 640 demonstrations/,
+  );
   expect(run(app, keel, 'train', './my-task.ts', '--from', 'last', '--steps', '64')).toMatch(
-    /Finished: 64 steps/,
+    /Finished: 64 completions/,
   );
   expect(run(app, keel, 'eval', 'last', '--episodes', '10')).toMatch(/reward .* over 10 completions/);
 });

@@ -60,7 +60,7 @@ export function settingOptions(command: Command): Command {
     )
     .addOption(setOption())
     .option('--no-preset', "without the environment's preset")
-    .option('--steps <n>', 'environment steps of the run: 100000, 1e5 or 100k', wholeNumber)
+    .option('--steps <n>', 'how long: steps, of text completions; 100000, 1e5 or 100k', wholeNumber)
     .option('--seed <n>', 'where all randomness comes from', wholeNumber)
     .option('--envs <n>', 'environments side by side', wholeNumber)
     .option('--device <name>', 'cpu, webgpu or cuda');

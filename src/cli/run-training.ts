@@ -88,7 +88,7 @@ export async function runTraining(
       signal: controller.signal,
       async onStart(progress) {
         const algorithm = algorithmOf(openRun(progress.dir).manifest);
-        done = step => amount(algorithm, step, progress, 'steps');
+        done = step => amount(algorithm, step, progress);
         if (!json) context.print(title(progress, amount(algorithm, progress.totalSteps, progress)));
         for (const text of [algorithm.remark?.({ ...progress, started }), remark?.(progress)])
           if (text !== undefined) (json ? context.note : context.print)(`note: ${text}`);
@@ -156,9 +156,8 @@ function amount(
   { settings: { length = 'steps' } }: Algorithm,
   steps: number,
   { totalSteps, config, unit }: TrainProgress,
-  word = unit,
 ): string {
-  if (length === 'steps') return `${grouped(steps)} ${word}`;
+  if (length === 'steps') return `${grouped(steps)} ${unit}`;
   const each = totalSteps / settingOf(config, length);
   return `${counted(steps / each, length.slice(0, -1))} of ${grouped(each)} ${unit}`;
 }

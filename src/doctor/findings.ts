@@ -110,3 +110,16 @@ export const loud = (findings: readonly Finding[]): readonly Finding[] =>
 /** The summary of a diagnosis where its cause is said beside it. */
 export const lead = ({ verdict, summary, findings }: Diagnosis): string =>
   verdict === 'healthy' ? summary : tale(findings);
+
+/** A stretch of a sentence: words, or a name that is code. */
+export interface Span {
+  readonly text: string;
+  readonly code: boolean;
+}
+
+/** The stretches of a sentence, in which names in backticks are code; a backtick without its other one is a character. */
+export function spansOf(sentence: string): Span[] {
+  const parts = sentence.split('`');
+  if (parts.length % 2 === 0) parts.splice(-2, 2, parts.slice(-2).join('`'));
+  return parts.map((text, i) => ({ text, code: i % 2 === 1 })).filter(({ text }) => text !== '');
+}

@@ -29,7 +29,7 @@ test('clone, train --from, resume, eval: from nothing to a graded model', async 
     { cwd },
   );
   expect(cloned.stderr).toBe('');
-  expect(cloned.stdout).toMatch(/Finished: 64 steps/);
+  expect(cloned.stdout).toMatch(/Finished: 64 demonstrations/);
   expect(cloned.stdout).toMatch(/loss \d/);
   expect(cloned.stdout).toMatch(/keel train arithmetic --from arithmetic-/);
   const trained = await keel(

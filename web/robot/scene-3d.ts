@@ -116,7 +116,7 @@ export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
   let look: Look = looks.light;
   const target = new Vector3();
   const at = new Float64Array(7);
-  const stage: Scene3d = {
+  const scene3d: Scene3d = {
     follow: true,
     show(next) {
       const first = motion === undefined;
@@ -154,7 +154,7 @@ export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
         group.position.set(at[0], at[1], at[2]);
         group.quaternion.set(at[4], at[5], at[6], at[3]);
       }
-      if (!stage.follow) return;
+      if (!scene3d.follow) return;
       const root = bodies[motion.scene.root].position;
       target.x = root.x;
       target.y = root.y;
@@ -181,7 +181,7 @@ export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
       orbit = zoomed(orbit, factor, radius);
     },
     pan(right, up) {
-      stage.follow = false;
+      scene3d.follow = false;
       const perHeight = 2 * orbit.distance * Math.tan((camera.fov * Math.PI) / 360);
       const { azimuth } = orbit;
       target.x += right * perHeight * -Math.sin(azimuth);
@@ -190,7 +190,7 @@ export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
     },
     home() {
       orbit = firstOrbit(radius);
-      stage.follow = true;
+      scene3d.follow = true;
     },
     render() {
       const [x, y, z] = offsetOf(orbit);
@@ -215,8 +215,8 @@ export function createScene3d(canvas: HTMLCanvasElement): Scene3d {
       renderer.forceContextLoss();
     },
   };
-  stage.dark(false);
-  return stage;
+  scene3d.dark(false);
+  return scene3d;
 }
 
 function robotOf({ scene }: Motion): { robot: Group; bodies: Group[] } {

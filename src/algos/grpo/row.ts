@@ -58,24 +58,30 @@ export function rowOf(parts: {
   const lengths = completions.map(({ tokens }) => tokens.length);
   const shareOf = (holds: (completion: (typeof completions)[number]) => boolean): number =>
     completions.filter(holds).length / completions.length;
+  // Where nothing counted, nothing was computed: absent is not NaN.
+  const learnt = (values: Record<string, number | undefined>) =>
+    taken === 0 && skipped === 0
+      ? {}
+      : Object.fromEntries(Object.entries(values).map(([id, value]) => [id, value ?? Number.NaN]));
   const row: Record<string, number> = {
     ...guardedRow(counters, update),
     'kl/step_k1': seen.k1,
     'kl/step_k3': seen.k3,
     'kl/sampler': sampler.kl,
-    'loss/policy': means.policyLoss ?? Number.NaN,
-    'loss/total': means.loss ?? Number.NaN,
+    ...learnt({ 'loss/policy': means.policyLoss, 'loss/total': means.loss }),
     'policy/entropy': seen.entropy,
     'policy/ratio_mean': seen.ratio,
-    'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
-    'policy/clip_fraction_low': means.clippedLow ?? Number.NaN,
-    'policy/clip_fraction_high': means.clippedHigh ?? Number.NaN,
+    ...learnt({
+      'policy/clip_fraction': (means.clippedLow ?? Number.NaN) + (means.clippedHigh ?? Number.NaN),
+      'policy/clip_fraction_low': means.clippedLow,
+      'policy/clip_fraction_high': means.clippedHigh,
+    }),
     'adv/mean': adv.mean,
     'adv/std': adv.std,
     'adv/max': advantages.reduce((a, b) => Math.max(a, b)),
     'adv/min': advantages.reduce((a, b) => Math.min(a, b)),
     'reward/ungraded': completions.length - graded.length,
-    'grad/norm': gradNorm,
+    ...learnt({ 'grad/norm': gradNorm }),
     'train/epochs_run': taken / parts.minibatches,
     'completion/length': moments(lengths).mean,
     'completion/length_min': lengths.reduce((a, b) => Math.min(a, b)),
@@ -88,10 +94,6 @@ export function rowOf(parts: {
     'sampler/ratio_mean': sampler.ratioMean,
     ...parts.times,
   };
-  // Nothing counted, so nothing was computed: absent is not NaN.
-  if (taken === 0 && skipped === 0) {
-    for (const id of Object.keys(row)) if (/^(loss|grad|policy\/clip)/.test(id)) delete row[id];
-  }
   if (means.klRef !== undefined) {
     row[parts.refKl === 'exact' ? 'kl/ref' : 'kl/ref_k3'] = means.klRef;
     row['kl/ref_coef'] = knobs.klRefCoef;

@@ -1,14 +1,14 @@
 /** The report as one page that needs nothing else: to send to a colleague, or to keep with a CI run. */
 import { createHash } from 'node:crypto';
 import { counted, whole } from '../../base/numbers.ts';
-import type { Finding } from '../findings.ts';
+import { type Finding, spansOf } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { healthyRange } from './chart.ts';
 import { html, type Markup, textOf } from './escape.ts';
 import { sureness } from './figures.ts';
 import { pageStyle } from './page-style.ts';
 import { type Plot, rangeOf } from './plot.ts';
-import { changeOf, presentable, presentableError, spansOf, storyOf, stretchOf } from './presentable.ts';
+import { changeOf, presentable, presentableError, storyOf, stretchOf } from './presentable.ts';
 import {
   commonDirectory,
   isRead,

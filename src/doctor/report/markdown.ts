@@ -1,12 +1,12 @@
 /** The report as Markdown, for a comment on a pull request, a CI summary or a notebook. */
 
 import { amount, counted, whole } from '../../base/numbers.ts';
-import type { Finding } from '../findings.ts';
+import { type Finding, spansOf } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { sparkline } from './chart.ts';
 import { sureness } from './figures.ts';
 import type { Plot } from './plot.ts';
-import { changeOf, presentable, presentableError, spansOf, storyOf, stretchOf } from './presentable.ts';
+import { changeOf, presentable, presentableError, storyOf, stretchOf } from './presentable.ts';
 import { isRead, isUnreadable, type Outcome, type RunReport, tally, worstFirst } from './run-report.ts';
 
 /** How a report is written as Markdown. */

@@ -92,10 +92,3 @@ export function changeOf(fix: Fix): Change {
   if (fix.kind === 'prose' || fix.code === undefined) return { words: fix.text };
   return { code: fix.code, words: fix.aside ?? '' };
 }
-
-/** Names between backticks, and what is between them. A single backtick is only a character. */
-export function spansOf(text: string): { readonly text: string; readonly code: boolean }[] {
-  const parts = text.split('`');
-  if (parts.length % 2 === 0) parts.splice(-2, 2, parts.slice(-2).join('`'));
-  return parts.map((part, i) => ({ text: part, code: i % 2 === 1 })).filter(part => part.text !== '');
-}

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { decodeRow } from '../../metrics/row.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { KeelRun } from '../runs/keel-run.ts';
-import type { Track, WatchedRun } from '../runs/run.ts';
+import type { PlacedColumn, WatchedRun } from '../runs/run.ts';
 
 const portion = 2 ** 16;
 
@@ -53,7 +53,7 @@ async function* wholeLines(path: string): AsyncGenerator<string> {
 }
 
 /** Series with their own places: a row for every place that any of them has. */
-async function* foreignLines(tracks: ReadonlyMap<string, Track>): AsyncGenerator<string> {
+async function* foreignLines(tracks: ReadonlyMap<string, PlacedColumn>): AsyncGenerator<string> {
   const names = [...tracks.keys()];
   yield ['x', ...names].map(cell).join(',');
   const at = names.map(() => 0);

@@ -20,8 +20,8 @@ import {
   type News,
   noNews,
   notJudged,
+  type PlacedColumn,
   type Row,
-  type Track,
   type WatchedRun,
 } from './run.ts';
 
@@ -46,7 +46,7 @@ export class ForeignRun implements WatchedRun {
   #candidate: Candidate;
   #signature = '';
   #log: Omit<ForeignLog, 'series'> | undefined;
-  #tracks = new Map<string, Track>();
+  #tracks = new Map<string, PlacedColumn>();
   #problem: string | null = null;
   #events = new EventStore();
   /** Its columns were forgotten to save memory: they are read again when asked for, or when there is more. */
@@ -155,7 +155,7 @@ export class ForeignRun implements WatchedRun {
     };
   }
 
-  tracks(): ReadonlyMap<string, Track> {
+  tracks(): ReadonlyMap<string, PlacedColumn> {
     return this.#tracks;
   }
 
@@ -189,7 +189,7 @@ export class ForeignRun implements WatchedRun {
     const { series, ...rest } = log;
     const [grownFrom, endsBefore] = [this.#lastX, this.#ends];
     const told = this.rows > 0;
-    const tracks = new Map<string, Track>();
+    const tracks = new Map<string, PlacedColumn>();
     const ends = new Map<string, number>();
     const timeAt = this.#clockOf(series);
     let [rows, lastX] = [0, Number.NEGATIVE_INFINITY];
@@ -283,7 +283,7 @@ function timesOf({ length, x, values }: Series, startMs: number): TimeAt {
   return at => times[Math.max(0, firstAt(x, length, at, true) - 1)];
 }
 
-function trackOf(id: string, theirs: string, points: Series, timeAt: TimeAt | undefined): Track {
+function trackOf(id: string, theirs: string, points: Series, timeAt: TimeAt | undefined): PlacedColumn {
   const { length, count, x, values, min, max, broken, wallTime } = points;
   // Merged points all stand for as many values, but for the last.
   const merged = count > length;
@@ -326,7 +326,7 @@ function ascending(seconds: Float64Array): Float64Array | undefined {
   return Number.isNaN(last) ? undefined : out;
 }
 
-const lastOf = (track: Track | undefined): number | null =>
+const lastOf = (track: PlacedColumn | undefined): number | null =>
   track?.info.last === undefined || track.info.last === null ? null : rounded(track.info.last);
 
 /**
@@ -334,7 +334,7 @@ const lastOf = (track: Track | undefined): number | null =>
  * on all axes, so that every series has its points where a fresh read would put them.
  */
 function rowsAfter(
-  tracks: ReadonlyMap<string, Track>,
+  tracks: ReadonlyMap<string, PlacedColumn>,
   ends: ReadonlyMap<string, number>,
 ): { readonly rows: Row[]; readonly more: boolean } {
   const rows = new Map<string, { readonly at: number; readonly row: Record<string, number | null> }>();

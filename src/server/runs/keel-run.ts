@@ -22,8 +22,8 @@ import {
   type News,
   noNews,
   notJudged,
+  type PlacedColumn,
   type Row,
-  type Track,
   type WatchedRun,
 } from './run.ts';
 
@@ -220,10 +220,10 @@ export class KeelRun implements WatchedRun {
     };
   }
 
-  tracks(): ReadonlyMap<string, Track> {
+  tracks(): ReadonlyMap<string, PlacedColumn> {
     const { axes } = this.table;
-    const x: Track['x'] = axis => axes[axis];
-    const tracks = new Map<string, Track>();
+    const x: PlacedColumn['x'] = axis => axes[axis];
+    const tracks = new Map<string, PlacedColumn>();
     for (const [name, column] of this.table.columns) {
       const last = column.at(column.lastBefore(axes.length));
       tracks.set(name, {

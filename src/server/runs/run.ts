@@ -14,7 +14,7 @@ import type {
 import type { Column } from '../series/column.ts';
 
 /** A series with where its rows are. */
-export interface Track {
+export interface PlacedColumn {
   readonly info: MetricInfo;
   readonly column: Column;
   readonly length: number;
@@ -59,7 +59,7 @@ export interface WatchedRun {
   readonly generation: number;
   /** How many rows it has. */
   readonly rows: number;
-  tracks(): ReadonlyMap<string, Track>;
+  tracks(): ReadonlyMap<string, PlacedColumn>;
   events(after: number): EventsAnswer;
   /** What the doctor said last; set by who asked it. */
   diagnosis: Judgement;

@@ -1,6 +1,7 @@
 /** How numbers are written, ticks, sparklines, and the files that plots are saved as. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { spansOf } from '../../../src/doctor/findings.ts';
 import { formatPlace, formatTicks, formatTimeTick, timeTicks } from '../../../web/lib/axis.ts';
 import type { Line } from '../../../web/lib/envelope.ts';
 import { csvCell, lineToCsv, plotToSvg } from '../../../web/lib/export.ts';
@@ -19,7 +20,7 @@ import {
 import { gapAfter } from '../../../web/lib/gap.ts';
 import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
-import { plain, spansOf } from '../../../web/lib/prose.ts';
+import { plain } from '../../../web/lib/prose.ts';
 import { sparklinePath } from '../../../web/lib/sparkline.ts';
 import { decades, niceTicks } from '../../../web/lib/ticks.ts';
 
