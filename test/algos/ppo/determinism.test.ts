@@ -5,7 +5,6 @@
  * order of sums) changes it here as well, and says so in its commit. ONNX Runtime picks its kernels by the processor, so
  * that the bits are those of some kinds of processors; the numbers beside them hold everywhere.
  */
-import { cpus } from 'node:os';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoSnapshot, snapshotFrom, stateOf, tensorFiles } from '../../../src/algos/ppo/checkpoint.ts';
 import { createPpoTrainer, type PpoTrainer } from '../../../src/algos/ppo/iteration.ts';
@@ -20,6 +19,7 @@ import {
   makeVectorEnv,
   pendulum,
 } from '../../../src/envs/index.ts';
+import { bitsArePinned } from '../../support/processors.ts';
 import {
   disposeTrainers,
   iterations,
@@ -33,8 +33,6 @@ import { sameBits } from './support/update.ts';
 
 afterAll(disposeTrainers);
 
-/** Those that were seen to compute these bits. */
-const processors = ['Intel(R) Xeon(R) Processor @ 2.80GHz', 'AMD EPYC'];
 const pinned = '40626ba7be7ccd4af4c847625c8953d0e10719b4e8b5b143f3fc7b0e19d03aef';
 
 describe('the trace', () => {
@@ -51,12 +49,9 @@ describe('the trace', () => {
   });
 
   // On other processors the bits are others, and only the numbers above hold.
-  it.runIf(processors.includes(cpus()[0]?.model.trim()))(
-    'CartPole, seed 1: bits after five updates',
-    async () => {
-      expect(sha256((await run()).trainer.weights)).toBe(pinned);
-    },
-  );
+  it.runIf(bitsArePinned)('CartPole, seed 1: bits after five updates', async () => {
+    expect(sha256((await run()).trainer.weights)).toBe(pinned);
+  });
 
   it('the same bits twice', async () => {
     const [one, two] = [await run(), await run()];
