@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { RunError } from '../../src/base/errors.ts';
@@ -28,6 +29,24 @@ const promised = `kl/step kl/step_k1 kl/step_k3 kl/step_raw kl/ref kl/sampler kl
 describe('registry', () => {
   it('has every name that was promised', () => {
     for (const id of promised) expect(requireMetric(id).id).toBe(id);
+  });
+
+  it('has no name that nobody writes: a row of ours, a dialect, or a log of its own', () => {
+    const src = fileURLToPath(new URL('../../src/', import.meta.url));
+    const writers = ['algos', 'rollout', 'runs', 'envs', 'doctor/dialects'].flatMap(folder =>
+      readdirSync(join(src, folder), { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => readFileSync(join(src, folder, name), 'utf8')),
+    );
+    const isWritten = (id: string): boolean => {
+      const [stem, rest] = id.split('<name>');
+      const spellings = rest === undefined ? [`'${id}'`] : [`\`${stem}\${`, `'${stem}'`];
+      return writers.some(text => spellings.some(spelling => text.includes(spelling)));
+    };
+    // Names that a log of someone's own may have, by `keel doctor --map`.
+    const forMaps = ['eval/length', 'eval/episodes', 'policy/std/<name>'];
+    expect(metrics.map(({ id }) => id).filter(id => !isWritten(id))).toEqual(forMaps);
+    expect(isWritten('loss/of_nobody')).toBe(false);
   });
 
   it('has whole, unique entries', () => {
