@@ -305,9 +305,12 @@ async function openAgain(
 function allDone({ algorithm, config }: Opened, step: number): ConfigError {
   const { length = 'steps' } = algorithm.settings;
   const now = Number((config as Settings)[length]);
-  const more = length === 'steps' ? 2 * step : 2 * now;
+  const [done, more] = length === 'steps' ? [step, 2 * step] : [now, 2 * now];
   return new ConfigError([
-    wrong(length, `${now} were done at checkpoint ${step}: give more, such as ${length} ${more}`),
+    wrong(
+      length,
+      `${now} is no more than the ${done} that were done at checkpoint ${step}: give more, such as ${more}`,
+    ),
   ]);
 }
 

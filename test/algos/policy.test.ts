@@ -164,6 +164,7 @@ describe('acting', () => {
     ],
     ['texts', ['left', 'right', 'up'], /acts on observations of 3 numbers, not on text/],
     ['a number', 5, /^the observation is 5, Pendulum-v1 has 3: pass all of them/],
+    ['what is no number', [1, Number.NaN, 0], /^the observation has NaN at place 1: pass finite numbers/],
     ['none among several', [[1, 0, 0], null], /^the observation is null, Pendulum-v1 has 3/],
   ])('refuses %s', async (_, input, message) => {
     const policy = await open(pendulum.id);
@@ -196,6 +197,10 @@ async function refusesNothing(policy: Policy, input: 'observation' | 'prompt', g
   await refused(
     policy.evaluate({ episodes: 1 }),
     `the policy of ${id} is closed, evaluate needs an open one: open it again`,
+  );
+  await refused(
+    policy.export('never-written'),
+    `the policy of ${id} is closed, export needs an open one: open it again`,
   );
 }
 

@@ -273,7 +273,9 @@ describe('fork', () => {
     const root = scratch();
     const { dir } = await train({ env: 'pendulum', config, root });
     await expect(fork(dir, { config: { hidden: [16] } })).rejects.toThrow(/hidden/);
-    await expect(fork(dir)).rejects.toThrow(/steps 896 were done at checkpoint 896: give more/);
+    await expect(fork(dir)).rejects.toThrow(
+      /steps 896 is no more than the 896 that were done at checkpoint 896: give more/,
+    );
     await expect(fork(dir, { from: 5 })).rejects.toThrow(/no checkpoint 5/);
     expect(readdirSync(root)).toHaveLength(1);
   });

@@ -44,6 +44,11 @@ export async function agentPolicy(
       );
     }
     seen.set(observation!);
+    const at = seen.findIndex(value => !Number.isFinite(value));
+    if (at >= 0)
+      throw new TrainError(
+        `the observation has ${show(observation![at])} at place ${at}: pass finite numbers, as ${subject.id} gives them`,
+      );
     const action = new Float32Array(actionSpace.flatSize);
     actor.act(policy, seen, action, sampled ? rng : undefined);
     return action;
@@ -75,11 +80,13 @@ export async function agentPolicy(
       return evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled });
     },
     async export(path) {
+      checkOpen('export');
       await savePolicy({ model, actionSpace, ...policy }, path);
       const { paramSize: distribution } = model.distribution;
       return { kind: 'onnx', observation: observationSize, action: actionSpace.flatSize, distribution };
     },
-    record(options = {}) {
+    async record(options = {}) {
+      checkOpen('record');
       const recorded = { env, options: envOptions, model, policy: () => policy };
       return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
     },

@@ -67,7 +67,7 @@ async function modelPolicy(
     ...(sampled ? { temperature, topK, topP } : {}),
   });
 
-  const { checkAct, checkEvaluate, close } = asking(of.run, 'prompt');
+  const { checkOpen, checkAct, checkEvaluate, close } = asking(of.run, 'prompt');
 
   async function evaluate(given: EvaluatePolicyOptions = {}): Promise<Evaluation> {
     const { episodes: prompts = usualEpisodes, seed = 10_000, sampled } = given;
@@ -105,6 +105,7 @@ async function modelPolicy(
     score: () => notForText('which has no observations to score'),
     evaluate,
     async export(path) {
+      checkOpen('export');
       await saveModel(path, model);
       return { kind: 'model', files: Object.keys(modelFiles(model)) };
     },
