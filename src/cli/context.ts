@@ -53,6 +53,9 @@ export function act(command: Command, action: Action): void {
   command.action((...given) => action(contextOf(command), ...(given as never[])));
 }
 
+/** What to type before a command: who came through npm, as with `npm start`, has no `keel` on the path. */
+export const programName = (): string => (process.env.npm_command === undefined ? 'keel' : 'npx keel');
+
 /** How to name a run on the next command line, from here. */
 export function referenceTo(run: { id: string; dir: string }): string {
   if (resolve(defaultRoot, run.id) === resolve(run.dir)) return run.id;

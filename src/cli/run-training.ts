@@ -12,7 +12,7 @@ import { listReplays } from '../runs/replays.ts';
 import type { Manifest } from '../runs/schema.ts';
 import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
-import { type Context, referenceTo, shownDir } from './context.ts';
+import { type Context, programName, referenceTo, shownDir } from './context.ts';
 import { ExitWith } from './errors.ts';
 import { envFileOption, setOption } from './options.ts';
 import { startDash, type TrainingFlags, trainingOptions } from './page.ts';
@@ -128,10 +128,10 @@ function farewell(
   done: string,
   next: TrainingView['next'],
 ): void {
-  const run = referenceTo(result);
+  const [run, program] = [referenceTo(result), programName()];
   // In one line, because it is there to be copied; a long id is named by its end.
   const advise = (what: string, command: (name: string) => string): void => {
-    const line = (name: string): string => `  ${label(what)}keel ${command(name)}`;
+    const line = (name: string): string => `  ${label(what)}${program} ${command(name)}`;
     raw(columnsOf(line(run)) > columns && run === result.id ? line(run.slice(-4)) : line(run));
   };
   const label = (text: string): string => paint(text.padEnd(9), 'dim');
@@ -148,7 +148,7 @@ function farewell(
     advise('go on', name => `resume ${name} ${lengthOf(openRun(result.dir).manifest).twice}`);
   }
   const root = dirname(result.dir);
-  raw(`  ${label('look')}keel dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
+  raw(`  ${label('look')}${program} dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
 }
 
 /** So much of a run in words: `100,000 completions`; what goes over the same again, in rounds: `8 epochs of …`. */
