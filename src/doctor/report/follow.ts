@@ -15,21 +15,24 @@ export interface News {
   readonly text: string;
 }
 
-/** Nothing changed: no news. `before` is undefined at the first look. */
-export function newsOf(before: Outcome | undefined, after: Outcome): News[] {
+/**
+ * Nothing changed: no news. `before` is undefined at the first look. What is only worth knowing may come and go with every
+ * row of a return that swings: `said` keeps which of it was told, and it is told once.
+ */
+export function newsOf(before: Outcome | undefined, after: Outcome, said: Set<string> = new Set()): News[] {
   if (isUnreadable(after)) {
     // Why may change at each look (two rows, three rows): it was said once.
     if (before !== undefined && isUnreadable(before)) return [];
     return [{ kind: 'unreadable', level: 'warning', text: `not to be read now: ${clean(after.error)}` }];
   }
   if (before === undefined || isUnreadable(before))
-    return [verdictNews(after, undefined), ...findingNews([], after)];
+    return [verdictNews(after, undefined), ...findingNews([], after, said)];
   const changed =
     before.diagnosis.verdict !== after.diagnosis.verdict ||
     before.diagnosis.rootCause !== after.diagnosis.rootCause;
   return [
     ...(changed ? [verdictNews(after, before.diagnosis)] : []),
-    ...findingNews(before.diagnosis.findings, after),
+    ...findingNews(before.diagnosis.findings, after, said),
   ];
 }
 
@@ -57,14 +60,22 @@ const loudness = ({ severity }: Finding): number => severities.indexOf(severity)
 function findingNews(
   before: readonly Finding[],
   { diagnosis, unit }: Exclude<Outcome, { error: string }>,
+  said: Set<string>,
 ): News[] {
+  const isNew = (sign: '+' | '-', { code, severity }: Finding): boolean => {
+    if (severity !== 'info') return true;
+    if (said.has(sign + code)) return false;
+    said.add(sign + code);
+    return true;
+  };
   const [old, now] = [byCode(before), byCode(diagnosis.findings)];
   const news: News[] = [];
   for (const [code, finding] of now) {
     const was = old.get(code);
     const what = `${clean(code)}: ${clean(finding.title)} (${stretchOf(finding, clean(unit))})`;
-    if (was === undefined) news.push({ kind: 'finding', level: finding.severity, text: `+ ${what}` });
-    else if (was.severity !== finding.severity) {
+    if (was === undefined) {
+      if (isNew('+', finding)) news.push({ kind: 'finding', level: finding.severity, text: `+ ${what}` });
+    } else if (was.severity !== finding.severity) {
       news.push({
         kind: 'louder',
         level: finding.severity,
@@ -72,8 +83,9 @@ function findingNews(
       });
     }
   }
-  for (const code of old.keys()) {
-    if (!now.has(code)) news.push({ kind: 'gone', level: 'good', text: `- ${clean(code)}: no longer seen` });
+  for (const [code, was] of old) {
+    if (!now.has(code) && isNew('-', was))
+      news.push({ kind: 'gone', level: 'good', text: `- ${clean(code)}: no longer seen` });
   }
   return news;
 }

@@ -123,6 +123,19 @@ describe('what changes', () => {
     );
   });
 
+  test('what is only worth knowing and comes and goes is told once; a warning each time', () => {
+    const said = new Set<string>();
+    const looks = (severity: 'info' | 'warning'): string[] => {
+      const seen = sickReport({ verdict: 'watch', findings: [findingOf({ severity })] });
+      const calm = { ...seen, diagnosis: { ...seen.diagnosis, findings: [] } };
+      return [texts(calm, seen, said), texts(seen, calm, said)].flat().map(text => text.slice(0, 11));
+    };
+    expect(looks('info')).toEqual(['+ kl-spikes', '- kl-spikes']);
+    expect(looks('info')).toEqual([]);
+    expect(looks('warning')).toEqual(['+ kl-spikes', '- kl-spikes']);
+    expect(looks('warning')).toEqual(['+ kl-spikes', '- kl-spikes']);
+  });
+
   test('what cannot be read is said once', () => {
     const gone = unreadable('x', 'its log is gone');
     expect(texts(sickReport(), gone)).toEqual(['not to be read now: x: its log is gone']);
