@@ -80,7 +80,7 @@ export function trainingOptions(command: Command): Command {
 
 /** Starts it for the directory of a run, at one of its tabs; says where it is, or why it is not there. */
 export async function startDash(
-  { note, isTerminal }: Context,
+  { note }: Context,
   runDir: string,
   flags: TrainingFlags,
   tab?: string,
@@ -99,7 +99,7 @@ export async function startDash(
       onProblem: sentence => note(`keel: ${sentence}`),
     });
     const url = runAddress(page.url, idOf(runDir), tab);
-    note(`${isTerminal ? '\r\u001b[K' : ''}page: ${url}${page.note === undefined ? '' : ` (${page.note})`}`);
+    note(`page: ${url}${page.note === undefined ? '' : ` (${page.note})`}`);
     if (flags.open) openBrowser(url);
   } catch (error) {
     note(`keel: the page could not be started: ${(error as Error).message}; training goes on without it`);
