@@ -108,7 +108,7 @@ test("where the directory is another's, or none can be made, there is one for th
   const first = taken();
   expect(first).toEqual({ token: expect.stringMatching(/^[\w-]{32}$/) });
   expect(taken().token).not.toBe(first.token);
-  expect(said[0]).toMatch(/cannot be kept: .*below-a-file.*this start alone/);
+  expect(said[0]).toMatch(/cannot be kept: .*part of the path is a file.*this start alone/);
   const theirs = join(dir, 'theirs');
   mkdirSync(theirs);
   vi.stubEnv('KEEL_CONFIG_DIR', theirs);

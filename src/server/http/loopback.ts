@@ -4,8 +4,7 @@ import { KeelError } from '../../base/errors.ts';
 export const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
 /** Whether what listens at this address can be asked from this machine alone. */
-export const isLoopback = (host: string): boolean =>
-  loopbackNames.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
+const isLoopback = (host: string): boolean => loopbackNames.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /** Without a token the page is for this machine alone. */
 export function requireToken(host: string, token: string | false | undefined): void {
