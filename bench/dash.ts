@@ -122,7 +122,13 @@ async function trainingCost(): Promise<void> {
   const [plain, seen] = [join(root, 'plain'), join(root, 'watched')];
   // One for all rounds, as a page that is left open; its threads are warm, as those of a long run are.
   await train({ env: 'CartPole-v1', config: { ...config, steps: 2048 * 8 }, root: seen });
-  const page = await startPageThread({ roots: [seen], port: 0, foreign: false, page: await builtPage() });
+  const page = await startPageThread({
+    roots: [seen],
+    port: 0,
+    token: false,
+    foreign: false,
+    page: await builtPage(),
+  });
   try {
     for (let i = 0; i < rounds; i++) {
       // Each kind is first, in the middle and last equally often: what slows the machine for a while hits all alike.
@@ -204,7 +210,7 @@ async function latency(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
   const write = writer(root);
   write(1);
-  const page = await startPageThread({ roots: [root], port: 0, foreign: false });
+  const page = await startPageThread({ roots: [root], port: 0, token: false, foreign: false });
   await sleep(1500);
   const client = await connect(page.url);
   const written = new Map<number, number>();
@@ -231,7 +237,13 @@ async function browsers(minutes: number): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
   const write = writer(root);
   write(1);
-  const server = await serve({ roots: [root], port: 0, foreign: false, page: await builtPage() });
+  const server = await serve({
+    roots: [root],
+    port: 0,
+    token: false,
+    foreign: false,
+    page: await builtPage(),
+  });
   await sleep(1000);
   const address = new URL('/api/stream', server.url).href;
   const script = `for (let i = 0; i < 20; i++) require('node:http').get(${JSON.stringify(address)}, r => r.resume())`;
@@ -285,7 +297,7 @@ async function longLog(rows: number, metrics: number): Promise<void> {
     const megabytes = writeLongLog(root, rows, metrics);
     const site = await builtPage();
     const started = performance.now();
-    const server = await serve({ roots: [root], port: 0, foreign: false, page: site });
+    const server = await serve({ roots: [root], port: 0, token: false, foreign: false, page: site });
     const [run] = server.index.list().runs;
     const first = performance.now() - started;
     while (!server.index.get(run.id)!.loaded) await sleep(20);

@@ -1,7 +1,7 @@
 /**
  * A directory that all test files of a run share, for what is made once: the compiled package. Temporary files of all tests
  * are in it, too, in memory where there is room: runs are written with one fsync after the other, and a disk takes
- * milliseconds for each. Gone afterwards.
+ * milliseconds for each. Gone afterwards. What a user keeps for themselves is there, too: tests leave the real user's alone.
  */
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,12 +40,14 @@ export default function setup({ provide }: TestProject): () => void {
   const scratch = shared.keelScratch;
   scratch.users++;
   process.env.TMPDIR = scratch.dir;
+  process.env.KEEL_CONFIG_DIR = join(scratch.dir, 'config');
   provide('sharedScratch', scratch.dir);
   return () => {
     if (--scratch.users > 0) return;
     delete shared.keelScratch;
     if (scratch.before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = scratch.before;
+    delete process.env.KEEL_CONFIG_DIR;
     rmSync(scratch.dir, { recursive: true, force: true });
   };
 }

@@ -151,13 +151,14 @@ async function showAll(root: string): Promise<Expected['shown']> {
     found = resolved;
   });
   const { child, done } = start(['dash', root, '--port', '0', '--read-only'], line => {
-    const url = /http:\/\/[^/\s]+/.exec(line)?.[0];
+    const url = /http:\/\/\S+/.exec(line)?.[0];
     if (url) found(url);
   });
-  const url = await address;
+  const { origin, searchParams } = new URL(await address);
+  const headers = { authorization: `Bearer ${searchParams.get('token')}` };
   try {
     return await shown(keel, root, async path => {
-      const answer = await fetch(`${url}${path}`);
+      const answer = await fetch(`${origin}${path}`, { headers });
       return (await answer.json()) as Record<string, unknown>;
     });
   } finally {

@@ -61,5 +61,6 @@ export default defineConfig({
     // The 3D library is one piece, and loaded only by who opens the robot.
     chunkSizeWarningLimit: 600,
   },
+  // For `keel dash --port 6006 --no-token`.
   server: { proxy: { '/api': process.env.KEEL_SERVER ?? 'http://127.0.0.1:6006' } },
 });

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withoutControls } from '../base/controls.ts';
 import { ConfigError, MismatchError } from '../base/errors.ts';
 import { number } from '../base/numbers.ts';
 import { checkpointDir } from '../runs/layout.ts';
@@ -54,7 +55,8 @@ async function tryPart(part: string, parts: Parts): Promise<PartReport> {
   } catch (error) {
     // Wrong settings are no part that failed: nothing was tried with them.
     if (error instanceof ConfigError) throw error;
-    if (process.env.KEEL_DEBUG === '1') process.stderr.write(`${(error as Error).stack}\n`);
+    if (process.env.KEEL_DEBUG === '1')
+      process.stderr.write(`${withoutControls(String((error as Error).stack))}\n`);
     const detail = (error instanceof Error ? error.message : String(error)).split('\n').join('; ');
     return { part, status: 'failed', detail, seconds: elapsed(), warnings: [] };
   }

@@ -25,3 +25,17 @@ export function withoutControls(text: string): string {
   if (!/[^\n\t -~]/.test(text)) return text;
   return text.replaceAll(sequences, '').replaceAll(hidden, at => (at === '\n' || at === '\t' ? at : ''));
 }
+
+/** JSON in which such characters are written as escapes: it reads back as it was, and a terminal sees none of them. */
+export function escapeControls(json: string): string {
+  if (!/[^\n -~]/.test(json)) return json;
+  const escaped = (text: string): string =>
+    Array.from(
+      { length: text.length },
+      (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, '0')}`,
+    ).join('');
+  // Outside of texts JSON has line ends and spaces alone, and inside them no line ends.
+  return json
+    .replaceAll(hidden, at => (at === '\n' ? at : escaped(at)))
+    .replaceAll(/[\u2028\u2029]/g, escaped);
+}

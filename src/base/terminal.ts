@@ -44,15 +44,35 @@ export function painter(colour: boolean): Paint {
     colour && text !== '' ? `${ESCAPE}[${codes[tone][0]}m${text}${ESCAPE}[${codes[tone][1]}m` : text;
 }
 
-const own = new Set(Object.values(codes).flatMap(pair => pair.map(code => `${ESCAPE}[${code}m`)));
+const sequenceOf = (code: string): string => `${ESCAPE}[${code}m`;
+/** What ends each of the painter's colours. */
+const endings = new Map(Object.values(codes).map(([begin, end]) => [sequenceOf(begin), sequenceOf(end)]));
+const own = new Set([...endings].flat());
 
-/** What may be written to a terminal: characters, and the painter's own colours where there are any; nothing else that drives it. */
+/**
+ * What may be written to a terminal: characters, and the painter's own colours where there are any; nothing else that
+ * drives it. Colours that do not end where they should are not the painter's: then the text has none. Of a text that is
+ * broken into lines this is asked before.
+ */
 export function shownText(text: string, colour: boolean): string {
   if (!text.includes(ESCAPE)) return withoutControls(text);
-  return text
-    .split(new RegExp(`(${escapes.source})`))
-    .map(part => (colour && own.has(part) ? part : withoutControls(part)))
-    .join('');
+  const parts = text.split(new RegExp(`(${escapes.source})`));
+  const painted = colour && isPaired(parts.filter(part => own.has(part)));
+  return parts.map(part => (painted && own.has(part) ? part : withoutControls(part))).join('');
+}
+
+/** Whether each colour ends, the one that began last first. */
+function isPaired(sequences: readonly string[]): boolean {
+  const open: string[] = [];
+  for (const sequence of sequences) {
+    if (sequence === open.at(-1)) open.pop();
+    else {
+      const ending = endings.get(sequence);
+      if (ending === undefined) return false;
+      open.push(ending);
+    }
+  }
+  return open.length === 0;
 }
 
 const wide =

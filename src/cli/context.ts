@@ -1,6 +1,7 @@
 /** What every command needs to speak: streams, colours, and how runs are named in advice. */
 import { relative, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { escapeControls } from '../base/controls.ts';
 import { toJson } from '../base/json.ts';
 import { type Paint, painter, shownText, wantsColour, wrap } from '../base/terminal.ts';
 import { defaultRoot } from '../runs/layout.ts';
@@ -15,7 +16,7 @@ export interface Context {
   print(line?: string, hang?: number): void;
   /** Text to stdout for programs, as it is but for what would drive a terminal. */
   raw(text: string): void;
-  /** A value to stdout as JSON, for programs. */
+  /** A value to stdout as JSON, for programs: what would drive a terminal is escaped, not left out. */
   json(value: unknown, indent?: number): void;
   /** A line to stderr. */
   note(line: string): void;
@@ -26,21 +27,24 @@ function contextOf(command: Command): Context {
   const { color } = command.optsWithGlobals<{ color: boolean }>();
   const colour = wantsColour(process.stdout, color !== false);
   const columns = process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : 80;
-  const raw = (text: string): void => {
-    process.stdout.write(`${shownText(text, colour)}\n`);
+  const write = (text: string): void => {
+    process.stdout.write(`${text}\n`);
   };
+  // Where a line is drawn again and again, what is said in between takes its place.
+  const isLive = [process.stdout, process.stderr].every(({ isTTY }) => isTTY) && process.env.TERM !== 'dumb';
   return {
     paint: painter(colour),
     colour,
     isTerminal: process.stdout.isTTY === true,
     columns,
     print: (line = '', hang) => {
-      for (const part of wrap(line, columns, hang ?? 2 + /^ */.exec(line)![0].length)) raw(part);
+      const shown = shownText(line, colour);
+      for (const part of wrap(shown, columns, hang ?? 2 + /^ */.exec(shown)![0].length)) write(part);
     },
-    raw,
-    json: (value, indent) => raw(toJson(value, indent)),
+    raw: text => write(shownText(text, colour)),
+    json: (value, indent) => write(escapeControls(toJson(value, indent))),
     note: line => {
-      process.stderr.write(`${shownText(line, colour)}\n`);
+      process.stderr.write(`${isLive ? '\r\u001b[K' : ''}${shownText(line, colour)}\n`);
     },
   };
 }

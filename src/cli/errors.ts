@@ -52,16 +52,15 @@ function fromSystem(error: NodeJS.ErrnoException): string {
 }
 
 /** Prints what went wrong and gives the exit code. Where it was thrown is shown with KEEL_DEBUG=1 alone. */
-export function reportError(error: unknown, write: (text: string) => void): number {
+export function reportError(error: unknown, print: (text: string) => void): number {
+  const write = (text: string): void => print(withoutControls(text));
   if (error instanceof ExitWith) return error.exitCode;
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const { name, stack } = error instanceof Error ? error : { name: 'Error', stack: undefined };
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
-  const lines = withoutControls(message)
-    .split('\n')
-    .filter(line => line.trim() !== '');
+  const lines = message.split('\n').filter(line => line.trim() !== '');
   if (error instanceof KeelError || system) {
     for (const line of lines) write(`keel: ${line.trim()}\n`);
   } else {

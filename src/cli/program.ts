@@ -1,5 +1,6 @@
 /** What can be asked for on the command line. Only the command that is asked for is loaded, so that `keel --help` is instant. */
 import { Command } from 'commander';
+import { withoutControls } from '../base/controls.ts';
 import { VERSION } from '../base/version.ts';
 import { type Action, act } from './context.ts';
 
@@ -103,7 +104,7 @@ export async function makeProgram(args: readonly string[]): Promise<Command> {
     .helpCommand('help [command]', 'print the help of a command')
     .showSuggestionAfterError(true)
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ outputError: (text, write) => write(`keel: ${oneLine(text)}\n`) })
+    .configureOutput({ outputError: (text, write) => write(`keel: ${withoutControls(oneLine(text))}\n`) })
     .exitOverride()
     .addHelpText('after', `\n${help}`);
   const asked = askedFor(args);

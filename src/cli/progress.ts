@@ -62,16 +62,16 @@ function liveScreen({ columns, colour }: Context): Screen {
   // As wide as the window is now, which may have changed.
   const room = (): number => (stdout.columns || columns) - 1;
   const put = (text: string, end = ''): void => {
-    stdout.write(`\r\u001b[K${fit(shownText(text, colour), room())}${end}`);
+    stdout.write(`\r\u001b[K${fit(text, room())}${end}`);
   };
   return {
     everyMs: LIVE_MS,
     row(text) {
-      line = text;
+      line = shownText(text, colour);
       put(line);
     },
     event(text) {
-      for (const part of wrap(text, room(), EVENT_HANG)) put(part, '\n');
+      for (const part of wrap(shownText(text, colour), room(), EVENT_HANG)) put(part, '\n');
       if (line !== '') put(line);
     },
     close() {

@@ -72,9 +72,7 @@ export async function runTraining(
     controller.abort();
     // From now on the system's own handling counts: a second signal ends the process even in the middle of an update.
     for (const [name, listener] of listeners) process.off(name, listener);
-    context.note(
-      `${context.isTerminal ? '\r\u001b[K' : ''}stopping after this update, with a checkpoint; again to quit at once`,
-    );
+    context.note('stopping after this update, with a checkpoint; again to quit at once');
   };
   const listeners = (['SIGINT', 'SIGTERM'] as const).map(name => [name, () => stop(name)] as const);
   for (const [name, listener] of listeners) process.on(name, listener);

@@ -1,11 +1,12 @@
+import { painter, type Tone } from '../base/terminal.ts';
 import type { CheckLevel, CheckReport } from './check.ts';
 
 const marks: Record<CheckLevel, string> = { error: 'error  ', warning: 'warning', info: 'info   ' };
-const colours: Record<CheckLevel, number> = { error: 31, warning: 33, info: 36 };
+const colours: Record<CheckLevel, Tone> = { error: 'red', warning: 'yellow', info: 'cyan' };
 
 /** A report as lines for a terminal: errors first, then warnings, then what was measured. */
 export function formatCheckReport(report: CheckReport, { colour = false } = {}): string {
-  const paint = (text: string, code: number): string => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const paint = painter(colour);
   const levels: CheckLevel[] = ['error', 'warning', 'info'];
   const width = Math.max(0, ...report.findings.map(({ code }) => code.length));
   const lines = levels.flatMap(level =>
@@ -19,7 +20,7 @@ export function formatCheckReport(report: CheckReport, { colour = false } = {}):
     const n = report.findings.filter(found => found.level === level).length;
     return `${n} ${level}${n === 1 ? '' : 's'}`;
   };
-  const verdict = report.passed ? paint('passed', 32) : paint('failed', 31);
+  const verdict = report.passed ? paint('passed', 'green') : paint('failed', 'red');
   return [`${report.id ?? 'environment'}: ${verdict}, ${count('error')}, ${count('warning')}`, ...lines].join(
     '\n',
   );

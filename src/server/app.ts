@@ -32,6 +32,7 @@ import type { WatchedRun } from './runs/run.ts';
 import type { RunIndex } from './runs/run-index.ts';
 import { type Edges, edgesOf, envelopeOf } from './series/envelope.ts';
 import type { Hub } from './stream.ts';
+import type { PageToken } from './token.ts';
 
 export interface AppOptions {
   readonly index: RunIndex;
@@ -42,7 +43,7 @@ export interface AppOptions {
   readonly version: string;
   /** The address that is listened on, and the token that is asked for. */
   readonly host: string;
-  readonly token?: string | undefined;
+  readonly token?: PageToken | undefined;
   readonly readOnly?: boolean | undefined;
   /** Where the built page is. */
   readonly page?: string | undefined;
@@ -63,6 +64,15 @@ export function createApp(options: AppOptions): Hono<Env> {
   const app = new Hono<Env>({ strict: false });
 
   app.use(security({ host, token }));
+
+  const fail = (c: Context, { status, code, message }: Problem): Response => {
+    c.header('cache-control', 'no-store');
+    if (status === 401 && !c.req.path.startsWith('/api/') && c.req.method === 'GET') {
+      c.header('content-security-policy', plainPolicy);
+      return c.html(tokenPage(token?.file), 401);
+    }
+    return c.json({ error: { code, message } }, status);
+  };
 
   const known = (c: Context): WatchedRun => {
     const run = index.get(c.req.param('id') ?? '');
@@ -267,15 +277,6 @@ export function createApp(options: AppOptions): Hono<Env> {
     return fail(c, new Problem(500, 'fault', 'something went wrong in the server: it is a fault in Keel'));
   });
   return app;
-}
-
-function fail(c: Context, { status, code, message }: Problem): Response {
-  c.header('cache-control', 'no-store');
-  if (status === 401 && !c.req.path.startsWith('/api/') && c.req.method === 'GET') {
-    c.header('content-security-policy', plainPolicy);
-    return c.html(tokenPage, 401);
-  }
-  return c.json({ error: { code, message } }, status);
 }
 
 function numberOf(c: Context, name: string): number | undefined {

@@ -1,5 +1,4 @@
 /** The whole server: index, stream, doctor and routes behind one port. */
-import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
@@ -8,21 +7,22 @@ import { type Actions, createActions } from './actions.ts';
 import { createAlerts } from './alerts.ts';
 import { createApp } from './app.ts';
 import { startDoctor } from './doctor/client.ts';
-import { isLoopback } from './http/security.ts';
+import { requireToken } from './http/loopback.ts';
 import { createNotesStore } from './runs/notes.ts';
 import { rootOf } from './runs/places.ts';
 import { createRunIndex, type RunIndex } from './runs/run-index.ts';
 import { createHub, type Hub } from './stream.ts';
+import { userToken } from './token.ts';
 
 export interface ServeOptions {
   /** Directories of runs or logs, or a run itself. */
   readonly roots: readonly string[];
   /** Default 7007; another one if it is taken. 0 takes any. */
   readonly port?: number | undefined;
-  /** Default 127.0.0.1. Any other asks for a token. */
+  /** Default 127.0.0.1. */
   readonly host?: string | undefined;
-  /** Default: a random one where one is needed. */
-  readonly token?: string | undefined;
+  /** Default: the user's own, which is kept. False asks for none, which this machine alone may have. */
+  readonly token?: string | false | undefined;
   readonly readOnly?: boolean | undefined;
   /** Whether other trainers' logs are looked for. Default true. */
   readonly foreign?: boolean | undefined;
@@ -38,7 +38,7 @@ export interface ServeOptions {
 }
 
 export interface RunningServer {
-  /** To open in a browser, with the token if one is needed. */
+  /** To open in a browser, with the token in it. */
   readonly url: string;
   readonly port: number;
   readonly host: string;
@@ -54,8 +54,13 @@ const defaultPort = 7007;
 
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port: wanted = defaultPort, onProblem } = options;
-  const needsToken = !isLoopback(host);
-  const token = options.token ?? (needsToken ? randomBytes(18).toString('base64url') : undefined);
+  requireToken(host, options.token);
+  const token =
+    options.token === undefined
+      ? userToken(onProblem)
+      : options.token === false
+        ? undefined
+        : { token: options.token };
   const alerts = createAlerts({
     webhook: options.webhook,
     command: options.onVerdict,
@@ -103,7 +108,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { port } = server.address() as AddressInfo;
   const shownHost =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  const url = `http://${shownHost}:${port}/${token === undefined ? '' : `?token=${token}`}`;
+  const url = `http://${shownHost}:${port}/${token === undefined ? '' : `?token=${encodeURIComponent(token.token)}`}`;
   return {
     url,
     port,

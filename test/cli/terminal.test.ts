@@ -117,5 +117,9 @@ test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
   });
   expect(code, screen).toBe(0);
   const [, address] = /page: (http:\S+)/.exec(screen) ?? [];
-  await vi.waitFor(() => expect(readFileSync(join(cwd, 'opened'), 'utf8')).toBe(`${address}\n`), 10_000);
+  // With a file that leads there: the address itself, with its token, would be in the list of processes.
+  const { port, searchParams } = new URL(address);
+  expect(searchParams.get('token')).toMatch(/^[\w-]{32}$/);
+  const opened = new RegExp(`^file:.*/open-${port}\\.html\n$`);
+  await vi.waitFor(() => expect(readFileSync(join(cwd, 'opened'), 'utf8')).toMatch(opened), 10_000);
 });

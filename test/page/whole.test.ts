@@ -96,7 +96,7 @@ test('a run of Keel from its start to its end', async () => {
   );
   // What happened is counted, though nobody looked while it did.
   const legend = page.getByRole('group', { name: 'Events on the plots' });
-  const reopened = await openPage(browser, page.url());
+  const reopened = await openPage(browser, `${server.url}${new URL(page.url()).hash}`);
   await waitForPlots(reopened, 4);
   const again = reopened.getByRole('group', { name: 'Events on the plots' });
   await eventually(() => again.getByRole('button', { name: /^Checkpoint \d/ }).count()).toBe(1);
@@ -135,17 +135,15 @@ test('a run of Keel from its start to its end', async () => {
   await closePage(page);
 });
 
-test('from elsewhere: the token goes from the address into a cookie; without it the page says what is needed', async () => {
-  const guarded = await serve({
-    roots: [join(root, 'logs')],
-    host: '0.0.0.0',
-    port: 0,
-    page: await builtPage(),
-    stateDirectory: join(root, 'state'),
-  });
+test('the token goes from the address into a cookie, which outlives the server; without it the page says what is needed', async () => {
+  const site = await builtPage();
+  const serveOthers = (port: number): Promise<RunningServer> =>
+    serve({ roots: [join(root, 'logs')], port, page: site, stateDirectory: join(root, 'state') });
+  let guarded = await serveOthers(0);
   try {
     const token = new URL(guarded.url).searchParams.get('token');
     const here = `http://127.0.0.1:${guarded.port}/`;
+    expect(guarded.url).toBe(`${here}?token=${token}`);
     const page = await openPage(browser, `${here}?token=${token}#/?q=PPO`);
     await page.locator('[data-run]').first().waitFor();
     expect(page.url()).toBe(`${here}#/?q=PPO`);
@@ -161,6 +159,14 @@ test('from elsewhere: the token goes from the address into a cookie; without it 
     // Another tab of the same browser has the cookie too; another browser has not.
     await page.goto(here);
     await page.locator('[data-run]').first().waitFor();
+    // The server is started again: the token is the same, so the open page goes on by itself.
+    const { port } = guarded;
+    await guarded.close();
+    await page.waitForSelector('text=Stale');
+    guarded = await serveOthers(port);
+    await page.waitForSelector('text=Live');
+    await page.locator('[data-run]').first().getByRole('link').click();
+    await waitForPlots(page, 3);
     await closePage(page);
     const stranger = await openPage(browser, here);
     await stranger.waitForSelector('h1:text("A token is needed")');

@@ -132,7 +132,7 @@ describe.concurrent('a run of version 0.1.0', { timeout: 300_000 }, () => {
   });
 
   test('keel runs and the page show all of them', async () => {
-    const { child, done, output } = startKeel(['dash', pristine, '--port', '0', '--read-only']);
+    const { child, done, output } = startKeel(['dash', pristine, '--port', '0', '--read-only', '--no-token']);
     const address = (): string | undefined => /http:\/\/[^/\s]+/.exec(output.stdout)?.[0];
     while (address() === undefined) {
       if (child.exitCode !== null) throw new Error(`keel dash ended: ${output.stderr}`);

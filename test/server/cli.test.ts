@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
 import type { Hello, RunList } from '../../src/server/api.ts';
 import { keel, startKeel, tiny } from '../cli/support/keel.ts';
-import { ask, until } from './support/client.ts';
+import { ask, keepToken, until } from './support/client.ts';
 import { makeForeign, makeRun, scratch } from './support/make-run.ts';
 
 const addressIn = (text: string): URL | undefined => {
@@ -20,6 +20,7 @@ async function serving(args: readonly string[]) {
     `${args[0]} says where it is`,
   );
   const url = addressIn(started.output.stdout + started.output.stderr)!;
+  keepToken(url);
   return { ...started, url, port: Number(url.port) };
 }
 
@@ -81,7 +82,12 @@ test('a port that is taken, and another host with its token', async () => {
   taken.close();
   const second = await serving(['dash', scratch(), '--port', '0', '--host', '0.0.0.0']);
   expect(second.url.searchParams.get('token')).toMatch(/^.{20,}$/);
-  expect((await ask(second.port, { path: '/api/hello' })).status).toBe(401);
+  expect(second.output.stdout.split('token=')).toHaveLength(2);
+  const none = { authorization: '' };
+  expect((await ask(second.port, { path: '/api/hello', headers: none })).status).toBe(401);
+  // One a user: the one before it, of this machine alone, had the same.
+  expect(first.url.searchParams.get('token')).toBe(second.url.searchParams.get('token'));
+  expect(second.output.stderr).toBe('');
   second.child.kill('SIGINT');
   await second.done;
 });
@@ -90,6 +96,8 @@ test.each([
   [['dash', 'no-such-run'], /neither a directory nor a run/],
   [['dash', '--port', '70000'], /not a port/],
   [['dash', '--token', 'short'], /at least 8/],
+  [['train', 'cartpole', '--token', 'a b c d e f'], /at least 8/],
+  [['dash', '--no-token', '--host', '0.0.0.0'], /--no-token with --host 0\.0\.0\.0 .*leave one of them out/],
   [['dash', '--webhook', 'file:///x'], /http or https/],
   [['watch', 'no-such-directory'], /does not exist/],
   [['watch'], /missing required argument/],
@@ -108,7 +116,7 @@ test('keel train --dash shows the run while it is trained, and ends with it', as
     'cartpole',
     ...tiny(root, '--set', 'steps=60000', '--dash', '--port', '0', '--set', 'checkpointEvery=50'),
   ]);
-  expect(output.stderr).toMatch(/^page: http:\/\/127\.0\.0\.1:\d+\/#\/runs\/[\w-]{16}$/m);
+  expect(output.stderr).toMatch(/^page: http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{32}#\/runs\/[\w-]{16}$/m);
   await until(async () => {
     const [run] = (await ask(port, { path: '/api/runs' })).json<RunList>().runs;
     return run !== undefined && run.step > 0 && run.state === 'running';

@@ -443,7 +443,7 @@ describe('the hub', () => {
     const { port, server } = await start({ roots: [scratch()] });
     const socket = connect(port, '127.0.0.1');
     await new Promise<void>(done => socket.once('connect', done));
-    socket.write(`GET /api/stream HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`);
+    socket.write(`GET /api/stream${new URL(server.url).search} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`);
     await until(() => server.hub.listeners === 1, 'it listens');
     socket.pause();
     const closed = new Promise<void>(done => socket.once('close', () => done()));

@@ -1,6 +1,6 @@
 /** Each rule of who may ask, with requests as an attacker would send them. */
 
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -286,26 +286,59 @@ describe('headers', () => {
 
 describe('token', async () => {
   const token = 'correct-horse-battery';
+  /** As long as the right one, and like it up to its end. */
+  const wrong = 'correct-horse-batterx';
   const guarded = await start({ roots: [root], token });
   const host = `127.0.0.1:${guarded.port}`;
+  const entered = async (at: typeof guarded, given: string): Promise<string> =>
+    (await at.get(`/?token=${given}`)).headers['set-cookie']![0];
 
   test('without it nothing is told', async () => {
+    const cookie = (await entered(guarded, token)).split(';')[0];
+    const last = cookie.at(-1) === 'A' ? 'B' : 'A';
     for (const path of ['/api/runs', `/api/runs/${id}`, '/', '/api/stream', '/assets/x.js']) {
       for (const headers of [
         {},
         { authorization: 'Bearer wrong' },
+        { authorization: `Bearer ${wrong}` },
         { authorization: `Basic ${token}` },
         { cookie: `keel_${guarded.port}=wrong` },
-        { cookie: `keel_1=${token}` },
+        { cookie: `keel_${guarded.port}=${token}` },
+        { cookie: `${cookie.slice(0, -1)}${last}` },
+        { cookie: cookie.replace(/^keel_\d+/, 'keel_1') },
       ]) {
         const answer = await guarded.get(path, headers as Record<string, string>);
         expect(answer.status).toBe(401);
+        expect(answer.headers['set-cookie']).toBeUndefined();
         expect(answer.text).not.toContain('run-a');
         expect(answer.text).not.toContain(token);
       }
     }
-    expect((await guarded.get('/?token=wrong')).status).toBe(401);
-    expect((await guarded.get('/?token=')).status).toBe(401);
+    for (const path of ['/', '/api/runs', '/assets/x.js'])
+      for (const given of [wrong, 'wrong', '', `${token}x`]) {
+        const { status, headers } = await guarded.get(`${path}?token=${given}`);
+        expect([status, headers['set-cookie'], headers.location]).toEqual([401, undefined, undefined]);
+      }
+  });
+
+  test('who comes without it is told where it is: people on a page, programs as JSON', async () => {
+    const own = await start({ roots: [root] });
+    const none = { authorization: '' };
+    const page = await own.get('/', none);
+    expect([page.status, page.headers['content-type']]).toEqual([401, 'text/html; charset=UTF-8']);
+    const file = `${process.env.KEEL_CONFIG_DIR}/token`;
+    for (const words of ['keel dash', '$KEEL_CONFIG_DIR/token']) expect(page.text).toContain(words);
+    const told = await own.get('/api/runs', none);
+    expect(told.status).toBe(401);
+    expect(told.json()).toMatchObject({
+      error: { code: 'token-needed', message: expect.stringContaining('$KEEL_CONFIG_DIR/token') },
+    });
+    for (const { text } of [page, told]) {
+      expect(text).not.toContain(file);
+      expect(text).not.toContain(readFileSync(file, 'utf8').trim());
+    }
+    // The token of this one is in no file.
+    expect((await guarded.get('/')).text).not.toContain('CONFIG_DIR');
   });
 
   test('in the address once, then as a cookie that scripts do not see', async () => {
@@ -313,21 +346,62 @@ describe('token', async () => {
     expect(first.status).toBe(302);
     expect(first.headers.location).toBe('/?view=x');
     const cookie = first.headers['set-cookie']![0];
+    expect(cookie).toMatch(new RegExp(`^keel_${guarded.port}=`));
     expect(cookie).toMatch(/HttpOnly/);
     expect(cookie).toMatch(/SameSite=Lax/);
+    expect(cookie).not.toContain(token);
     const sent = cookie.split(';')[0];
     expect((await guarded.get('/api/runs', { cookie: sent })).status).toBe(200);
     expect((await listen(guarded.port, { cookie: sent })).response.statusCode).toBe(200);
     expect((await guarded.get('/api/runs', { authorization: `Bearer ${token}` })).status).toBe(200);
     expect((await guarded.get(`/api/runs?token=${token}`)).status).toBe(200);
+    // Who opens the printed address again does not keep it in the address bar either.
+    for (const given of [token, wrong]) {
+      const again = await guarded.get(`/?token=${given}`, { cookie: sent });
+      expect([again.status, again.headers.location]).toEqual([302, '/']);
+    }
+  });
+
+  test('two servers on two ports have two cookies, and neither opens the other', async () => {
+    const other = await start({ roots: [root], token });
+    const [mine, theirs] = [await entered(guarded, token), await entered(other, token)].map(
+      cookie => cookie.split(';')[0],
+    );
+    const both = { cookie: `${mine}; ${theirs}` };
+    for (const at of [guarded, other]) expect((await at.get('/api/runs', both)).status).toBe(200);
+    const renamed = mine.replace(String(guarded.port), String(other.port));
+    expect((await other.get('/api/runs', { cookie: renamed })).status).toBe(401);
   });
 
   test('leads nowhere else: slashes that would name another server are one', async () => {
-    for (const path of ['//evil.example/x', '///evil.example', '/%5c/evil.example', '/\\\\evil.example/']) {
+    const paths = [
+      ...['//evil.example/x', '///evil.example', '/\\evil.example/', '/\\\\evil.example', '\\\\evil.example'],
+      ...[
+        '/%5c/evil.example',
+        '/%2f%2fevil.example',
+        '/%2F/evil.example',
+        '/.//evil.example',
+        '/x/..//evil.example',
+      ],
+      ...[
+        '/./\\evil.example',
+        '/%2e%2e//evil.example',
+        '/%09/evil.example',
+        '//evil.example%2f..',
+        '/@evil.example',
+      ],
+      'http://evil.example//evil.example/x',
+    ];
+    let redirected = 0;
+    for (const path of paths) {
       const { status, headers } = await guarded.get(`${path}?token=${token}`);
+      expect([302, 400], path).toContain(status);
       if (status !== 302) continue;
-      expect(new URL(headers.location!, 'http://here.example').host).toBe('here.example');
+      redirected++;
+      expect(new URL(headers.location!, 'http://here.example').host, path).toBe('here.example');
+      expect(headers.location, path).toMatch(/^\/(?![\\/])/);
     }
+    expect(redirected).toBeGreaterThan(paths.length / 2);
     expect((await guarded.get(`//evil.example/x?token=${token}`)).headers.location).toBe('/evil.example/x');
   });
 
@@ -338,12 +412,19 @@ describe('token', async () => {
     expect((await guarded.get('/api/runs', { authorization, origin, host })).status).toBe(403);
   });
 
-  test('is made where the server is not for this machine alone', async () => {
-    const open = await start({ roots: [root], host: '0.0.0.0' });
+  test('is the same everywhere for one user, unless nobody wants one on this machine', async () => {
+    const [here, open] = [await start({ roots: [root] }), await start({ roots: [root], host: '0.0.0.0' })];
     const own = new URL(open.server.url).searchParams.get('token');
-    expect(own).toMatch(/^[\w-]{20,}$/);
-    expect((await open.get('/api/runs')).status).toBe(401);
+    expect(own).toMatch(/^[\w-]{32}$/);
+    expect(new URL(here.server.url).searchParams.get('token')).toBe(own);
+    expect((await open.get('/api/runs', { authorization: '' })).status).toBe(401);
     expect((await open.get('/api/runs', { authorization: `Bearer ${own}` })).status).toBe(200);
+    const none = await start({ roots: [root], token: false });
+    expect(new URL(none.server.url).search).toBe('');
+    expect((await none.get('/api/runs')).status).toBe(200);
+    await expect(start({ roots: [root], token: false, host: '0.0.0.0' })).rejects.toThrow(
+      'leave one of them out',
+    );
   });
 });
 

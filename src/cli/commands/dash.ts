@@ -13,12 +13,12 @@ export function define(command: Command): void {
 }
 
 export const help = `It runs until Ctrl-C. It can be seen from this machine alone, unless --host says
-otherwise; then the address that is printed has a token in it.
+otherwise, and by who has the token that is in the address that it prints.
 
 Examples:
   $ keel dash
   $ keel dash runs ~/experiments --port 8080
-  $ keel dash --host 0.0.0.0            also from other machines, with a token
+  $ keel dash --host 0.0.0.0            also from other machines
   $ keel dash --on-verdict 'notify-send Keel' --webhook https://example.org/hook`;
 
 export async function run(context: Context, roots: string[], flags: DashFlags): Promise<void> {

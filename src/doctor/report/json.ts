@@ -1,4 +1,5 @@
 /** The report for programs: one JSON document. */
+import { escapeControls } from '../../base/controls.ts';
 import type { Diagnosis } from '../findings.ts';
 import { isUnreadable, type Outcome } from './run-report.ts';
 
@@ -30,13 +31,7 @@ function jsonRun(outcome: Outcome): JsonRun {
   };
 }
 
-/** Characters that JSON allows as they are but a terminal obeys, or that turn the direction of a line. */
-const unsafe = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
 /** Numbers that are not finite become null, as JSON has no other word; names from a log stay whole but harmless. */
 export function renderJson(outcomes: readonly Outcome[], indent = 2): string {
-  return JSON.stringify(toReport(outcomes), null, indent).replaceAll(
-    unsafe,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeControls(JSON.stringify(toReport(outcomes), null, indent));
 }

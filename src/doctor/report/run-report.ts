@@ -1,4 +1,5 @@
 /** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
+import { withoutControls } from '../../base/controls.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import { type Diagnosis, type Verdict, verdicts } from '../findings.ts';
 import { type Plot, plotsOf } from './plot.ts';
@@ -26,10 +27,11 @@ export interface Unreadable {
   readonly isNoLog?: true;
 }
 
+/** Its sentences may be shown in a terminal; the path names a file, and stays as it is. */
 export const unreadable = (path: string, why: string): Unreadable => ({
   path,
-  error: `${path}: ${why}`,
-  why,
+  error: withoutControls(`${path}: ${why}`),
+  why: withoutControls(why),
 });
 
 /** What came of a log: a report, or why there is none. */

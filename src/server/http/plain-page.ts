@@ -35,8 +35,14 @@ export const missingPage = plainPage('The page is not built', [
   'The data is there: <a href="/api/runs">/api/runs</a>.',
 ]);
 
-/** Shown to who comes without the token. */
-export const tokenPage = plainPage('A token is needed', [
-  'This server can be reached from other machines, so it asks for the token that it made when it was started.',
-  'Open the address that it printed, with <code>?token=</code> at its end. After a restart it has another one, unless it was started with <code>--token</code>.',
-]);
+/** Shown to who comes without the token. `file` is where its owner finds it. */
+export const tokenPage = (file: string | undefined): string =>
+  plainPage('A token is needed', [
+    'This page is for who started it. Open the address that <code>keel</code> printed then, with <code>?token=</code> in it; from then on this browser needs it no more.',
+    file === undefined
+      ? 'If it is no longer on the screen, start <code>keel dash</code> again: it prints the address.'
+      : `If it is no longer on the screen, start <code>keel dash</code> again: it prints one with the same token. Or take the token from <code>${escaped(file)}</code>, a file of who started it, and add it to this address: <code>/?token=…</code>`,
+  ]);
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, character => `&#${character.codePointAt(0)};`);

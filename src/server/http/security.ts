@@ -1,25 +1,23 @@
 /**
  * Who may ask. A page of a stranger in the same browser can send requests to 127.0.0.1, and with a name that resolves to
- * it even read the answers; so the Host must be ours, the Origin the same, and elsewhere than on this machine a token
- * is asked for.
+ * it even read the answers; so the Host must be ours and the Origin the same. Other users of the machine can connect to
+ * it, too; so a token is asked for.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import { Problem } from '../problem.ts';
+import type { PageToken } from '../token.ts';
+import { loopbackNames } from './loopback.ts';
 
 export interface SecurityOptions {
   /** The address that is listened on. */
   readonly host: string;
   /** Asked for if given. */
-  readonly token?: string | undefined;
+  readonly token?: PageToken | undefined;
 }
-
-const loopback = new Set(['localhost', '127.0.0.1', '::1']);
-
-export const isLoopback = (host: string): boolean => loopback.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 const wildcards = new Set(['0.0.0.0', '::', '']);
 
@@ -33,7 +31,7 @@ export function hostOf(header: string | undefined): string | undefined {
 /** Names under which this server may be asked for. */
 export function hostAllowed(name: string | undefined, bound: string): boolean {
   if (name === undefined) return false;
-  if (loopback.has(name) || name === bound.toLowerCase()) return true;
+  if (loopbackNames.has(name) || name === bound.toLowerCase()) return true;
   // Reachable under all of the machine's addresses; a stranger's name is none of them.
   const own = hostname().toLowerCase();
   return wildcards.has(bound) && (isIP(name) !== 0 || name === own || name === `${own}.local`);
@@ -124,22 +122,31 @@ function isSame(origin: string, host: string | undefined): boolean {
 const cookieName = (c: Context): string =>
   `keel_${/:(\d{1,5})$/.exec(c.req.header('host') ?? '')?.[1] ?? 'token'}`;
 
+/** Not the token itself: browsers send a cookie to every port of a machine, and what listens there could open all pages with it. */
+const cookieValue = (name: string, token: string): string =>
+  createHmac('sha256', token).update(name).digest('base64url');
+
 /** Lets who has the token through; from the address it moves to a cookie, so that it is in no history or screenshot. */
-function admit(c: Context, token: string): Response | undefined {
+function admit(c: Context, { token, file }: PageToken): Response | undefined {
+  const name = cookieName(c);
+  const kept = cookieValue(name, token);
   const bearer = /^Bearer (.+)$/.exec(c.req.header('authorization') ?? '')?.[1];
-  const cookie = getCookie(c, cookieName(c));
-  if ((bearer !== undefined && sameText(bearer, token)) || (cookie !== undefined && sameText(cookie, token)))
-    return undefined;
+  const cookie = getCookie(c, name);
   const given = c.req.query('token');
-  if (given === undefined || !sameText(given, token)) {
-    throw new Problem(
-      401,
-      'token-needed',
-      'a token is needed: open the address that the server printed when it was started, with ?token= at its end',
-    );
+  const isKnown =
+    (bearer !== undefined && sameText(bearer, token)) || (cookie !== undefined && sameText(cookie, kept));
+  if (!isKnown) {
+    if (given === undefined || !sameText(given, token)) {
+      throw new Problem(
+        401,
+        'token-needed',
+        `a token is needed: open the address that keel printed, or send it as Authorization: Bearer …${file === undefined ? '' : `; it is in ${file}`}`,
+      );
+    }
+    // Lax, not Strict: that would keep out who follows a link from a terminal in the browser, or from another page.
+    setCookie(c, name, kept, { httpOnly: true, sameSite: 'Lax', path: '/' });
   }
-  setCookie(c, cookieName(c), token, { httpOnly: true, sameSite: 'Lax', path: '/' });
-  if (c.req.path.startsWith('/api/') || c.req.method !== 'GET') return undefined;
+  if (given === undefined || c.req.path.startsWith('/api/') || c.req.method !== 'GET') return undefined;
   const url = new URL(c.req.url);
   url.searchParams.delete('token');
   // Two slashes would name another server: `//elsewhere/x`.

@@ -29,11 +29,11 @@ export interface KeelOptions {
   readonly env?: Record<string, string>;
 }
 
-/** Without what the test runner or its user set. */
+/** Without what the test runner or its user set, but for where the user's own files are in tests. */
 const cleanEnv = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(
-      ([key]) => !/^(NO_COLOR|FORCE_COLOR|KEEL_|VITEST|NODE_OPTIONS)/.test(key),
+      ([key]) => !/^(NO_COLOR|FORCE_COLOR|KEEL_(?!CONFIG_DIR$)|VITEST|NODE_OPTIONS)/.test(key),
     ),
   );
 

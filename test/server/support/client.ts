@@ -24,9 +24,22 @@ export interface Asking {
   readonly path: string;
 }
 
+/** The token of each server that was started without naming one; who names it sends it themselves. */
+const tokens = new Map<number, string>();
+
+const withToken = (port: number, headers: Record<string, string>): Record<string, string> =>
+  tokens.has(port) ? { authorization: `Bearer ${tokens.get(port)}`, ...headers } : headers;
+
+/** From now on requests to the server at this address have the token that is in it. */
+export function keepToken(url: string | URL): void {
+  const { port, searchParams } = new URL(url);
+  tokens.set(Number(port), searchParams.get('token')!);
+}
+
 export function ask(port: number, { method = 'GET', headers = {}, body, path }: Asking): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path, method, headers }, response => {
+    const how = { host: '127.0.0.1', port, path, method, headers: withToken(port, headers) };
+    const outgoing = request(how, response => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('end', () => {
@@ -58,6 +71,8 @@ export async function start(options: Partial<ServeOptions> & { roots: readonly s
     pollMs: 100,
     ...options,
   });
+  if (options.token === undefined) keepToken(server.url);
+  else tokens.delete(server.port);
   afterAll(() => server.close());
   const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
     ask(server.port, { path, headers });
@@ -82,7 +97,8 @@ export async function listen(port: number, headers: Record<string, string> = {})
   let rest = '';
   const { response, destroy } = await new Promise<{ response: IncomingMessage; destroy: () => void }>(
     (resolve, reject) => {
-      const outgoing = request({ host: '127.0.0.1', port, path: '/api/stream', headers }, incoming =>
+      const how = { host: '127.0.0.1', port, path: '/api/stream', headers: withToken(port, headers) };
+      const outgoing = request(how, incoming =>
         resolve({ response: incoming, destroy: () => outgoing.destroy() }),
       );
       outgoing.on('error', reject);
