@@ -1,8 +1,9 @@
 /** What a run learns in: an environment or a text task, found once by whatever names it. */
 import { resolve } from 'node:path';
+import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, codeOf } from '../base/errors.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
-import { isEnvFile, resolveEnv } from '../envs/load.ts';
+import { resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
 import type { Manifest } from '../runs/schema.ts';
