@@ -17,7 +17,7 @@ export interface NamedCode {
   readonly value: string;
   /** The whole path, links followed; where nothing is, that at which it would be. */
   readonly path: string;
-  /** Of its content; undefined if there is no such file. */
+  /** Of its content; undefined if there is no such file that can be read. */
   readonly sha256: string | undefined;
 }
 
@@ -62,7 +62,9 @@ function codeAt(field: string, value: string, path: string | undefined): NamedCo
   return { field, value, path: realpathSync(path), sha256 };
 }
 
-/** Piece by piece: a chess engine has a hundred megabytes. */
+/** Of chess engines a hundred megabytes are known; a file that takes minutes to read is none. */
+const mostBytes = 2 ** 30;
+
 function sha256Of(path: string): string | undefined {
   let fd: number;
   try {
@@ -72,12 +74,18 @@ function sha256Of(path: string): string | undefined {
     return undefined;
   }
   try {
-    if (!fstatSync(fd).isFile()) return undefined;
+    const stat = fstatSync(fd);
+    if (!stat.isFile() || stat.size > mostBytes) return undefined;
     return attempt('read', path, () => {
       const hash = createHash('sha256');
       const piece = Buffer.alloc(2 ** 20);
-      for (let count = readSync(fd, piece); count > 0; count = readSync(fd, piece))
+      // No further than its size: the system has files that never end.
+      for (let done = 0; done < stat.size; ) {
+        const count = readSync(fd, piece, 0, Math.min(piece.length, stat.size - done), done);
+        if (count === 0) break;
         hash.update(piece.subarray(0, count));
+        done += count;
+      }
       return hash.digest('hex');
     });
   } finally {

@@ -11,7 +11,7 @@ import { existsSync, lstatSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import * as z from 'zod/mini';
 import { readNames } from '../base/directories.ts';
-import { RunError } from '../base/errors.ts';
+import { KeelError, RunError } from '../base/errors.ts';
 import { attempt, readBounded, writeFileAtomic } from '../base/files.ts';
 import { parseJson } from '../base/json.ts';
 import { makePrivateDirectory, userSettingsDirectory } from '../base/user-settings.ts';
@@ -51,7 +51,7 @@ export function untrustedCode({ dir, manifest }: Naming, named?: NamedByUser): U
   const missing = all.find(({ sha256 }) => sha256 === undefined);
   if (missing !== undefined)
     throw new RunError(
-      `${missing.path} is not a file here, and ${dir} names it (${missing.field}): ${insteadOf(missing)}`,
+      `${missing.path} is no file here that can be run, and ${dir} names it (${missing.field}): ${insteadOf(missing)}`,
       { code: 'file-not-found' },
     );
   const { trusted, damaged } = readEntry(dir);
@@ -66,7 +66,7 @@ export function untrustedCode({ dir, manifest }: Naming, named?: NamedByUser): U
 export function whatWouldRun({ dir, code, damaged }: UntrustedCode): string {
   const all = code.map(({ path, field, changed }) =>
     changed
-      ? `${path} has changed since you trusted it in ${dir}`
+      ? `${path} has changed since it was last trusted in ${dir}`
       : `${path} would run, because ${dir} names it (${field}), and you have not trusted that`,
   );
   const lost = damaged === undefined ? [] : [`what you trusted before cannot be read (${damaged})`];
@@ -88,7 +88,7 @@ export function refusal(untrusted: UntrustedCode): RunError {
 
 const insteadOf = ({ field }: NamedCode): string =>
   field.startsWith('environment.options.')
-    ? 'eval takes a program of your own instead, with --engine or --set taskOptions.…'
+    ? `keel eval takes one of your own instead (--set envOptions.${field.split('.').at(-1)}=…)`
     : '--defined-in ./my-env.ts names a file of your own instead (envFile)';
 
 /** Remembers that this user trusts code of a run; what else of it was trusted stays so. */
@@ -97,7 +97,7 @@ export function trustCode(dir: string, code: readonly NamedCode[], most = mostEn
     sha256 === undefined ? [] : [{ field, value, sha256 }],
   );
   if (added.length === 0) return;
-  try {
+  quietly(() => {
     const fields = new Set(added.map(({ field }) => field));
     const kept = readEntry(dir).trusted.filter(({ field }) => !fields.has(field));
     const run = realPath(dir);
@@ -106,15 +106,21 @@ export function trustCode(dir: string, code: readonly NamedCode[], most = mostEn
     const entry = { run, code: [...kept, ...added] };
     writeFileAtomic(entryOf(run), `${JSON.stringify(entry, null, 2)}\n`, true, 0o600);
     forgetOldest(most);
-  } catch (error) {
-    // A home that cannot be written must not keep anybody from training: it is asked for again next time.
-    if (!(error instanceof RunError)) throw error;
-  }
+  });
 }
 
 /** Remembers that a run was made here by this user, or went on: what it names is trusted. */
 export function trustOwnRun({ dir, manifest }: Naming): void {
-  trustCode(dir, namedCode(manifest));
+  quietly(() => trustCode(dir, namedCode(manifest)));
+}
+
+/** A home that cannot be written must not keep anybody from training: it is asked for again next time. */
+function quietly(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof KeelError)) throw error;
+  }
 }
 
 /** Forgets what was trusted of a run, such as one that is deleted. */

@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { tableOf } from '../algos/settings.ts';
+import { KeelError } from '../base/errors.ts';
 import { temporaryBeside } from '../base/files.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { askRun } from '../runs/inbox.ts';
@@ -100,7 +101,13 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
 
   /** The commands that are started would refuse, too; here it is known why, and nothing is stopped or made before. */
   function requireTrusted({ path, manifest }: KeelRun, command: string): void {
-    const untrusted = manifest && untrustedCode({ dir: path, manifest });
+    let untrusted: ReturnType<typeof untrustedCode>;
+    try {
+      untrusted = manifest && untrustedCode({ dir: path, manifest });
+    } catch (error) {
+      if (!(error instanceof KeelError)) throw error;
+      throw new Problem(409, 'no-code', error.message); // what it names is not here
+    }
     if (untrusted === undefined) return;
     const what = whatWouldRun(untrusted);
     throw new Problem(

@@ -86,7 +86,7 @@ test('no command runs a file that a manifest names; with --trust it does, and th
   });
   appendFileSync(run.code, '// changed\n');
   const changed = await keel('resume', run.dir);
-  expectRefused(changed, run, 'has changed since you trusted it');
+  expectRefused(changed, run, 'has changed since it was last trusted');
   expect(changed.stderr).toContain('if the change is yours');
   expect(await keel('export', run.dir, '--trust')).toMatchObject({ code: 0, stderr: '' });
   expect(await keel('export', run.dir)).toMatchObject({ code: 0, stderr: '' });
@@ -122,12 +122,18 @@ test('however a manifest writes a file, the same one is asked about', async () =
     expectRefused(outcome, run);
     expect(outcome.stderr).toContain(`(${field})`);
   }
+  // What never ends, or would take hours to read, is not waited for.
+  for (const [name, path] of [
+    ['endless', '/dev/zero'],
+    ['huge', '/proc/kcore'],
+  ])
+    expect(await keel('eval', make(name, path).dir, '--trust')).toMatchObject({ code: 2 });
   const elsewhere = make('elsewhere', 'file://other-machine/env.mjs');
   expect(await keel('eval', elsewhere.dir)).toMatchObject({ code: 2 });
   const gone = make('gone', join(root, 'gone.mjs'));
   const { code: exit, stderr } = await keel('eval', gone.dir, '--trust');
   expect(exit).toBe(2);
-  expect(stderr).toMatch(/gone\.mjs is not a file here, .* --defined-in/);
+  expect(stderr).toMatch(/gone\.mjs is no file here that can be run, .* --defined-in/);
 });
 
 test('who names the file on the command line need not trust the run', async () => {
@@ -188,7 +194,7 @@ test('what was made here is trusted, until it changes or is deleted', async () =
   // A developer edits the environment: asked once a run, and then it goes on.
   appendFileSync(file, '// better\n');
   const longer = ['resume', run.dir, '--steps', '192', ...json];
-  expectRefused(await keel(...longer), run, 'has changed since you trusted it');
+  expectRefused(await keel(...longer), run, 'has changed since it was last trusted');
   expect(await keel(...longer, '--defined-in', file)).toMatchObject({ code: 0 });
   expect(await keel('eval', run.dir, '-n', '1')).toMatchObject({ code: 0, stderr: '' });
 
@@ -265,7 +271,7 @@ test('an engine that a manifest names is not started; one that is named here is'
   });
   await expect(resume(run.dir)).rejects.toThrow(`${engine} would run`);
   process.env.PATH = path;
-  await expect(resume(run.dir, { trust: true })).rejects.toThrow('engine.sh is not a file here');
+  await expect(resume(run.dir, { trust: true })).rejects.toThrow('engine.sh is no file here');
   expect(ran()).toBe(false);
   await (await openPolicy(run.dir, { options: { engine } })).close();
   const named = await keel('eval', run.dir, '-n', '1', '--engine', engine);

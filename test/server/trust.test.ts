@@ -1,5 +1,5 @@
 /** The page starts no code that a run of somebody else's names. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { CheckpointsAnswer, EvaluationAnswer, RunList } from '../../src/server/api.ts';
@@ -38,6 +38,11 @@ test('buttons that would run it refuse, and say which command would; those of a 
   }
   expect(ran()).toBe(false);
   expect(readdirSync(roots[0])).toEqual(['hostile']);
+
+  renameSync(code, `${code}.away`);
+  const gone = await evaluate();
+  expect([gone.status, gone.text]).toEqual([409, expect.stringContaining(`${code} is no file here`)]);
+  renameSync(`${code}.away`, code);
 
   trust.trustOwnRun(store.openRun(dir));
   const answer = await evaluate();
