@@ -2,7 +2,7 @@
  * Whose code runs. A run directory is data, and may come from anybody: code that its manifest names runs only if the user
  * named it, or has trusted this run. What was trusted is remembered among the user's own settings, in a file for each run,
  * so that trainings which begin at the same time do not overwrite each other: the run's real path, the fields that name
- * code, and the code's hash. What differs in any of these is asked for again.
+ * code, and the code's real path and hash. What differs in any of these is asked for again.
  *
  * The hash is of the file that is named, not of what that imports: who can change those can change the user's programs.
  */
@@ -24,7 +24,7 @@ const mostBytes = 2 ** 18;
 
 const entrySchema = z.object({
   run: z.string(),
-  code: z.array(z.object({ field: z.string(), value: z.string(), sha256: z.string() })),
+  code: z.array(z.object({ field: z.string(), value: z.string(), path: z.string(), sha256: z.string() })),
 });
 type Trusted = z.infer<typeof entrySchema>['code'];
 
@@ -56,7 +56,10 @@ export function untrustedCode({ dir, manifest }: Naming, named?: NamedByUser): U
     );
   const { trusted, damaged } = readEntry(dir);
   const code = all.flatMap(one => {
-    const before = trusted.find(({ field, value }) => field === one.field && value === one.value);
+    // Also at the same place: the same text elsewhere has other imports beside it.
+    const before = trusted.find(
+      ({ field, value, path }) => field === one.field && value === one.value && path === one.path,
+    );
     return before?.sha256 === one.sha256 ? [] : [{ ...one, changed: before !== undefined }];
   });
   return code.length === 0 ? undefined : { dir, code, damaged };
@@ -93,8 +96,8 @@ const insteadOf = ({ field }: NamedCode): string =>
 
 /** Remembers that this user trusts code of a run; what else of it was trusted stays so. */
 export function trustCode(dir: string, code: readonly NamedCode[], most = mostEntries): void {
-  const added = code.flatMap(({ field, value, sha256 }) =>
-    sha256 === undefined ? [] : [{ field, value, sha256 }],
+  const added = code.flatMap(({ field, value, path, sha256 }) =>
+    sha256 === undefined ? [] : [{ field, value, path, sha256 }],
   );
   if (added.length === 0) return;
   quietly(() => {

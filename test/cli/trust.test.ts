@@ -109,6 +109,18 @@ test('however a manifest writes a file, the same one is asked about', async () =
     });
     expectRefused(await keel('eval', run.dir), run);
   }
+  // What was trusted here is not what the same words and the same text mean elsewhere.
+  const near = make('near', code, ({ config }) => {
+    config.env = relative(cwd, code);
+  });
+  expect(await keel('export', near.dir, '--trust')).toMatchObject({ code: 0 });
+  expect(ran()).toBe(true);
+  expect(await keel('export', near.dir)).toMatchObject({ code: 0 });
+  const elsewhere = join(root, 'else', 'where');
+  mkdirSync(elsewhere, { recursive: true });
+  const twin = { ...near, code: join(root, 'else', basename(code)) };
+  cpSync(code, twin.code);
+  expectRefused(await asUser(['export', near.dir], { cwd: elsewhere }), twin);
   for (const [name, field] of [
     ['task', 'config.task'],
     ['id', 'environment.id'],
@@ -128,8 +140,8 @@ test('however a manifest writes a file, the same one is asked about', async () =
     ['huge', '/proc/kcore'],
   ])
     expect(await keel('eval', make(name, path).dir, '--trust')).toMatchObject({ code: 2 });
-  const elsewhere = make('elsewhere', 'file://other-machine/env.mjs');
-  expect(await keel('eval', elsewhere.dir)).toMatchObject({ code: 2 });
+  const remote = make('remote', 'file://other-machine/env.mjs');
+  expect(await keel('eval', remote.dir)).toMatchObject({ code: 2 });
   const gone = make('gone', join(root, 'gone.mjs'));
   const { code: exit, stderr } = await keel('eval', gone.dir, '--trust');
   expect(exit).toBe(2);
