@@ -61,6 +61,7 @@ export {
 } from './algos/runs.ts';
 export type { Subject } from './algos/subject.ts';
 export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
+export type { Trust } from './algos/trust.ts';
 export { ConfigError, KeelError, type Problem, RunError, TrainError } from './base/errors.ts';
 export * as engine from './engine/index.ts';
 export { defineEnv } from './envs/definition.ts';
@@ -73,7 +74,9 @@ export * as lm from './lm/index.ts';
 export * as nn from './nn/index.ts';
 export { Rng, type RngState } from './random/rng.ts';
 export { readRows } from './runs/log.ts';
+export type { NamedCode } from './runs/named-code.ts';
 export { listRuns, openRun, resolveRun } from './runs/store.ts';
+export type { UntrustedCode } from './runs/trust.ts';
 export {
   describeSettings,
   refuseLiveChange,

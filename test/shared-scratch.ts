@@ -27,13 +27,18 @@ function memoryDirectory(): string | undefined {
   }
 }
 
+/** What tests set for all that they start: temporary files, and the user's own settings, which are none of theirs. */
+const places = ['TMPDIR', 'KEEL_CONFIG_DIR'] as const;
+
 /** Each project of vitest.config.ts sets up, in one process: all share what the first makes, until the last is done. */
-const shared = globalThis as { keelScratch?: { dir: string; users: number; before: string | undefined } };
+const shared = globalThis as {
+  keelScratch?: { dir: string; users: number; before: readonly (string | undefined)[] };
+};
 
 export default function setup({ provide }: TestProject): () => void {
-  const before = process.env.TMPDIR;
+  const before = places.map(name => process.env[name]);
   shared.keelScratch ??= {
-    dir: mkdtempSync(join(before ?? memoryDirectory() ?? tmpdir(), 'keel-tests-')),
+    dir: mkdtempSync(join(before[0] ?? memoryDirectory() ?? tmpdir(), 'keel-tests-')),
     users: 0,
     before,
   };
@@ -45,9 +50,11 @@ export default function setup({ provide }: TestProject): () => void {
   return () => {
     if (--scratch.users > 0) return;
     delete shared.keelScratch;
-    if (scratch.before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = scratch.before;
-    delete process.env.KEEL_CONFIG_DIR;
+    for (const [i, name] of places.entries()) {
+      const value = scratch.before[i];
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
     rmSync(scratch.dir, { recursive: true, force: true });
   };
 }

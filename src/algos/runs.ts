@@ -1,5 +1,6 @@
 /** The life of a run, for every algorithm: begin, start from weights, resume, fork, and hold what was learnt. */
 import { dirname } from 'node:path';
+import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, RunError, TrainError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
@@ -8,7 +9,8 @@ import type { Space } from '../envs/spaces.ts';
 import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
 import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
 import { defaultRoot } from '../runs/layout.ts';
-import { listRuns, type Place, type Run, resolveRun } from '../runs/store.ts';
+import { listRuns, openRun, type Place, type Run, resolveRun } from '../runs/store.ts';
+import { trustOwnRun } from '../runs/trust.ts';
 import { RunWriter } from '../runs/writer.ts';
 import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
 import { wrong } from '../settings/spec.ts';
@@ -25,6 +27,7 @@ import type { PpoSettings } from './ppo/settings.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { type Opened, runSession } from './session.ts';
 import { resolveSubject, type Subject, type SubjectReference, subjectOf } from './subject.ts';
+import type { Trust } from './trust.ts';
 
 /** What a new run is told, whatever it learns in. */
 export interface BeginOptions extends TrainHooks {
@@ -154,7 +157,7 @@ function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOpti
 function createRun(opened: Opened, parent: Start['parent'], place: Place): RunWriter {
   const { algorithm, learner, config } = opened;
   const { csv, tensorboard, seed } = config;
-  return RunWriter.create(
+  const writer = RunWriter.create(
     {
       algorithm: algorithm.name,
       environment: learner.environment,
@@ -166,6 +169,8 @@ function createRun(opened: Opened, parent: Start['parent'], place: Place): RunWr
     place,
     { csv, tensorboard },
   );
+  trustOwnRun(openRun(writer.dir));
+  return writer;
 }
 
 /** All that a manifest says of how a run is trained. */
@@ -188,6 +193,8 @@ interface ContinueOptions extends TrainHooks {
   root?: string | undefined;
   /** Where an environment that was registered in code is defined. */
   envFile?: string | undefined;
+  /** Whether code that the run names may run, if the run was not made here. */
+  trust?: Trust | undefined;
 }
 
 /** How a run is resumed. */
@@ -221,6 +228,8 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
       },
       patch: { config: manifestConfig(opened), environment: learner.environment },
     });
+    // It may name another file now.
+    trustOwnRun(openRun(run.dir));
     const iteration = checkpoint?.index.iteration ?? 0;
     // Made by hand before: they hold again from the same iterations on. What is set now goes before them, and who goes
     // back behind them on purpose does without.
@@ -287,17 +296,18 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
 /** Opens the learner of a run that goes on, with its settings, what was `adjusted` by hand, and what is written now. */
 async function openAgain(
   on: 'resuming' | 'forking',
-  { manifest }: Run,
+  run: Run,
   checkpoint: Checkpoint | undefined,
   adjusted: Settings,
   options: ContinueOptions,
 ) {
+  const { manifest } = run;
   const algorithm = algorithmOf(manifest);
   const written = settingsOf(options.config);
   const saved = { ...savedSettings(algorithm.settings, manifest), ...adjusted };
   const config = resolveSettings(algorithm.settings, { preset: saved, given: written });
   refuseOtherShape(algorithm.settings, saved, config, on);
-  const subject = await subjectOf(manifest, options.envFile);
+  const subject = await subjectOf(run, { envFile: options.envFile, trust: options.trust });
   const learner = await algorithm.open({ subject, config, written, from: { manifest, checkpoint } });
   return { algorithm, subject, config, written, learner };
 }
@@ -333,6 +343,8 @@ export interface OpenPolicyOptions {
   readonly envFile?: string | undefined;
   /** Options of the environment or the task that differ from the run's. */
   readonly options?: object | undefined;
+  /** Whether code that the run names may run, if the run was not made here. */
+  readonly trust?: Trust | undefined;
   /** Spaces that differ from the environment's: a network over sets acts on any number of items. */
   readonly spaces?: { readonly observationSpace: Space; readonly actionSpace: Space } | undefined;
 }
@@ -343,7 +355,7 @@ export async function openPolicy(reference: string, options: OpenPolicyOptions =
   const algorithm = algorithmOf(run.manifest);
   if (algorithm.openPolicy === undefined)
     throw new ConfigError(`${run.id} is a run of ${algorithm.name}, which makes no policy to hold`);
-  const subject = await subjectOf(run.manifest, options.envFile, options.options);
+  const subject = await subjectOf(run, options);
   const config = savedSettings(algorithm.settings, run.manifest);
   const checkpoint = readCheckpoint(run, options.checkpoint);
   return algorithm.openPolicy({ run, subject, config, checkpoint, spaces: options.spaces });
@@ -360,7 +372,9 @@ export async function openPolicyOn(
   const subject = await resolveSubject(what, options.options, options.envFile);
   const root = options.root ?? defaultRoot;
   const run = from === undefined ? newestRun(subject, root) : runOf(subject, from, root);
-  if (run !== undefined) return openPolicy(run.dir, options);
+  // The file that is named here is used, whichever the run names.
+  const envFile = options.envFile ?? (typeof what === 'string' && isEnvFile(what) ? what : undefined);
+  if (run !== undefined) return openPolicy(run.dir, { ...options, envFile });
   const { openStart, start } = algorithmFor('train', subject);
   if (from === undefined || openStart === undefined || start === undefined)
     throw new ConfigError(noPolicy(subject, from, root));

@@ -1,13 +1,16 @@
 /** What a run learns in: an environment or a text task, found once by whatever names it. */
 import { resolve } from 'node:path';
+import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, codeOf } from '../base/errors.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
-import { isEnvFile, resolveEnv } from '../envs/load.ts';
+import { resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
-import type { Manifest } from '../runs/schema.ts';
+import { type NamedByUser, subjectReference } from '../runs/named-code.ts';
+import type { Naming } from '../runs/trust.ts';
 import { meansTask, resolveTask } from '../tasks/registry.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
+import { requireTrust, type Trust } from './trust.ts';
 
 /** An environment or a text task, with the options that it is made with. */
 export type Subject = {
@@ -50,24 +53,30 @@ export async function resolveSubject(
 
 /** What is meant, by this file: its own task, or the environment of that id, which another file may have had before. */
 async function inFile(file: string, what: string): Promise<string> {
-  const path = resolve(file);
+  const { file: path, id: named } = codeFileOf(file);
   if (await meansTask(path)) return path;
-  const id = isEnvFile(what) ? /#([^#/\\]*)$/.exec(what)?.[1] : what;
+  const id = named ?? (isEnvFile(what) ? codeFileOf(what).id : what);
   return id === undefined ? path : `${path}#${id}`;
 }
 
-/** What a run was trained in, from its manifest; `others` go before the options that it was trained with. */
+/** What its user names instead of what a manifest does, and whether code that it names may run. */
+export interface OpeningRun extends NamedByUser {
+  readonly trust?: Trust | undefined;
+}
+
+/** What a run was trained in, from its manifest; options that are given go before those that it was trained with. */
 export async function subjectOf(
-  { config, environment }: Pick<Manifest, 'config' | 'environment'>,
-  file?: string,
-  others: object = {},
+  run: Naming,
+  { envFile, options = {}, trust }: OpeningRun = {},
 ): Promise<Subject> {
-  const { env, task } = config as { readonly env?: unknown; readonly task?: unknown };
-  const reference = [env, task, environment.id].find(name => typeof name === 'string') as string;
+  const { environment } = run.manifest;
+  // Before anything that the manifest names is loaded or started.
+  await requireTrust(run, { envFile, options }, trust);
   try {
-    return await resolveSubject(reference, { ...environment.options, ...others }, file);
+    const { value: reference } = subjectReference(run.manifest);
+    return await resolveSubject(reference, { ...environment.options, ...options }, envFile);
   } catch (error) {
-    if (file !== undefined || codeOf(error) !== 'env-unknown') throw error;
+    if (envFile !== undefined || codeOf(error) !== 'env-unknown') throw error;
     throw new ConfigError(
       `${environment.id} is not known here, a program has registered it: name the file that defines it (--defined-in ./my-env.ts)`,
       { cause: error },

@@ -71,14 +71,14 @@ export function temporaryBeside(path: string): string {
 /**
  * Writes a file so that it appears whole or not at all, also when the machine stops half way: temporary name, fsync,
  * rename, fsync of the directory. On an error the old file is as it was. Not `durable`, it skips the syncs: whole or
- * absent after a kill, but after a power cut perhaps empty; for what can be made again.
+ * absent after a kill, but after a power cut perhaps empty; for what can be made again. `mode` says who may read and write it.
  */
-export function writeFileAtomic(path: string, data: string | Uint8Array, durable = true): void {
+export function writeFileAtomic(path: string, data: string | Uint8Array, durable = true, mode = 0o666): void {
   const temporary = temporaryBeside(path);
   attempt('write', path, () => {
     try {
       // Synced, or the rename can reach the disk before the data, and a power cut leaves an empty file.
-      create(temporary, data, durable);
+      create(temporary, data, durable, mode);
       renamePatiently(temporary, path);
       if (durable) syncDirectory(dirname(path));
     } catch (error) {
@@ -96,8 +96,8 @@ export function writeNewFile(path: string, data: string | Uint8Array): void {
   attempt('write', path, () => create(path, data, true));
 }
 
-function create(path: string, data: string | Uint8Array, durable: boolean): void {
-  const fd = openSync(path, 'wx', 0o666);
+function create(path: string, data: string | Uint8Array, durable: boolean, mode = 0o666): void {
+  const fd = openSync(path, 'wx', mode);
   try {
     writeFully(fd, toBytes(data), 0);
     if (durable) fsyncSync(fd);

@@ -40,6 +40,7 @@ const wrongUse = new Set([
   'no-such-run',
   'not-a-run',
   'unsafe',
+  'untrusted',
   'would-discard',
 ]);
 

@@ -12,6 +12,7 @@ export interface RunFlags {
 export interface PolicyFlags extends RunFlags {
   readonly checkpoint?: WhichCheckpoint | undefined;
   readonly envFile?: string | undefined;
+  readonly trust?: boolean | undefined;
 }
 
 /** A whole number of a flag: `100000`, `1e5`, `100_000`, `100k`, `2M`. */
@@ -79,6 +80,7 @@ export function policyOptions(command: Command): Command {
   return command
     .option('--checkpoint <which>', 'best, last or a step (default: best, else last)', whichCheckpoint)
     .addOption(envFileOption())
+    .addOption(trustOption())
     .addOption(runDirOption());
 }
 
@@ -86,8 +88,12 @@ export function policyOptions(command: Command): Command {
 export const envFileOption = (): Option =>
   // Not --env-file, which Node takes for its own wherever it stands.
   Object.assign(
-    new Option('--defined-in <file>', 'the file that defines the environment, if a program registered it'),
+    new Option('--defined-in <file>', 'the file that defines the environment, instead of what the run names'),
     { attributeName: () => 'envFile' },
   );
+
+/** Consent to what a run's manifest names, where nobody can be asked. */
+export const trustOption = (): Option =>
+  new Option('--trust', 'run code that the run names, though it was not made here; remembered');
 
 export const runDirOption = (): Option => new Option('--run-dir <root>', 'directory of runs').default('runs');

@@ -6,8 +6,8 @@ import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
 import type { Policy } from '../algos/policy.ts';
 import { newestRun, openPolicy } from '../algos/runs.ts';
 import { resolveSubject } from '../algos/subject.ts';
+import { isEnvFile } from '../base/code-reference.ts';
 import { grouped, number } from '../base/numbers.ts';
-import { isEnvFile } from '../envs/load.ts';
 import { isEnvName } from '../envs/registry.ts';
 import type { Replay } from '../runs/replay-format.ts';
 import { scoreEpisodes } from '../runs/score.ts';
@@ -15,6 +15,7 @@ import { type Run, resolveRun } from '../runs/store.ts';
 import { isTaskName } from '../tasks/registry.ts';
 import type { PolicyFlags } from './options.ts';
 import { absoluteEnv } from './settings.ts';
+import { trustOf } from './trust.ts';
 
 /** The rule, for the help of every command that takes a policy. */
 export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return over
@@ -42,15 +43,18 @@ export function meansSubject(reference: string, root: string): boolean {
   return isTaskName(reference) || isEnvName(reference);
 }
 
-/** The run that is meant; of an environment or a task, the newest of it that has a checkpoint. */
+/**
+ * The run that is meant; of an environment or a task, the newest of it that has a checkpoint. A file that was named, in
+ * whichever way, is what defines it, and not one that the run names.
+ */
 export async function runMeant(
   reference: string,
   { runDir, envFile }: Pick<PolicyFlags, 'runDir' | 'envFile'>,
-): Promise<Run> {
-  const newest = meansSubject(reference, runDir)
-    ? newestRun(await resolveSubject(absoluteEnv(reference), {}, envFile), runDir)
-    : undefined;
-  return newest ?? resolveRun(reference, [runDir]);
+): Promise<{ run: Run; envFile: string | undefined }> {
+  if (!meansSubject(reference, runDir)) return { run: resolveRun(reference, [runDir]), envFile };
+  const run = newestRun(await resolveSubject(absoluteEnv(reference), {}, envFile), runDir);
+  if (run === undefined) return { run: resolveRun(reference, [runDir]), envFile };
+  return { run, envFile: envFile ?? (isEnvFile(reference) ? reference : undefined) };
 }
 
 /** Opens a policy for as long as it is used. */
@@ -71,10 +75,10 @@ interface Recording {
 /** Plays episodes with a checkpoint's policy and keeps them; returns their names and which checkpoint it was. */
 export function recordCheckpoint(
   run: Run,
-  { checkpoint, envFile }: Pick<PolicyFlags, 'checkpoint' | 'envFile'>,
+  { checkpoint, envFile, ...flags }: Pick<PolicyFlags, 'checkpoint' | 'envFile' | 'trust' | 'json'>,
   how: Recording = {},
 ): Promise<{ names: string[]; why: string }> {
-  return using(openPolicy(run.dir, { checkpoint, envFile }), async policy => ({
+  return using(openPolicy(run.dir, { checkpoint, envFile, trust: trustOf(flags) }), async policy => ({
     names: await policy.record(how),
     why: whyCheckpoint(run, checkpoint),
   }));

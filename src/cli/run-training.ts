@@ -14,7 +14,7 @@ import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
 import { type Context, programName, referenceTo, shownDir } from './context.ts';
 import { ExitWith } from './errors.ts';
-import { envFileOption, setOption } from './options.ts';
+import { envFileOption, setOption, trustOption } from './options.ts';
 import { startDash, type TrainingFlags, trainingOptions } from './page.ts';
 import { reporterFor } from './progress.ts';
 import { located } from './settings.ts';
@@ -29,6 +29,7 @@ export interface ContinueFlags extends TrainingFlags {
   readonly steps?: number | undefined;
   readonly rescaleCritic?: boolean;
   readonly envFile?: string;
+  readonly trust?: boolean;
 }
 
 /** Those of them that have the same words in every such command. */
@@ -37,7 +38,8 @@ export function continueOptions(command: Command): Command {
     command
       .addOption(setOption())
       .option('--rescale-critic', 'after a change of rewardScale: scale the value function with it')
-      .addOption(envFileOption()),
+      .addOption(envFileOption())
+      .addOption(trustOption()),
   );
 }
 

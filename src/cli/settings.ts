@@ -2,9 +2,9 @@
 import { resolve } from 'node:path';
 import type { Algorithm, Settings } from '../algos/algorithm.ts';
 import { tableFor } from '../algos/settings.ts';
+import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, type Problem } from '../base/errors.ts';
 import { parseYaml } from '../base/yaml.ts';
-import { isEnvFile } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { settingProblems } from '../settings/explain.ts';
 import { readSettings } from '../settings/files.ts';

@@ -1,4 +1,5 @@
 /** Environments: the contract, Keel's own, a user's own, many at once, and checks of them. */
+export { isEnvFile } from '../base/code-reference.ts';
 export {
   type CheckCode,
   type CheckFinding,
@@ -39,7 +40,7 @@ export {
   stepResult,
 } from './env.ts';
 export { EnvError, type EnvErrorCode, type EnvErrorPlace } from './errors.ts';
-export { isEnvFile, loadEnvFile, resolveEnv } from './load.ts';
+export { loadEnvFile, resolveEnv } from './load.ts';
 export {
   arachne,
   arachneDefinition,

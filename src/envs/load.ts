@@ -9,21 +9,13 @@
  * running-copy.ts.
  */
 import { stat } from 'node:fs/promises';
-import { extname, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { extname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { codeFileOf, isEnvFile, javascriptEndings, typescriptEndings } from '../base/code-reference.ts';
 import { definitionProblem, type EnvDefinition } from './definition.ts';
 import { EnvError, fail, show } from './errors.ts';
 import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
-
-const JAVASCRIPT = ['.js', '.mjs', '.cjs'];
-const TYPESCRIPT = ['.ts', '.mts', '.cts', '.tsx'];
-
-/** Whether the reference means a file and not an id. */
-export function isEnvFile(reference: string): boolean {
-  const path = reference.replace(/#[^#/\\]*$/, '');
-  return /[/\\]/.test(path) || [...JAVASCRIPT, ...TYPESCRIPT].includes(extname(path).toLowerCase());
-}
 
 /** The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several. */
 export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
@@ -49,8 +41,7 @@ let turn: Promise<unknown> = Promise.resolve();
  * an id it is the default export. A file is loaded once a process.
  */
 export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
-  const [, path = reference, id] = /^(.*?)(?:#([^#/\\]*))?$/s.exec(reference) ?? [];
-  const file = path.startsWith('file:') ? fileURLToPath(path) : resolve(path);
+  const { file, id } = codeFileOf(reference);
   const next = turn.then(() => loadOnce(file));
   turn = next.catch(() => {});
   const { main, all } = await next;
@@ -61,7 +52,10 @@ export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
   }
   if (main) return main;
   if (all.length === 1) return all[0];
-  return fail('file-invalid', `${file} defines ${ids}: say which, as ${path}#${all[0].id}`);
+  return fail(
+    'file-invalid',
+    `${file} defines ${ids}: say which, as ${reference.replace(/#$/, '')}#${all[0].id}`,
+  );
 }
 
 async function loadOnce(file: string): Promise<LoadedFile> {
@@ -89,8 +83,8 @@ async function loadOnce(file: string): Promise<LoadedFile> {
 /** What a user's file exports as its default; undefined if it has none. Text tasks are loaded by it too. */
 export async function importDefault(file: string): Promise<unknown> {
   const extension = extname(file).toLowerCase();
-  if (![...JAVASCRIPT, ...TYPESCRIPT].includes(extension)) {
-    const all = [...TYPESCRIPT, ...JAVASCRIPT].join(' ');
+  if (![...javascriptEndings, ...typescriptEndings].includes(extension)) {
+    const all = [...typescriptEndings, ...javascriptEndings].join(' ');
     fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
   }
   const found = await stat(file).catch(() => undefined);
@@ -111,7 +105,7 @@ export async function importDefault(file: string): Promise<unknown> {
 async function importFile(file: string, extension: string): Promise<{ readonly default?: unknown }> {
   const url = pathToFileURL(file).href;
   const native =
-    JAVASCRIPT.includes(extension) && !(extension === '.js' && (await isMistakenForCommonJs(file)));
+    javascriptEndings.includes(extension) && !(extension === '.js' && (await isMistakenForCommonJs(file)));
   return native ? importNatively(url) : importThroughTsx(url);
 }
 

@@ -10,6 +10,7 @@ import { acquireLock, type Lock, lockHolder } from './lock.ts';
 import { looksLikeRun } from './looks-like-run.ts';
 import { newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
 import type { Manifest, RunStatus } from './schema.ts';
+import { forgetTrust } from './trust.ts';
 
 /** A run as it was found on disk. */
 export interface Run {
@@ -191,6 +192,7 @@ export function deleteRun(dir: string, root: string): void {
   }
   const lock = acquireLock(realDir);
   try {
+    forgetTrust(realDir);
     removeDirectory(realDir);
   } finally {
     lock.release();

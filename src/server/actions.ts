@@ -15,11 +15,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { tableOf } from '../algos/settings.ts';
+import { KeelError } from '../base/errors.ts';
 import { temporaryBeside } from '../base/files.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { askRun } from '../runs/inbox.ts';
 import { newRunId, runPaths } from '../runs/layout.ts';
 import { lockHolder } from '../runs/lock.ts';
+import { untrustedCode, whatWouldRun } from '../runs/trust.ts';
 import type { ActionAnswer, EvaluationAnswer } from './api.ts';
 import { childEnv, complaint, keelCommand, runKeel } from './children.ts';
 import { Problem } from './problem.ts';
@@ -97,6 +99,24 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
       );
   }
 
+  /** The commands that are started would refuse, too; here it is known why, and nothing is stopped or made before. */
+  function requireTrusted({ path, manifest }: KeelRun, command: string): void {
+    let untrusted: ReturnType<typeof untrustedCode>;
+    try {
+      untrusted = manifest && untrustedCode({ dir: path, manifest });
+    } catch (error) {
+      if (!(error instanceof KeelError)) throw error;
+      throw new Problem(409, 'no-code', error.message); // what it names is not here
+    }
+    if (untrusted === undefined) return;
+    const what = whatWouldRun(untrusted);
+    throw new Problem(
+      403,
+      'untrusted',
+      `${what}: if you know what it does, type keel ${command} --trust once`,
+    );
+  }
+
   /** Longer than a few of its iterations, which may be long. */
   function patienceOf(run: KeelRun): number {
     const { axes } = run.table;
@@ -123,6 +143,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     requireCheckpoint(run, checkpoint);
     const { manifest } = run;
     if (manifest === undefined) throw new Problem(409, 'unreadable', 'the run cannot be read');
+    requireTrusted(run, `fork ${run.path} --checkpoint ${checkpoint}`);
     if (lockHolder(run.path) !== undefined) {
       const stopped = await stopRun(run);
       if (!stopped.done) return stopped;
@@ -238,6 +259,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
 
     async evaluate(run, step) {
       requireCheckpoint(run, step);
+      requireTrusted(run, `eval ${run.path} --checkpoint ${step}`);
       return alone('another evaluation', async () => {
         const args = [
           'eval',
@@ -293,6 +315,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
         return readPolicy(path);
       }
       requireCheckpoint(run, step);
+      requireTrusted(run, `export ${run.path} --checkpoint ${step}`);
       return alone('another export', async () => {
         const directory = mkdtempSync(join(tmpdir(), 'keel-policy-'));
         try {

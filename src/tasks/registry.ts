@@ -1,9 +1,8 @@
 /** Text tasks by name, and from a user's file. */
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { didYouMean, plainName } from '../base/nearest.ts';
 import { show } from '../envs/errors.ts';
-import { importDefault, isEnvFile } from '../envs/load.ts';
+import { importDefault } from '../envs/load.ts';
 import type { OptionSchemas } from '../envs/options.ts';
 import { registeringFrom } from '../envs/registry.ts';
 import { arithmeticDefinition } from './arithmetic.ts';
@@ -106,8 +105,7 @@ function exportedBy(file: string): Promise<unknown> {
   return exported;
 }
 
-const pathOf = (reference: string): string =>
-  reference.startsWith('file:') ? fileURLToPath(reference) : resolve(reference.replace(/#[^#/\\]*$/, ''));
+const pathOf = (reference: string): string => codeFileOf(reference).file;
 
 function named(name: string): TextTaskDefinition | undefined {
   return [...builtIn.values()].find(definition => plainName(definition.name) === plainName(name));

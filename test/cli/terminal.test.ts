@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
+import { hostileRuns } from '../support/hostile-run.ts';
 import { mainFile, scratch, tiny } from './support/keel.ts';
 
 const hasScript = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
@@ -122,4 +123,29 @@ test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
   expect(searchParams.get('token')).toMatch(/^[\w-]{32}$/);
   const opened = new RegExp(`^file:.*/open-${port}\\.html\n$`);
   await vi.waitFor(() => expect(readFileSync(join(cwd, 'opened'), 'utf8')).toMatch(opened), 10_000);
+});
+
+test.skipIf(!hasScript)('code that a run names is asked about, and a yes is remembered', async () => {
+  const cwd = scratch();
+  const { envFile, make, ran } = hostileRuns(cwd);
+  const { dir, code } = make('given', envFile('asked.mjs'));
+  const args = ['export', dir];
+  const lines = (screen: string): string => screen.replaceAll(/[\s│]/g, '');
+  const no = await inTerminal(cwd, args, [['Yes', 'n']]);
+  expect(no.code, no.screen).toBe(2);
+  expect(lines(no.screen)).toContain(lines(`${code} would run, because ${dir} names it (config.env)`));
+  expect(ran()).toBe(false);
+  const cancelled = await inTerminal(cwd, args, [['Yes', '\u0003']]);
+  expect(cancelled.code).toBe(130);
+  // A program that reads JSON cannot answer.
+  const json = await inTerminal(cwd, ['eval', dir, '--json'], []);
+  expect(json.code).toBe(2);
+  expect(json.screen).toMatch(/^keel: /);
+  expect(ran()).toBe(false);
+  const yes = await inTerminal(cwd, args, [['Yes', 'y']]);
+  expect(yes.code, yes.screen).toBe(0);
+  expect(ran()).toBe(true);
+  const again = await inTerminal(cwd, args, []);
+  expect(again.code, again.screen).toBe(0);
+  expect(again.screen).not.toContain('would run');
 });

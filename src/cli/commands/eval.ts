@@ -12,6 +12,7 @@ import { evaluationJson, printEvaluation } from '../evaluation.ts';
 import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
 import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
+import { trustOf } from '../trust.ts';
 
 interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'> {
   readonly episodes: number;
@@ -67,15 +68,16 @@ async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
       `--set ${inert} has no effect on eval: only options of the environment or the task do, envOptions.… or taskOptions.…`,
     );
   const { runDir: root, checkpoint, envFile, from } = flags;
-  const policy = { root, checkpoint, envFile };
+  const policy = { root, checkpoint, envFile, trust: trustOf(flags) };
   if (!meansSubject(reference, root)) {
     if (from !== undefined)
       throw new UsageError(
         `--from is for an environment or a task, ${reference} is a run: leave one of them out`,
       );
-    const { dir, manifest } = resolveRun(reference, [root]);
-    const options = await optionsOf(wanted, flags, () => subjectOf(manifest, envFile));
-    return openPolicy(dir, { ...policy, options });
+    const run = resolveRun(reference, [root]);
+    const { engine } = flags;
+    const options = await optionsOf(wanted, flags, () => subjectOf(run, { ...policy, options: { engine } }));
+    return openPolicy(run.dir, { ...policy, options });
   }
   const options = await optionsOf(wanted, flags, () => resolveSubject(wanted.env!, {}, envFile));
   return openPolicyOn(wanted.env!, { ...policy, options, from });

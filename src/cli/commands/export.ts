@@ -6,6 +6,7 @@ import { grouped } from '../../base/numbers.ts';
 import type { Context } from '../context.ts';
 import { type PolicyFlags, policyArgument, policyOptions } from '../options.ts';
 import { checkpointHelp, runMeant, using, whyCheckpoint } from '../policies.ts';
+import { trustOf } from '../trust.ts';
 
 interface ExportFlags extends PolicyFlags {
   readonly output?: string;
@@ -35,9 +36,9 @@ Examples:
   $ keel export last --checkpoint last -o cartpole.onnx`;
 
 export async function run({ print }: Context, reference: string, flags: ExportFlags): Promise<void> {
-  const { checkpoint, envFile } = flags;
-  const run = await runMeant(reference, flags);
-  await using(openPolicy(run.dir, { checkpoint, envFile }), async policy => {
+  const { checkpoint } = flags;
+  const { run, envFile } = await runMeant(reference, flags);
+  await using(openPolicy(run.dir, { checkpoint, envFile, trust: trustOf(flags) }), async policy => {
     const output = flags.output ?? policy.exportName;
     const exported = await policy.export(output).catch(error => {
       throw fileError(error, 'write', output);

@@ -7,6 +7,7 @@ import { type Context, shownDir } from '../context.ts';
 import { runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
 import { type ContinueFlags, continueOptions, runTraining } from '../run-training.ts';
 import { changesOf } from '../settings.ts';
+import { trustOf } from '../trust.ts';
 
 interface ForkFlags extends ContinueFlags {
   readonly checkpoint: WhichCheckpoint;
@@ -44,6 +45,7 @@ export async function run(context: Context, reference: string, flags: ForkFlags)
       title: ({ subject, dir, step, totalSteps }) =>
         `${context.paint(subject, 'bold')} from ${parent.id}, step ${grouped(step)} of ${grouped(totalSteps)}: ${shownDir(dir)}`,
     },
-    hooks => fork(parent.dir, { from, config, root, id, onRewardScale, envFile, ...hooks }),
+    hooks =>
+      fork(parent.dir, { from, config, root, id, onRewardScale, envFile, trust: trustOf(flags), ...hooks }),
   );
 }

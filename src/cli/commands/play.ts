@@ -28,10 +28,10 @@ export async function run(
   flags: PolicyFlags & DashFlags,
 ): Promise<void> {
   checkDashFlags(flags);
-  const run = await runMeant(reference, flags);
+  const { run, envFile } = await runMeant(reference, flags);
   const hasReplay = listReplays(run.dir).length > 0;
   if (flags.checkpoint !== undefined || (!hasReplay && listCheckpoints(run.dir).length > 0)) {
-    const { why } = await recordCheckpoint(run, flags);
+    const { why } = await recordCheckpoint(run, { ...flags, envFile });
     context.note(`recorded an episode of ${why}`);
   } else if (!hasReplay && run.status !== 'running')
     throw new UsageError(`${run.id} has neither a replay nor a checkpoint: train it first`);

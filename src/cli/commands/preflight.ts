@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PartReport } from '../../algos/algorithm.ts';
 import { openPolicy, prepareRun, resume, train } from '../../algos/runs.ts';
-import { resolveRun } from '../../runs/store.ts';
+import { listRuns, resolveRun } from '../../runs/store.ts';
+import { forgetTrust } from '../../runs/trust.ts';
 import { type BeginFlags, beginOptions, newRun, type WantedIn } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
@@ -74,11 +75,13 @@ async function tryAll(
       onPart,
       train: (tiny, hooks) =>
         train({ env: wanted.env, envOptions: subject.options, preset: tiny as object, root, from, ...hooks }),
-      resume: dir => resume(dir),
-      openPolicy: dir => openPolicy(dir, { checkpoint: 'last' }),
+      // They were made just now, of what was named here.
+      resume: dir => resume(dir, { trust: true }),
+      openPolicy: dir => openPolicy(dir, { checkpoint: 'last', trust: true }),
     });
     return { id: subject.id, reports };
   } finally {
+    for (const { dir } of listRuns([root]).runs) forgetTrust(dir);
     await rm(root, { recursive: true, force: true });
   }
 }

@@ -36,16 +36,20 @@ export async function run(
   const { episodes } = flags;
   if (episodes < 1 || episodes > mostEpisodes)
     throw new UsageError(`--episodes ${episodes} is not in 1..${mostEpisodes}`);
-  const run = await runMeant(reference, flags);
+  const { run, envFile } = await runMeant(reference, flags);
   const replays: { name: string; file: string; return: number; seconds: number; end: string }[] = [];
-  const { why } = await recordCheckpoint(run, flags, {
-    episodes,
-    onReplay(name, replay) {
-      const { episodeReturn, end } = replay;
-      const [file, seconds] = [replayPath(run.dir, name), secondsOf(replay)];
-      replays.push({ name, file, return: episodeReturn, seconds, end });
+  const { why } = await recordCheckpoint(
+    run,
+    { ...flags, envFile },
+    {
+      episodes,
+      onReplay(name, replay) {
+        const { episodeReturn, end } = replay;
+        const [file, seconds] = [replayPath(run.dir, name), secondsOf(replay)];
+        replays.push({ name, file, return: episodeReturn, seconds, end });
+      },
     },
-  });
+  );
   if (flags.json) return json({ run: run.id, replays });
   print(`${run.id}: ${why}`);
   for (const { file, return: worth, seconds, end } of replays)

@@ -90,19 +90,20 @@ export async function run(context: Context, reference: string, flags: RenderFlag
 /** The file to draw, recorded if it is not there yet, and what to call it. */
 async function replayOf(
   reference: string,
-  { checkpoint, envFile, runDir }: RenderFlags,
+  flags: RenderFlags,
   { note }: Context,
 ): Promise<{ path: string; name: string }> {
+  const { checkpoint } = flags;
   if (/\.replay$/i.test(reference)) {
     if (checkpoint !== undefined)
       throw new UsageError('--checkpoint is for a run: a replay is of one already');
     return { path: reference, name: basename(reference).slice(0, -'.replay'.length) };
   }
-  const run = await runMeant(reference, { runDir, envFile });
+  const { run, envFile } = await runMeant(reference, flags);
   const all = listReplays(run.dir);
   const found = checkpoint === undefined ? all.at(-1) : all.find(({ step }) => step === checkpoint);
   if (found !== undefined) return { path: replayPath(run.dir, found.name), name: run.id };
-  const { names, why } = await recordCheckpoint(run, { checkpoint, envFile });
+  const { names, why } = await recordCheckpoint(run, { ...flags, envFile });
   note(`recorded an episode of ${why}`);
   return { path: replayPath(run.dir, names[0]), name: run.id };
 }

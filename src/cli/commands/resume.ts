@@ -11,6 +11,7 @@ import { UsageError } from '../errors.ts';
 import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
 import { type ContinueFlags, continueOptions, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
+import { trustOf } from '../trust.ts';
 
 interface ResumeFlags extends ContinueFlags {
   readonly from?: WhichCheckpoint;
@@ -64,7 +65,15 @@ export async function resumeRun(
     },
     hooks => {
       if (run.status === 'finished' && from === 'last') refuseNothingToDo(run, config);
-      return resume(dir, { config, from, discardLater, onRewardScale, envFile, ...hooks });
+      return resume(dir, {
+        config,
+        from,
+        discardLater,
+        onRewardScale,
+        envFile,
+        trust: trustOf(flags),
+        ...hooks,
+      });
     },
   );
 }

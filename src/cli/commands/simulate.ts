@@ -21,9 +21,17 @@ import { resolveRun } from '../../runs/store.ts';
 import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { positiveNumber, type RunFlags, runDirOption, wholeNumber } from '../options.ts';
+import {
+  envFileOption,
+  type PolicyFlags,
+  positiveNumber,
+  runDirOption,
+  trustOption,
+  wholeNumber,
+} from '../options.ts';
+import { trustOf } from '../trust.ts';
 
-interface SimulateFlags extends ClusterFlags, RunFlags {
+interface SimulateFlags extends ClusterFlags, PolicyFlags {
   readonly router: string;
 }
 
@@ -69,6 +77,8 @@ export function define(command: Command): void {
     )
     .option('--failures <up/down>', 'replicas fail: mean seconds up and down, such as 600/30')
     .option('--seed <n>', 'where all randomness comes from', wholeNumber, 0)
+    .addOption(envFileOption())
+    .addOption(trustOption())
     .addOption(runDirOption())
     .option('--json', 'the reports as JSON');
 }
@@ -156,7 +166,11 @@ async function routersOf(task: ClusterTask, flags: SimulateFlags): Promise<Routi
         `${id} was trained in ${manifest.environment.id}, which routes nothing: use a run of ${clusterDefinition.id}`,
       );
     const { replicas: specs, scale } = task;
-    const policy = await openPolicy(dir, { spaces: clusterSpaces(specs.length) });
+    const policy = await openPolicy(dir, {
+      spaces: clusterSpaces(specs.length),
+      envFile: flags.envFile,
+      trust: trustOf(flags),
+    });
     routers.push({ router: policyRouter({ name: id, specs, scale, score: policy.score }), policy });
   }
   return routers;

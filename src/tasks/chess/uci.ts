@@ -3,6 +3,7 @@
  * has an end, what it writes is bounded and checked, and after a failure the next question starts it again.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { programPath } from '../../base/programs.ts';
 import { show } from '../../envs/errors.ts';
 import { TaskError } from '../errors.ts';
 import { parseFen } from './fen.ts';
@@ -28,8 +29,6 @@ const START_TIMEOUT_MS = 10_000;
 /** What an engine may write for one question: Stockfish stays below 100 kB. */
 const MAX_BYTES = 4 * 2 ** 20;
 const MAX_LINE = 2 ** 16;
-/** Debian puts games where the path of services and of root does not look. */
-const EXTRA_PATH = '/usr/games:/usr/local/games';
 
 const position = new Position();
 
@@ -98,8 +97,7 @@ export class UciEngine {
   async #started(): Promise<void> {
     if (this.#process !== undefined) return;
     const { command, args = [], moves, startTimeoutMs = START_TIMEOUT_MS } = this.#options;
-    const path = `${process.env.PATH ?? ''}:${EXTRA_PATH}`;
-    const child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, PATH: path } });
+    const child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, PATH: programPath() } });
     this.#process = child;
     this.#partial = '';
     const ended = (error: Error): void => {
