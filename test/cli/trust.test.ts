@@ -67,9 +67,7 @@ test('no command runs a file that a manifest names; with --trust it does, and th
   expect(await keel('eval', link, '-n', '1')).toMatchObject({ code: 0, stderr: '' });
   // Nobody else may read or write what is remembered.
   const [entry] = readdirSync(trusted);
-  const modes = [join(settings, 'keel'), trusted, join(trusted, entry)].map(
-    path => statSync(path).mode & 0o777,
-  );
+  const modes = [settings, trusted, join(trusted, entry)].map(path => statSync(path).mode & 0o777);
   expect(modes).toEqual([0o700, 0o700, 0o600]);
 
   // A copy is another run.
