@@ -78,6 +78,9 @@ export function fail(message: string, code?: string): never {
   throw new RunError(message, { code });
 }
 
+/** A variable with which a program that starts Keel asks for errors as data: `{"problems": [sentence, …]}`, a line of stderr. */
+export const errorsAsJson = 'KEEL_ERRORS_AS_JSON';
+
 /** The code of an error, the system's or ours; empty if it has none. */
 export function codeOf(error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? '';

@@ -1,7 +1,7 @@
 /** What a user sees when something cannot be done: one line for each problem, and an exit code. */
 import { CommanderError } from 'commander';
 import { withoutControls } from '../base/controls.ts';
-import { KeelError } from '../base/errors.ts';
+import { errorsAsJson, KeelError } from '../base/errors.ts';
 import { fileError } from '../base/files.ts';
 
 /** What was asked for is wrong, and nothing was tried: exit code 2. */
@@ -62,7 +62,8 @@ export function reportError(error: unknown, print: (text: string) => void): numb
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
   const lines = message.split('\n').filter(line => line.trim() !== '');
-  if (error instanceof KeelError || system) {
+  if (process.env[errorsAsJson] === '1') write(`${JSON.stringify({ problems: lines })}\n`);
+  else if (error instanceof KeelError || system) {
     for (const line of lines) write(`keel: ${line.trim()}\n`);
   } else {
     write(`keel: ${name}: ${lines[0]?.trim() ?? ''} (this is a fault in Keel: KEEL_DEBUG=1 shows where)\n`);

@@ -2,8 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as z from 'zod/mini';
+import { errorsAsJson } from '../base/errors.ts';
 
 const here = import.meta.url;
+/** How the child says what was wrong, as it is asked to. */
+const reportSchema = z.object({ problems: z.array(z.string()) });
 
 /** The program and its first arguments: the same from `dist` and, through tsx, from the sources. */
 export function keelCommand(): readonly [program: string, ...args: string[]] {
@@ -15,7 +19,7 @@ export function keelCommand(): readonly [program: string, ...args: string[]] {
 /** Without what a test runner or a debugger of this process set. */
 export function childEnv(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _, NODE_CHANNEL_FD: __, ...env } = process.env;
-  return { ...env, NO_COLOR: '1' };
+  return { ...env, NO_COLOR: '1', [errorsAsJson]: '1' };
 }
 
 export interface Finished {
@@ -68,9 +72,18 @@ export function runKeel(
   });
 }
 
-/** What the child said was wrong: the last line for people, without the program's name. */
-export function complaint(stderr: string): string {
-  const lines = stderr.split('\n').filter(line => line.trim() !== '');
-  const own = lines.filter(line => line.startsWith('keel: ')).at(-1) ?? lines.at(-1) ?? 'it gave no reason';
-  return own.replace(/^keel: /, '').slice(0, 500);
+/** What the child said was wrong; one that ended otherwise, such as for want of memory, in its last line. */
+export function complaint(said: string): string {
+  const lines = said.split('\n').filter(line => line.trim() !== '');
+  const told = lines.map(problemsIn).findLast(problems => problems !== undefined);
+  return (told?.join('; ') ?? lines.at(-1) ?? 'it gave no reason').slice(0, 500);
+}
+
+function problemsIn(line: string): string[] | undefined {
+  try {
+    const parsed = z.safeParse(reportSchema, JSON.parse(line));
+    return parsed.success ? parsed.data.problems : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -20,6 +20,7 @@ import type {
   StreamMessage,
 } from '../../src/server/api.ts';
 import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
+import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';
 import { createJudging, neverJudged } from '../../src/server/runs/judging.ts';
@@ -147,9 +148,19 @@ describe('a live run', () => {
       set: { learningRat: 1 },
     });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('learningRate');
+    const { error } = wrong.json<{ error: { message: string } }>();
+    expect(error.message).toMatch(/^the new run did not start: [^{]*learningRat\b.*learningRate/);
     expect(readdirSync(root)).toEqual(before);
   });
+});
+
+test('what a child says was wrong is data; one that ends without a word of ours is known by its last line', () => {
+  expect(complaint('note: x\n{"problems":["a is 1: use 2","b is 3"]}\nlater\n')).toBe(
+    'a is 1: use 2; b is 3',
+  );
+  expect(complaint('FATAL ERROR\nout of memory\n\n')).toBe('out of memory');
+  expect(complaint('{"problems":7}')).toBe('{"problems":7}');
+  expect(complaint(' \n')).toBe('it gave no reason');
 });
 
 describe('what is proposed', () => {
