@@ -18,6 +18,7 @@ export interface RunSpec {
   /** `keel` and `onnxruntime`; Node and the platform are added. */
   readonly versions: Readonly<Record<string, string>>;
   readonly parent?: { readonly id: string; readonly step: number };
+  readonly beginning?: Manifest['beginning'];
 }
 
 /** The manifest of a run that begins now. */
@@ -39,6 +40,7 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
         platform: `${process.platform}-${process.arch}`,
       },
       parent: spec.parent ?? null,
+      ...(spec.beginning && { beginning: spec.beginning }),
       startedAt: now,
       updatedAt: now,
       endedAt: null,
@@ -102,6 +104,7 @@ export type ManifestPatch = Partial<
     | 'reason'
     | 'config'
     | 'versions'
+    | 'wentOn'
   >
 >;
 

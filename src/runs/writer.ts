@@ -54,7 +54,7 @@ export interface ResumeOptions extends WriterOptions {
   /** Looks at what was loaded before anything is changed; throws to refuse, e.g. because the reward is another. */
   readonly check?: ((manifest: Manifest, checkpoint: Checkpoint | undefined) => void) | undefined;
   /** New values for the manifest, such as a config with more steps. */
-  readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment'> | undefined;
+  readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment' | 'wentOn'> | undefined;
 }
 
 /** Writes one run: `RunWriter.create` for a new one, `RunWriter.resume` for one that ended. */
@@ -89,7 +89,7 @@ export class RunWriter {
 
   /**
    * Resumes a run. The checkpoint is undefined if it ended before its first one: then it begins again from its
-   * seed, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
+   * seed or from what its manifest says that it began from, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
    * is changed before the checkpoint was found whole and `check` agreed.
    */
   static resume(
@@ -299,10 +299,11 @@ function refuseToDiscard(dir: string, step: number): void {
 
 /** A run without checkpoints may begin again if it never had one; what it has done since would be lost without a word. */
 function refuseToBeginAgain(dir: string, manifest: Manifest, discardLater: boolean): void {
-  const { parent } = manifest;
-  if (parent !== null) {
+  const { parent, beginning } = manifest;
+  // An earlier version wrote it, which did not say where that run is and what was set for it.
+  if (parent !== null && beginning === undefined) {
     fail(
-      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it, and fork that run again`,
+      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it (keel runs delete ${basename(dir)}), and start it from that run again`,
       'no-checkpoint',
     );
   }
