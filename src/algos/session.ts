@@ -100,6 +100,7 @@ async function trainIn(
       const iteratedAt = performance.now();
       row['time/log_s'] = logSeconds;
       row['time/elapsed_s'] = (iteratedAt - startedAt) / 1000;
+      writer.requireThere();
       for (const event of events) tell(event);
       logBeside?.();
       writer.row(row);
@@ -107,6 +108,8 @@ async function trainIn(
       checkpoints.see(row);
       hooks.onRow?.(row, progress());
       if (counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
+      // A recording makes its own directory: never where the run's is gone.
+      writer.requireThere();
       recording?.tick();
       logSeconds = (performance.now() - iteratedAt) / 1000;
       // Programs block the thread: let signals, timers and the page have their turn.
@@ -114,6 +117,7 @@ async function trainIn(
     }
     if (counters.iteration > 0) {
       await checkpoints.save();
+      writer.requireThere();
       recording?.last();
     }
     const status = counters.steps < learner.totalSteps ? 'stopped' : 'finished';

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { fail, RunError } from '../base/errors.ts';
 import { readBounded, writeFileAtomic } from '../base/files.ts';
 import { encodeJson, parseJson } from '../base/json.ts';
+import { halfMadeProblem, isHalfMade } from './half-made.ts';
 import { runPaths } from './layout.ts';
 import { maxManifestBytes } from './looks-like-run.ts';
 import { type EnvironmentSpec, type Manifest, parseManifest, schemaVersion } from './schema.ts';
@@ -59,6 +60,7 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
 export function readManifest(runDir: string): Manifest {
   const path = runPaths(runDir).manifest;
   if (!existsSync(path)) {
+    if (isHalfMade(runDir)) fail(`${runDir} is no run: ${halfMadeProblem(runDir)}`, 'not-a-run');
     const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
     fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
   }

@@ -5,9 +5,9 @@
  * included), its row, then the checkpoint. So whatever a kill interrupts, cutting the log back to the newest checkpoint's
  * iteration gives what an uninterrupted run had at that point.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { cleanLeftovers } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
 import type { Row } from '../metrics/row.ts';
@@ -33,7 +33,7 @@ import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts'
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
 import { discardReplaysAfter } from './replays.ts';
 import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
-import { createLockedRun, openRun, type Place } from './store.ts';
+import { cleanRoot, createLockedRun, openRun, type Place } from './store.ts';
 
 /** How a run is written. */
 export interface WriterOptions extends ProjectionOptions {
@@ -71,6 +71,8 @@ export class RunWriter {
   #step = 0;
   /** The iteration of the newest checkpoint: nothing more may happen in it, or a resume would miss it. */
   #sealed = -1;
+  /** Which directory the checkpoints are in, once there is one: another of that name would not have the earlier ones. */
+  #checkpoints: string | undefined;
   #ended = false;
 
   /** Makes a new run and begins to write it. */
@@ -103,6 +105,7 @@ export class RunWriter {
       const { manifest } = openRun(dir);
       cleanLeftovers(dir);
       cleanLeftovers(runPaths(dir).checkpoints);
+      cleanRoot(dirname(dir));
       const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
       const { step, iteration } = checkpoint?.index ?? { step: 0, iteration: 0 };
       if (checkpoint === undefined) refuseToBeginAgain(dir, manifest, options.discardLater === true);
@@ -156,6 +159,7 @@ export class RunWriter {
     this.#lock = lock;
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    this.#checkpoints = identityOf(runPaths(dir).checkpoints);
     this.#truth = jsonlSink({ metrics, events });
     try {
       // The truth first: a projection that fails must not cost a row.
@@ -171,9 +175,29 @@ export class RunWriter {
     return this.#manifest;
   }
 
+  /**
+   * Fails if something of the run was deleted or replaced under it: its directory, manifest, log or checkpoints. What is
+   * written looks itself; ask before writing beside it, so that no half of a run appears where one was.
+   */
+  requireThere(): void {
+    this.#truth.requireThere?.();
+    const { manifest, checkpoints } = runPaths(this.dir);
+    if (!existsSync(manifest))
+      gone(
+        `${manifest} was deleted`,
+        `its log and its checkpoints are safe; put the manifest back and resume the run, or begin another from its weights (keel train --from ${checkpoints}/<step>/policy.safetensors)`,
+      );
+    if (this.#checkpoints === undefined || identityOf(checkpoints) === this.#checkpoints) return;
+    gone(
+      `${checkpoints} was ${existsSync(checkpoints) ? 'replaced' : 'deleted'}`,
+      `its log is safe; put the checkpoints back and resume the run, or let it begin again (keel resume ${this.id} --discard-later)`,
+    );
+  }
+
   /** Writes an iteration's row; the time is added. Iterations must go up by one. */
   row(row: Row): void {
     this.#requireOpen();
+    this.requireThere();
     const iteration = row['train/iteration'];
     if (iteration !== this.#iteration + 1) {
       fail(
@@ -210,6 +234,7 @@ export class RunWriter {
         `checkpoint of iteration ${input.iteration}, step ${input.step} after the row of iteration ${this.#iteration}, step ${this.#step}: save right after the row`,
       );
     }
+    this.requireThere();
     const best = wouldBeBest(this.dir, input.score);
     const keep = input.keep ?? false;
     this.event({
@@ -230,6 +255,7 @@ export class RunWriter {
       { keepLast: this.#options.keepLast ?? 2, now: () => new Date(this.#now()) },
     );
     this.#sealed = input.iteration;
+    this.#checkpoints ??= identityOf(runPaths(this.dir).checkpoints);
     return info;
   }
 
@@ -284,6 +310,16 @@ export class RunWriter {
   #requireOpen(): void {
     if (this.#ended) throw new RunError(`run ${this.id} has ended: nothing more can be written to it`);
   }
+}
+
+/** What tells a directory from another of its name; undefined if there is none. */
+function identityOf(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat && `${stat.dev} ${stat.ino}`;
+}
+
+function gone(what: string, rest: string): never {
+  fail(`${what} while the run was trained, so it stops here; ${rest}`, 'gone');
 }
 
 function refuseToDiscard(dir: string, step: number): void {

@@ -8,7 +8,7 @@ import { findMetric, headlineMetrics, klBand } from '../../metrics/registry.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { differences } from '../../runs/differences.ts';
 import { readEvents, readLastRow, readRows } from '../../runs/log.ts';
-import { deleteRun, listRuns, type Run, resolveRun } from '../../runs/store.ts';
+import { deleteRun, listRuns, type Run, resolveRun, resolveToDelete } from '../../runs/store.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
@@ -35,7 +35,9 @@ export function define(runs: Command): void {
   add('list', 'all runs, newest first (also: keel runs)', list, true).allowExcessArguments();
   add('show <run>', 'one run: settings, progress, checkpoints, events', show);
   add('compare <run> <others...>', 'settings that differ, and the last metrics side by side', compare);
-  add('delete <run...>', 'delete runs for good; asks first', remove).option('-y, --yes', 'do not ask');
+  add('delete <run...>', 'delete runs for good; asks first', remove)
+    .alias('rm')
+    .option('-y, --yes', 'do not ask');
 }
 
 const examples: Readonly<Record<string, readonly string[]>> = {
@@ -262,19 +264,19 @@ async function remove(
   references: readonly string[],
   flags: RunFlags & { readonly yes?: boolean },
 ): Promise<void> {
-  for (const run of references.map(reference => resolveRun(reference, [flags.runDir]))) {
+  for (const { id, dir, run } of references.map(name => resolveToDelete(name, [flags.runDir]))) {
     if (!flags.yes) {
-      if (!process.stdin.isTTY || !isTerminal)
-        throw new UsageError(`deleting ${run.id} needs a yes: add --yes`);
+      if (!process.stdin.isTTY || !isTerminal) throw new UsageError(`deleting ${id} needs a yes: add --yes`);
       const prompts = await import('@clack/prompts');
-      const rows = readRows(run.dir).items.length;
+      const rows = readRows(dir).items.length;
+      const state = run?.status ?? 'cannot be read';
       const sure = await prompts.confirm({
-        message: `Delete ${run.id} (${run.status}, ${rows} rows, ${listCheckpoints(run.dir).length} checkpoints) for good?`,
+        message: `Delete ${id} (${state}, ${rows} rows, ${listCheckpoints(dir).length} checkpoints) for good?`,
         initialValue: false,
       });
       if (sure !== true) throw new ExitWith(1);
     }
-    deleteRun(run.dir, dirname(run.dir));
-    print(`deleted ${run.id}`);
+    deleteRun(dir, dirname(dir));
+    print(`deleted ${id}`);
   }
 }
