@@ -203,7 +203,13 @@ const eventKinds = {
     scope: 'training',
     title: 'Changed by hand',
     doc: 'Someone changed a setting of the live run. A resume makes the same change at the same iteration.',
-    fields: z.object({ what: text, by: text }),
+    fields: z.object({
+      what: text,
+      by: text,
+      /** The setting, and its value from this iteration on. */
+      key: z.optional(text),
+      value: z.optional(z.nullable(number)),
+    }),
   },
   started: {
     scope: 'process',
@@ -221,6 +227,9 @@ const eventKinds = {
       checkpoint: z.nullable(count),
       droppedRows: count,
       droppedEvents: count,
+      /** Settings that were written for it, and what they were before. */
+      written: z.optional(json),
+      before: z.optional(json),
     }),
   },
   finished: {

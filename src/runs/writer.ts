@@ -143,6 +143,7 @@ export class RunWriter {
         pid: process.pid,
         checkpoint: checkpoint === undefined ? null : step,
         ...dropped,
+        ...writtenNow(manifest, options.patch),
       });
       return { writer, checkpoint };
     } catch (error) {
@@ -320,6 +321,14 @@ function identityOf(path: string): string | undefined {
 
 function gone(what: string, rest: string): never {
   fail(`${what} while the run was trained, so it stops here; ${rest}`, 'gone');
+}
+
+/** For the event of a resume: the settings that were written for it, and what they were. */
+function writtenNow({ config }: Manifest, patch: ResumeOptions['patch']): object {
+  const written = patch?.wentOn?.written ?? {};
+  const keys = Object.keys(written);
+  if (keys.length === 0) return {};
+  return { written, before: Object.fromEntries(keys.map(key => [key, config[key] ?? null])) };
 }
 
 function refuseToDiscard(dir: string, step: number): void {
