@@ -10,11 +10,11 @@ import { pathToFileURL } from 'node:url';
 import { Rng } from '../../src/random/rng.ts';
 import { runPaths } from '../../src/runs/layout.ts';
 import { lockPattern } from '../../src/runs/lock.ts';
-import { readTrajectory } from '../../src/runs/log.ts';
+import { readEvents, readTrajectory } from '../../src/runs/log.ts';
 import { cleanRoot, deleteRun, listRuns, openRun } from '../../src/runs/store.ts';
 import { verifyRun } from '../../src/runs/verify.ts';
 import { compileInto } from '../../test/support/build-package.ts';
-import { kindsOf, parents, severalChoices } from './kinds.ts';
+import { type Kind, kindsOf, parents, severalChoices } from './kinds.ts';
 
 /** What is attacked, and how much. */
 export interface AttackOptions {
@@ -101,39 +101,35 @@ async function worldOf({ packageDir, scratch }: AttackOptions) {
     });
   };
 
-  const places = new Map<string, Promise<string>>();
-  /** The directory of a run that others begin from. */
-  const parent = (name: string): Promise<string> => {
-    const made = places.get(name) ?? makeParent(name);
-    places.set(name, made);
-    return made;
-  };
-  async function makeParent(name: string): Promise<string> {
+  const commands = kindsOf(several);
+  const parentDirs = new Map<string, string>();
+  /** Makes the run that others begin from, once. */
+  async function makeParent(name: keyof typeof parents): Promise<void> {
+    if (parentDirs.has(name)) return;
     const root = join(scratch, `parent-${name}`);
     mkdirSync(root);
     succeed(await start([keel, ...parents[name], '--run-dir', root]), name);
-    return join(root, readdirSync(root)[0]);
+    parentDirs.set(name, join(root, readdirSync(root)[0]));
   }
-  const parentDirs: Record<string, string> = {};
-  for (const name of Object.keys(parents)) parentDirs[name] = await parent(name);
-  const commands = kindsOf(name => parentDirs[name], several);
+  const parentOf = ({ parent }: Kind): string => parentDirs.get(parent ?? '') ?? '';
 
   /** The command that begins a run of a kind, or goes on with the one in `root`. */
   function command(kind: string, root: string, dir: string | undefined): string[] {
-    // A trainer without a policy: a tenth as long, so it is killed more often.
     if (kind === writerKind) return [writer, join(root, 'run'), '16', '0'];
-    const { begin, goesOnWith } = commands[kind];
-    const isBegun = dir !== undefined && (goesOnWith === undefined || openRun(dir).manifest.resumes > 0);
-    return [keel, ...(isBegun ? ['resume', 'last'] : begin), '--run-dir', root];
+    const { begin, goesOn = false } = commands[kind];
+    const isBegun = dir !== undefined && (!goesOn || openRun(dir).manifest.resumes > 0);
+    const args = isBegun ? ['resume', 'last'] : begin(parentOf(commands[kind]));
+    return [keel, ...args, '--run-dir', root];
   }
 
   /** A root for a run of a kind, with what it goes on with. */
   function newRoot(kind: string, name: string): string {
     const root = join(scratch, name);
     mkdirSync(root);
-    const from = kind === writerKind ? undefined : commands[kind].goesOnWith;
-    if (from !== undefined)
-      cpSync(parentDirs[from], join(root, basename(parentDirs[from])), { recursive: true });
+    if (kind !== writerKind && commands[kind].goesOn) {
+      const parent = parentOf(commands[kind]);
+      cpSync(parent, join(root, basename(parent)), { recursive: true });
+    }
     return root;
   }
 
@@ -142,6 +138,8 @@ async function worldOf({ packageDir, scratch }: AttackOptions) {
   async function undisturbed(kind: string): Promise<Calm> {
     const known = calm.get(kind);
     if (known !== undefined) return known;
+    const { parent } = commands[kind] ?? {};
+    if (parent !== undefined) await makeParent(parent);
     const root = newRoot(kind, `calm-${calm.size}`);
     const counts = join(scratch, 'calls');
     const ended = await start(command(kind, root, undefined), undefined, { KEEL_COUNT_CALLS: counts });
@@ -162,7 +160,7 @@ interface Calm {
 
 type World = Awaited<ReturnType<typeof worldOf>>;
 
-/** The log, checkpoints and projections alone. */
+/** A trainer without a policy, for the log, checkpoints and projections alone: it takes a tenth as long. */
 export const writerKind = 'no policy';
 
 function succeed({ code, output }: Ended, what: string): void {
@@ -218,6 +216,7 @@ function isDone(dir: string | undefined, calm: Calm): boolean {
 function soleRun(root: string, faults: string[]): string | undefined {
   const { runs, broken } = listRuns([root]);
   for (const { dir } of broken) deleteRun(dir, root);
+  if (runs[0]?.status === 'running') faults.push('its process is gone, and it says that it is running');
   const strange = readdirSync(root).filter(name => !name.startsWith('.keel-tmp-') && name !== runs[0]?.id);
   if (strange.length > 0 && !strange.every(name => isEmpty(join(root, name))))
     faults.push(`${strange.join(', ')} is neither a run nor listed as half made`);
@@ -256,12 +255,31 @@ function differences(dir: string, calm: string, isStopped: boolean): string[] {
   const kept = (lines: readonly string[]): string =>
     lines.filter(line => !isStopped || !line.startsWith('{"type":"checkpoint"')).join('\n');
   compare('events.jsonl', [kept(run.events), kept(whole.events)]);
-  if (openRun(dir).status !== 'finished') faults.push(`it is ${openRun(dir).status}, not finished`);
+  const { status, manifest } = openRun(dir);
+  if (status !== 'finished') faults.push(`it is ${status}, not finished`);
+  const { items, broken } = readEvents(dir);
+  for (const { line, reason } of broken) faults.push(`events.jsonl, line ${line} is damaged: ${reason}`);
+  const resumed = items.filter(({ type }) => type === 'resumed').length;
+  if (resumed > manifest.resumes)
+    faults.push(`${resumed} events say that it was resumed, ${manifest.resumes} times by its manifest`);
   const [files, expected] = [dir, calm].map(checkpointFiles) as [Map<string, string>, Map<string, string>];
   if (!isStopped) compare('the list of checkpoints', [[...files.keys()].join(), [...expected.keys()].join()]);
   const last = readFileSync(runPaths(calm).last, 'utf8').trim();
   for (const [name, bytes] of expected)
     if (!isStopped || name.startsWith(`${last}/`)) compare(name, [files.get(name) ?? 'absent', bytes]);
+  if (!isStopped)
+    for (const name of ['best', 'last']) {
+      const [ours, theirs] = [dir, calm].map(run => textOf(runPaths(run).checkpoints, name));
+      compare(`checkpoints/${name}`, [ours, theirs]);
+    }
+  // Event files are named after the time, and a lock may be left of the last process.
+  const names = (run: string): string =>
+    readdirSync(run)
+      .filter(name => !lockPattern.test(name))
+      .map(name => name.replace(/\d{10}/, 'n'))
+      .sort()
+      .join();
+  compare('what is in its directory', [names(dir), names(calm)]);
   for (const name of ['policy.onnx', 'completions.jsonl'])
     compare(name, [textOf(dir, name), textOf(calm, name)]);
   return faults;

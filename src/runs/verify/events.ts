@@ -18,7 +18,10 @@ function verifyProcess({ run, isWhole, events }: Evidence, tell: Tell): void {
   const lives = events.filter(({ item: { type } }) => ['started', 'resumed', ...endings].includes(type));
   let before = 'nothing';
   for (const { line, item } of lives) {
-    const allowed = item.type === 'started' ? before === 'nothing' : before !== 'nothing';
+    const isFirst = before === 'nothing';
+    // Killed before it could say that it started, it begins again.
+    const beginsAgain = isEvent(item, 'resumed') && item.checkpoint === null;
+    const allowed = isFirst ? item.type === 'started' || beginsAgain : item.type !== 'started';
     const isSecondEnd = endings.includes(item.type) && endings.includes(before);
     if (!allowed || isSecondEnd)
       tell(path, `line ${line}`, `${item.type} after ${before}, expected ${expectedAfter(before)}`);
