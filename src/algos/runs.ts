@@ -396,7 +396,9 @@ export async function openPolicy(reference: string, options: OpenPolicyOptions =
   const run = namedRun(reference, 'openPolicy', options.root);
   const algorithm = algorithmOf(run.manifest);
   if (algorithm.openPolicy === undefined)
-    throw new ConfigError(`${run.id} is a run of ${algorithm.name}, which makes no policy to hold`);
+    throw new ConfigError(
+      `${run.id} is a run of ${algorithm.name}, which makes no policy to hold: use a run of another algorithm`,
+    );
   const subject = await subjectOf(run.manifest, options.envFile, options.options);
   const config = savedSettings(algorithm.settings, run.manifest);
   const checkpoint = readCheckpoint(run, options.checkpoint);

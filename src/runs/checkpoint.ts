@@ -344,7 +344,7 @@ function readIndex(runDir: string, step: number): CheckpointIndex {
     const steps = stepsOf(runDir);
     if (steps.includes(step)) fail(`${dir} is not whole: it has no ${indexName}`, 'invalid');
     fail(
-      `there is no checkpoint ${step} in ${runDir}: there are ${steps.join(', ') || 'none'}`,
+      `there is no checkpoint ${step} in ${runDir}: ${steps.length === 0 ? 'there are none, train it first' : `use one of ${steps.join(', ')}`}`,
       'no-checkpoint',
     );
   }
@@ -370,7 +370,8 @@ function readChecked(path: string, bytes: number, sha256: string): Uint8Array {
       const hash: Hash = createHash('sha256');
       for (let at = 0; at < bytes; at += hashChunkBytes) {
         const part = data.subarray(at, at + hashChunkBytes);
-        if (readAt(fd, part, part.length, at) < part.length) fail(`${path} became shorter while it was read`);
+        if (readAt(fd, part, part.length, at) < part.length)
+          fail(`${path} became shorter while it was read: try again`);
         hash.update(part);
       }
       if (hash.digest('hex') !== sha256) {

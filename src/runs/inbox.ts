@@ -117,9 +117,12 @@ function checked(request: unknown): RunRequest {
   const result = z.safeParse(requestSchema, request);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  throw new RunError(`a request is ${show(request)}: ${issue.path.join('.') || 'it'} is not as expected`, {
-    code: 'invalid',
-  });
+  throw new RunError(
+    `a request is ${show(request)}: ${issue.path.join('.') || 'it'} is not as expected: send { type: 'set', key, value, by } or { type: 'stop', by }`,
+    {
+      code: 'invalid',
+    },
+  );
 }
 
 // ---------------------------------------------------------------------------------------------------- answering

@@ -64,12 +64,8 @@ export function readManifest(runDir: string): Manifest {
     const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
     fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
   }
-  return parseManifest(readManifestJson(path), path);
-}
-
-function readManifestJson(path: string): unknown {
   try {
-    return parseJson(readBounded(path, maxManifestBytes), path);
+    return parseManifest(parseJson(readBounded(path, maxManifestBytes), path), path);
   } catch (error) {
     if (!(error instanceof RunError) || error.code !== 'invalid') throw error;
     throw new RunError(`${error.message}; put a whole copy of it back, or delete the run's directory`, {

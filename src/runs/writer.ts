@@ -309,7 +309,8 @@ export class RunWriter {
   }
 
   #requireOpen(): void {
-    if (this.#ended) throw new RunError(`run ${this.id} has ended: nothing more can be written to it`);
+    if (this.#ended)
+      throw new RunError(`run ${this.id} has ended, nothing more can be written to it: resume it first`);
   }
 }
 

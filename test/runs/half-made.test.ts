@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryBeside } from '../../src/base/files.ts';
 import { isHalfMade } from '../../src/runs/half-made.ts';
+import { adjustmentsPath, readAdjustments } from '../../src/runs/inbox.ts';
 import { acquireLock } from '../../src/runs/lock.ts';
 import { createRun, deleteRun, listRuns, resolveRun, resolveToDelete } from '../../src/runs/store.ts';
 import { RunWriter } from '../../src/runs/writer.ts';
@@ -138,5 +139,19 @@ describe('temporary files of a process', () => {
       for (const path of gone) if (existsSync(path)) throw new Error(`${basename(path)} is left`);
       for (const path of left) if (!existsSync(path)) throw new Error(`${basename(path)} is gone`);
     }
+  });
+});
+
+describe('a damaged adjustments.json', () => {
+  it.each([
+    ['', /it is empty/],
+    ['{', /it: /],
+    ['{"changes":[{"iteration":0,"key":"guard","value":1,"by":"x"}]}', /changes\.0\.iteration: /],
+  ])('%s is refused with what is wrong and the remedy', (text, what) => {
+    const { dir } = createRun(spec, { root });
+    writeFileSync(adjustmentsPath(dir), text);
+    const read = (): unknown => readAdjustments(dir);
+    expect(read).toThrow(what);
+    expect(read).toThrow(/repair it, or delete it to go on without the changes made by hand$/);
   });
 });
