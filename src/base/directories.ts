@@ -46,6 +46,18 @@ export function makeDirectories(path: string): void {
   }
 }
 
+/** Makes a directory in one that must be there: where a run was deleted, no half of one is made anew. */
+export function makeDirectoryIn(parent: string, name: string): void {
+  const path = join(parent, name);
+  attempt('create', path, () => {
+    try {
+      mkdirSync(path);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+  });
+}
+
 /** What is at a path; undefined if there is nothing, or a file where a directory should be. */
 function statOf(path: string): Stats | undefined {
   try {

@@ -8,8 +8,8 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { makeDirectories, readNames, removeDirectory, writeDirectoryAtomic } from '../base/directories.ts';
+import { basename, join } from 'node:path';
+import { makeDirectoryIn, readNames, removeDirectory, writeDirectoryAtomic } from '../base/directories.ts';
 import { codeOf, fail, RunError, show } from '../base/errors.ts';
 import { attempt, readAt, readBounded, writeFileAtomic, writeNewFile } from '../base/files.ts';
 import { encodeJson, parseJson } from '../base/json.ts';
@@ -88,8 +88,7 @@ export async function saveCheckpoint(
     }
   }
   const state = encodeJson(input.state, 'state'); // before anything is written
-  const { checkpoints } = runPaths(runDir);
-  makeDirectories(checkpoints);
+  makeDirectoryIn(runDir, basename(runPaths(runDir).checkpoints));
   const dir = checkpointDir(runDir, step);
   await writeDirectoryAtomic(dir, async temporary => {
     const saved: Record<string, { bytes: number; sha256: string }> = {};

@@ -22,6 +22,7 @@ import {
   readTrajectory,
   rebuildProjections,
   runPaths,
+  saveCheckpoint,
 } from '../../src/runs/index.ts';
 import { decodeEvents } from '../metrics/support/read-events.ts';
 import { checkpointOf, rowOf, spec } from './support/spec.ts';
@@ -200,6 +201,16 @@ describe('what vanishes under a run', () => {
     await expect(writer.checkpoint({ ...checkpointOf(4), iteration: 4 })).rejects.toThrow(message);
     writer.end('failed', 'gone');
     expect(existsSync(dir) ? readdirSync(dir).length : undefined).toBe(before && before.length - 1); // its lock
+  });
+
+  it('its directory, in the middle of a checkpoint, is not made anew', async () => {
+    const writer = create();
+    await train(writer, 1, 2);
+    const files = () => ({ 'policy.safetensors': () => rmSync(dir, { recursive: true }) });
+    await expect(writer.checkpoint({ ...checkpointOf(2), files: files() })).rejects.toThrow(RunError);
+    await expect(saveCheckpoint(dir, checkpointOf(2))).rejects.toThrow(/cannot create .*checkpoints/);
+    writer.end('failed', 'gone');
+    expect(existsSync(dir)).toBe(false);
   });
 
   it('its events are noticed at the next of them', async () => {
