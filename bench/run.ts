@@ -1,6 +1,7 @@
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   chess: () => import('./chess.ts'),
+  crash: () => import('./crash.ts'),
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),

@@ -44,6 +44,11 @@ export type WhichCheckpoint = 'last' | 'best' | number;
 export interface Start {
   /** The run that they come from. */
   readonly parent: { readonly id: string; readonly step: number } | undefined;
+  /**
+   * Where they are, absolute, and which checkpoint of a run: a run that is killed before its first checkpoint asks for the
+   * same again. Without it such a run cannot go on.
+   */
+  readonly source?: { readonly path: string; readonly step: number | null };
 }
 
 /** Where and which it is, if it is a run's. */

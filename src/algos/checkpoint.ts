@@ -67,7 +67,8 @@ export function readTensors(
   if (bytes === undefined)
     throw new TrainError(`checkpoint ${index.step} has no ${name}: use another checkpoint`);
   return wholeTensors(tensorsIn(layout, decodeSafetensors(bytes, name), prefix), {
-    missing: key => `checkpoint ${index.step} has no tensor ${prefix}${key}: its network is another one`,
+    missing: key =>
+      `checkpoint ${index.step} has no tensor ${prefix}${key}, its network is another one: use the config it was trained with`,
     otherShape: (key, saved, wanted) =>
       `${prefix}${key} of checkpoint ${index.step} is ${saved}, this network's ${wanted}: use the config it was trained with`,
   });

@@ -32,7 +32,7 @@ export function handChanges(
     return from;
   };
   const tell = ({ iteration, key, value, by }: Adjustment, from: unknown): void =>
-    onEvent({ type: 'act', what: `${key} ${from} to ${value}`, by }, iteration);
+    onEvent({ type: 'act', what: `${key} ${from} to ${value}`, by, key, value }, iteration);
 
   return {
     get stopped() {

@@ -9,6 +9,7 @@ import type { Space } from '../envs/spaces.ts';
 import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
 import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
 import { defaultRoot } from '../runs/layout.ts';
+import type { Manifest } from '../runs/schema.ts';
 import { listRuns, openRun, type Place, type Run, resolveRun } from '../runs/store.ts';
 import { trustOwnRun } from '../runs/trust.ts';
 import { RunWriter } from '../runs/writer.ts';
@@ -17,6 +18,7 @@ import { wrong } from '../settings/spec.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import type { Algorithm, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
+import { beginningOf } from './beginning.ts';
 import { readCheckpoint } from './choose-checkpoint.ts';
 import type { ClonePolicySettings } from './clone/policy/settings.ts';
 import type { CloneTextSettings } from './clone/text/settings.ts';
@@ -137,12 +139,19 @@ async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptio
   const learner = await algorithm.open(prepared);
   const opened = { ...prepared, learner };
   return runSession(opened, options, () => ({
-    writer: createRun(opened, start?.parent, { root: options.root }),
-    // Without it a kill before the first checkpoint would begin again from the seed.
-    saveFirst: start !== undefined || algorithm.savesBeginning === true,
+    writer: createRun(
+      opened,
+      { parent: start?.parent, beginning: start?.source && { ...start.source, forked: false, written: {} } },
+      { root: options.root },
+    ),
+    saveFirst: savesFirst(algorithm, start !== undefined),
     begin: () => learner.begin(),
   }));
 }
+
+/** Whether a run is saved before its first iteration, so that it does not need what it began from for long. */
+const savesFirst = ({ savesBeginning = false }: Algorithm, started: boolean): boolean =>
+  started || savesBeginning;
 
 function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOptions): Start | undefined {
   if (from === undefined) return undefined;
@@ -154,7 +163,11 @@ function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOpti
 }
 
 /** Makes the run of a learner that begins. */
-function createRun(opened: Opened, parent: Start['parent'], place: Place): RunWriter {
+function createRun(
+  opened: Opened,
+  { parent, beginning }: { parent: Start['parent']; beginning: Manifest['beginning'] },
+  place: Place,
+): RunWriter {
   const { algorithm, learner, config } = opened;
   const { csv, tensorboard, seed } = config;
   const writer = RunWriter.create(
@@ -165,6 +178,7 @@ function createRun(opened: Opened, parent: Start['parent'], place: Place): RunWr
       seed,
       versions: { keel: VERSION },
       ...(parent && { parent }),
+      ...(beginning && { beginning }),
     },
     place,
     { csv, tensorboard },
@@ -212,10 +226,20 @@ export interface ForkOptions extends ContinueOptions {
 /** Resumes a run (its id, its directory, or `last`): stopped, killed, or finished with more to do. */
 export async function resume(reference: string, options: ResumeOptions = {}): Promise<TrainResult> {
   const run = namedRun(reference, 'resume', options.root);
-  const opened = await openAgain('resuming', run, loadCheckpoint(run.dir, options.from), {}, options);
-  const { learner, config, written } = opened;
+  const saved = loadCheckpoint(run.dir, options.from);
+  const beginning = saved === undefined ? beginningOf(run, algorithmOf(run.manifest)) : undefined;
+  const before = writtenBefore(run.manifest, saved) ?? beginning?.written;
+  const from = { checkpoint: saved ?? beginning?.checkpoint, start: beginning?.start, before };
+  const opened = await openAgain('resuming', run, from, options);
+  const { algorithm, learner, config, written, now } = opened;
   return runSession(opened, options, () => {
     const made = readAdjustments(run.dir);
+    // What is set now goes before what was set by hand. Also in the manifest: a kill may come before they are deleted.
+    const replaced = new Set((run.manifest.wentOn?.replaced ?? []).map(change => JSON.stringify(change)));
+    const [dropped, left] = parted(
+      made,
+      change => Object.hasOwn(now, change.key) || replaced.has(JSON.stringify(change)),
+    );
     let rescale: RewardRescale | undefined;
     const { writer, checkpoint } = RunWriter.resume(run.dir, {
       csv: config.csv,
@@ -224,32 +248,47 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
       discardLater: options.discardLater,
       check: (before, point) => {
         refuseLess(opened, point?.index.step ?? 0);
-        rescale = checkSameTask(before, point?.index.environment, learner.environment, options.onRewardScale);
+        const trainedIn = (point ?? beginning?.checkpoint)?.index.environment;
+        rescale = checkSameTask(before, trainedIn, learner.environment, options.onRewardScale);
       },
-      patch: { config: manifestConfig(opened), environment: learner.environment },
+      patch: {
+        config: manifestConfig(opened),
+        environment: learner.environment,
+        wentOn: { checkpoint: saved?.index.step ?? null, written, replaced: dropped },
+      },
     });
     // It may name another file now.
     trustOwnRun(openRun(run.dir));
     const iteration = checkpoint?.index.iteration ?? 0;
-    // Made by hand before: they hold again from the same iterations on. What is set now goes before them, and who goes
-    // back behind them on purpose does without.
-    const changes = made.filter(
-      change =>
-        !Object.hasOwn(written, change.key) && (!options.discardLater || change.iteration <= iteration),
-    );
+    // Made by hand before: they hold again from the same iterations on. Who goes back behind them on purpose does without.
+    const changes = left.filter(change => !options.discardLater || change.iteration <= iteration);
     return {
       writer,
       changes,
       rescale,
+      restored: checkpoint !== undefined,
+      saveFirst: checkpoint === undefined && savesFirst(algorithm, beginning !== undefined),
       async begin() {
         if (changes.length < made.length) writeAdjustments(run.dir, changes);
         // First, because what the counters say, such as an adaptive coefficient, is newer.
         learner.adjust(adjustedAt(changes, iteration));
+        const parent = beginning?.checkpoint;
         if (checkpoint) await learner.restore(checkpoint, { rescale });
+        else if (parent) await learner.restore(parent, { rescale, forkedWith: beginning.written });
         else await learner.begin();
       },
     };
   });
+}
+
+/**
+ * What was written for a session that went on from the same checkpoint and was killed before it saved another: it counts
+ * as if it were written again, or a rate that was set anew would be cut as the one before it was.
+ */
+function writtenBefore({ wentOn }: Manifest, checkpoint: Checkpoint | undefined): Settings | undefined {
+  return wentOn !== undefined && wentOn.checkpoint === (checkpoint?.index.step ?? null)
+    ? wentOn.written
+    : undefined;
 }
 
 /** Refuses a length that is written for a run and that it has passed. */
@@ -278,38 +317,56 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
   if (!checkpoint) throw new TrainError(`${dir} has no checkpoint yet: start a new run`);
   const { step, iteration, environment } = checkpoint.index;
   const adjusted = adjustedAt(readAdjustments(dir), iteration);
-  const opened = await openAgain('forking', run, checkpoint, adjusted, options);
+  const opened = await openAgain('forking', run, { checkpoint, adjusted }, options);
   const { learner, written } = opened;
   return runSession(opened, options, () => {
     if (learner.totalSteps <= step) throw allDone(opened, step);
     const rescale = checkSameTask(manifest, environment, learner.environment, options.onRewardScale);
     return {
-      writer: createRun(opened, { id, step }, { root: options.root ?? dirname(dir), id: options.id }),
-      // Without it a kill before the first checkpoint would begin again from the seed, not from the parent.
-      saveFirst: true,
+      writer: createRun(
+        opened,
+        { parent: { id, step }, beginning: { path: dir, step, forked: true, written } },
+        { root: options.root ?? dirname(dir), id: options.id },
+      ),
+      saveFirst: savesFirst(opened.algorithm, true),
       rescale,
       begin: () => learner.restore(checkpoint, { rescale, forkedWith: written }),
     };
   });
 }
 
-/** Opens the learner of a run that goes on, with its settings, what was `adjusted` by hand, and what is written now. */
+/** What a learner is opened from. */
+interface From {
+  readonly checkpoint: Checkpoint | undefined;
+  readonly start?: Start | undefined;
+  /** Changes by hand up to the checkpoint. */
+  readonly adjusted?: Settings;
+  /** Settings that were written earlier, for going on from the same place. */
+  readonly before?: Settings | undefined;
+}
+
+/** Opens the learner of a run that goes on, with its settings, what was adjusted by hand, and what is written now. */
 async function openAgain(
   on: 'resuming' | 'forking',
   run: Run,
-  checkpoint: Checkpoint | undefined,
-  adjusted: Settings,
+  { checkpoint, start, adjusted, before }: From,
   options: ContinueOptions,
 ) {
   const { manifest } = run;
   const algorithm = algorithmOf(manifest);
-  const written = settingsOf(options.config);
+  const now = settingsOf(options.config);
   const saved = { ...savedSettings(algorithm.settings, manifest), ...adjusted };
-  const config = resolveSettings(algorithm.settings, { preset: saved, given: written });
+  const config = resolveSettings(algorithm.settings, { preset: saved, given: now });
+  const written = { ...before, ...now };
   refuseOtherShape(algorithm.settings, saved, config, on);
   const subject = await subjectOf(run, { envFile: options.envFile, trust: options.trust });
-  const learner = await algorithm.open({ subject, config, written, from: { manifest, checkpoint } });
-  return { algorithm, subject, config, written, learner };
+  const learner = await algorithm.open({ subject, config, written, start, from: { manifest, checkpoint } });
+  return { algorithm, subject, config, written, now, learner };
+}
+
+/** Those of a list that are so, and the others. */
+function parted<T>(items: readonly T[], isSo: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(isSo), items.filter(item => !isSo(item))];
 }
 
 function allDone({ algorithm, config }: Opened, step: number): ConfigError {
@@ -354,7 +411,9 @@ export async function openPolicy(reference: string, options: OpenPolicyOptions =
   const run = namedRun(reference, 'openPolicy', options.root);
   const algorithm = algorithmOf(run.manifest);
   if (algorithm.openPolicy === undefined)
-    throw new ConfigError(`${run.id} is a run of ${algorithm.name}, which makes no policy to hold`);
+    throw new ConfigError(
+      `${run.id} is a run of ${algorithm.name}, which makes no policy to hold: use a run of another algorithm`,
+    );
   const subject = await subjectOf(run, options);
   const config = savedSettings(algorithm.settings, run.manifest);
   const checkpoint = readCheckpoint(run, options.checkpoint);

@@ -30,6 +30,8 @@ export interface SessionStart {
   readonly changes?: readonly Adjustment[];
   /** Whether there is something to save before the first iteration. */
   readonly saveFirst?: boolean;
+  /** Whether `begin` goes on from a checkpoint of this run. */
+  readonly restored?: boolean;
   /** What `begin` does to the critic, for the run's events. */
   readonly rescale?: RewardRescale | undefined;
 }
@@ -76,7 +78,7 @@ async function trainIn(
     // Of the first iteration that it affects; of the checkpoint, where there will be one with it before that.
     if (start.rescale)
       tell({ type: 'rescaled', ...start.rescale }, counters.iteration + (start.saveFirst ? 0 : 1));
-    await checkpoints.begin(start.saveFirst === true);
+    await checkpoints.begin(start);
     const logBeside = learner.besideLog?.(writer.dir, counters.iteration);
     const progress = (): TrainProgress => ({
       id: writer.id,
@@ -98,6 +100,7 @@ async function trainIn(
       const iteratedAt = performance.now();
       row['time/log_s'] = logSeconds;
       row['time/elapsed_s'] = (iteratedAt - startedAt) / 1000;
+      writer.requireThere();
       for (const event of events) tell(event);
       logBeside?.();
       writer.row(row);
@@ -105,6 +108,8 @@ async function trainIn(
       checkpoints.see(row);
       hooks.onRow?.(row, progress());
       if (counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
+      // A recording makes its own directory: never where the run's is gone.
+      writer.requireThere();
       recording?.tick();
       logSeconds = (performance.now() - iteratedAt) / 1000;
       // Programs block the thread: let signals, timers and the page have their turn.
@@ -112,6 +117,7 @@ async function trainIn(
     }
     if (counters.iteration > 0) {
       await checkpoints.save();
+      writer.requireThere();
       recording?.last();
     }
     const status = counters.steps < learner.totalSteps ? 'stopped' : 'finished';
@@ -152,8 +158,10 @@ function checkpointsOf(learner: Learner, writer: RunWriter, config: RunConfig, h
   };
   return {
     /** Before the first iteration: what was restored is on the disk already, what was made may not be. */
-    async begin(saveFirst: boolean): Promise<void> {
+    async begin({ saveFirst, restored }: Pick<SessionStart, 'saveFirst' | 'restored'>): Promise<void> {
       if (saveFirst) await save();
+      // What follows a checkpoint may be what a kill cut off.
+      else if (restored) await learner.saved?.(writer);
       savedAt = counters.iteration;
       recent = readRows(writer.dir).items.slice(-scoredRows);
     },

@@ -5,6 +5,7 @@ import { codeOf, RunError } from './errors.ts';
 import {
   attempt,
   fileError,
+  makerIsGone,
   renamePatiently,
   replaceFile,
   syncDirectory,
@@ -43,6 +44,18 @@ export function makeDirectories(path: string): void {
       );
     }
   }
+}
+
+/** Makes a directory in one that must be there: where a run was deleted, no half of one is made anew. */
+export function makeDirectoryIn(parent: string, name: string): void {
+  const path = join(parent, name);
+  attempt('create', path, () => {
+    try {
+      mkdirSync(path);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+  });
 }
 
 /** What is at a path; undefined if there is nothing, or a file where a directory should be. */
@@ -127,6 +140,24 @@ export function cleanLeftovers(directory: string): void {
       }
     }
   });
+}
+
+/** Longer than anything is half made. */
+const longAgoMs = 24 * 3600 * 1000;
+
+/**
+ * Deletes what processes that are gone left half made in a directory; what another machine made, or does not say who made
+ * it, once it is a day old. Needs no lock, and never fails: it is only tidying.
+ */
+export function cleanDeadLeftovers(directory: string): void {
+  try {
+    for (const name of readNames(directory)) {
+      if (!name.startsWith(temporaryPrefix) || name.startsWith(asidePrefix)) continue;
+      const path = join(directory, name);
+      if (makerIsGone(name) ?? Date.now() - statSync(path).mtimeMs > longAgoMs)
+        rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    }
+  } catch {}
 }
 
 /** The names in a directory; none if it does not exist. */

@@ -2,7 +2,7 @@
  * Files that are whole or absent, and that fail with a sentence. Everything is synchronous: a line is in the system's
  * hands when `append` returns, so a kill in the next instruction cannot lose it.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -16,6 +16,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fail, RunError } from './errors.ts';
 
@@ -63,9 +64,28 @@ export function attempt<T>(doing: string, path: string, operation: () => T): T {
 /** Names of files and directories that are being made. What is left of them after a kill may be deleted. */
 export const temporaryPrefix = '.keel-tmp-';
 
-/** A name beside `path`, because a rename is atomic only within one file system. */
+/** This machine, in names: the number of a process says nothing on another. */
+const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
+
+/** A name beside `path`, because a rename is atomic only within one file system. It says which process made it. */
 export function temporaryBeside(path: string): string {
-  return join(dirname(path), `${temporaryPrefix}${basename(path)}-${randomBytes(6).toString('hex')}`);
+  const maker = `${machine}.${process.pid}.${randomBytes(6).toString('hex')}`;
+  return join(dirname(path), `${temporaryPrefix}${basename(path)}-${maker}`);
+}
+
+const makerPattern = /-([0-9a-f]{6})\.(\d{1,10})\.[0-9a-f]{12}$/;
+
+/** Whether the process that made a temporary file or directory is gone; undefined if its name does not say, or not here. */
+export function makerIsGone(name: string): boolean | undefined {
+  const [, where, pid] = makerPattern.exec(name) ?? [];
+  if (where !== machine) return undefined;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    // EPERM: it is there and belongs to someone else.
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 /**

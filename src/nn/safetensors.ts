@@ -7,11 +7,11 @@
  * is stricter than that implementation in two places: it lets spaces stand before the header, and it keeps the last
  * of two tensors of one name.
  */
-import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { KeelError } from '../base/errors.ts';
+import { temporaryBeside } from '../base/files.ts';
 
 /** A file that is not, or cannot become, valid safetensors. The message is one line: what, the limit, the remedy. */
 export class SafetensorsError extends KeelError {
@@ -148,8 +148,7 @@ export async function writeSafetensors(
   metadata: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const parts = layOut(path, tensors, metadata);
-  // In the same directory, because a rename is atomic only within one file system.
-  const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`);
+  const temporary = temporaryBeside(path);
   const handle = await open(temporary, 'wx');
   try {
     try {

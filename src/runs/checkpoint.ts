@@ -8,8 +8,8 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { makeDirectories, readNames, removeDirectory, writeDirectoryAtomic } from '../base/directories.ts';
+import { basename, join } from 'node:path';
+import { makeDirectoryIn, readNames, removeDirectory, writeDirectoryAtomic } from '../base/directories.ts';
 import { codeOf, fail, RunError, show } from '../base/errors.ts';
 import { attempt, readAt, readBounded, writeFileAtomic, writeNewFile } from '../base/files.ts';
 import { encodeJson, parseJson } from '../base/json.ts';
@@ -88,8 +88,7 @@ export async function saveCheckpoint(
     }
   }
   const state = encodeJson(input.state, 'state'); // before anything is written
-  const { checkpoints } = runPaths(runDir);
-  makeDirectories(checkpoints);
+  makeDirectoryIn(runDir, basename(runPaths(runDir).checkpoints));
   const dir = checkpointDir(runDir, step);
   await writeDirectoryAtomic(dir, async temporary => {
     const saved: Record<string, { bytes: number; sha256: string }> = {};
@@ -344,7 +343,7 @@ function readIndex(runDir: string, step: number): CheckpointIndex {
     const steps = stepsOf(runDir);
     if (steps.includes(step)) fail(`${dir} is not whole: it has no ${indexName}`, 'invalid');
     fail(
-      `there is no checkpoint ${step} in ${runDir}: there are ${steps.join(', ') || 'none'}`,
+      `there is no checkpoint ${step} in ${runDir}: ${steps.length === 0 ? 'there are none, train it first' : `use one of ${steps.join(', ')}`}`,
       'no-checkpoint',
     );
   }
@@ -370,7 +369,8 @@ function readChecked(path: string, bytes: number, sha256: string): Uint8Array {
       const hash: Hash = createHash('sha256');
       for (let at = 0; at < bytes; at += hashChunkBytes) {
         const part = data.subarray(at, at + hashChunkBytes);
-        if (readAt(fd, part, part.length, at) < part.length) fail(`${path} became shorter while it was read`);
+        if (readAt(fd, part, part.length, at) < part.length)
+          fail(`${path} became shorter while it was read: try again`);
         hash.update(part);
       }
       if (hash.digest('hex') !== sha256) {

@@ -117,9 +117,12 @@ function checked(request: unknown): RunRequest {
   const result = z.safeParse(requestSchema, request);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  throw new RunError(`a request is ${show(request)}: ${issue.path.join('.') || 'it'} is not as expected`, {
-    code: 'invalid',
-  });
+  throw new RunError(
+    `a request is ${show(request)}: ${issue.path.join('.') || 'it'} is not as expected: send { type: 'set', key, value, by } or { type: 'stop', by }`,
+    {
+      code: 'invalid',
+    },
+  );
 }
 
 // ---------------------------------------------------------------------------------------------------- answering
@@ -194,14 +197,23 @@ export function readAdjustments(runDir: string): Adjustment[] {
     if (codeOf(error) === 'ENOENT') return [];
     throw error;
   }
-  const result = z.safeParse(adjustmentsSchema, parseJson(bytes, path));
+  const result = z.safeParse(adjustmentsSchema, jsonOf(bytes));
   if (result.success) return result.data.changes;
+  const { path: place, message } = result.error.issues[0];
+  const where = bytes.length === 0 ? 'it is empty' : `${place.join('.') || 'it'}: ${message}`;
   throw new RunError(
-    `${path} is damaged: repair it, or delete it to go on without the changes made by hand`,
-    {
-      code: 'invalid',
-    },
+    `${path} is damaged (${where}): repair it, or delete it to go on without the changes made by hand`,
+    { code: 'invalid' },
   );
+}
+
+/** Undefined where it is none. */
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes, 'it');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Replaces what {@link readAdjustments} reads. */

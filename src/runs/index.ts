@@ -94,4 +94,5 @@ export {
   resolveRun,
   statusOf,
 } from './store.ts';
+export { type RunProblem, type RunVerdict, verifyRun } from './verify.ts';
 export { type ResumeOptions, RunWriter, type WriterOptions } from './writer.ts';

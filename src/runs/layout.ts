@@ -79,6 +79,9 @@ export function newRunId(environment: string, seed: number, when: Date): string 
   return `${environmentSlug(environment)}-${stamp}-seed${seed}-${suffix()}`;
 }
 
+/** Whether an id is one that {@link newRunId} makes. */
+export const isMadeId = (id: string): boolean => /-\d{8}-\d{6}-seed\d+-[2-9a-z]{4}$/.test(id);
+
 /** `CartPole-v1` → `cartpole`, `./envs/my-env.ts` → `my-env`. */
 function environmentSlug(environment: string): string {
   const name = environment

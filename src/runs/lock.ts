@@ -19,7 +19,8 @@ export interface Lock {
   release(): void;
 }
 
-const lockPattern = /^lock\.([1-9]\d{0,8})$/;
+/** Names of locks. */
+export const lockPattern = /^lock\.([1-9]\d{0,8})$/;
 const holderSchema = z.object({
   pid: z.int().check(z.positive()),
   start: z.nullable(z.string()),
@@ -37,6 +38,9 @@ export function lockHolder(runDir: string, system: System = thisSystem): Process
   const holder = readHolder(newest.path);
   return holder !== undefined && isHeld(holder, system) ? holder : undefined;
 }
+
+/** Whether a file is a lock that a process of ours wrote, whatever became of that. */
+export const isLock = (path: string): boolean => readHolder(path) !== undefined;
 
 /** Takes a run's lock, or says who has it. A lock whose process is gone is taken over. */
 export function acquireLock(runDir: string, system: System = thisSystem): Lock {

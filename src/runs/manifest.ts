@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { fail, RunError } from '../base/errors.ts';
 import { readBounded, writeFileAtomic } from '../base/files.ts';
 import { encodeJson, parseJson } from '../base/json.ts';
+import { halfMadeProblem, isHalfMade } from './half-made.ts';
 import { runPaths } from './layout.ts';
 import { maxManifestBytes } from './looks-like-run.ts';
 import { type EnvironmentSpec, type Manifest, parseManifest, schemaVersion } from './schema.ts';
@@ -18,6 +19,7 @@ export interface RunSpec {
   /** `keel` and `onnxruntime`; Node and the platform are added. */
   readonly versions: Readonly<Record<string, string>>;
   readonly parent?: { readonly id: string; readonly step: number };
+  readonly beginning?: Manifest['beginning'];
 }
 
 /** The manifest of a run that begins now. */
@@ -39,6 +41,7 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
         platform: `${process.platform}-${process.arch}`,
       },
       parent: spec.parent ?? null,
+      ...(spec.beginning && { beginning: spec.beginning }),
       startedAt: now,
       updatedAt: now,
       endedAt: null,
@@ -57,15 +60,12 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
 export function readManifest(runDir: string): Manifest {
   const path = runPaths(runDir).manifest;
   if (!existsSync(path)) {
+    if (isHalfMade(runDir)) fail(`${runDir} is no run: ${halfMadeProblem(runDir)}`, 'not-a-run');
     const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
     fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
   }
-  return parseManifest(readManifestJson(path), path);
-}
-
-function readManifestJson(path: string): unknown {
   try {
-    return parseJson(readBounded(path, maxManifestBytes), path);
+    return parseManifest(parseJson(readBounded(path, maxManifestBytes), path), path);
   } catch (error) {
     if (!(error instanceof RunError) || error.code !== 'invalid') throw error;
     throw new RunError(`${error.message}; put a whole copy of it back, or delete the run's directory`, {
@@ -102,6 +102,7 @@ export type ManifestPatch = Partial<
     | 'reason'
     | 'config'
     | 'versions'
+    | 'wentOn'
   >
 >;
 

@@ -56,7 +56,8 @@ export function openProjections(runDir: string, options: ProjectionOptions = {})
   return sinks;
 }
 
-function openTensorboard(path: string, manifest: Manifest): Sink {
+/** The event file of a run, at `path`. */
+export function openTensorboard(path: string, manifest: Manifest): Sink {
   const { algorithm, environment, seed, config } = manifest;
   return tensorboardSink(path, {
     startedUnixS: Date.parse(manifest.startedAt) / 1000,
@@ -81,8 +82,8 @@ function rebuild(runDir: string, path: string, open: (path: string) => Sink): vo
   }
 }
 
-/** Oldest first. */
-function tensorboardFiles(runDir: string): string[] {
+/** The event files of a run, oldest first. */
+export function tensorboardFiles(runDir: string): string[] {
   return readNames(runDir)
     .filter(name => tensorboardPattern.test(name))
     .sort((a, b) => a.length - b.length || (a < b ? -1 : 1));

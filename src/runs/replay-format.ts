@@ -175,7 +175,10 @@ function readHeader(
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(PREFIX, headerEnd)));
   } catch (cause) {
-    throw new RunError(`${source} is damaged: its header cannot be read`, { code: 'invalid', cause });
+    throw new RunError(`${source} is damaged: its header cannot be read; record it again (keel record)`, {
+      code: 'invalid',
+      cause,
+    });
   }
   if (typeof value !== 'object' || value === null || (value as { kind?: unknown }).kind !== 'keel-replay')
     damaged(source, 'its header is not that of a replay');
@@ -226,7 +229,7 @@ function headerOf(fields: Readonly<Record<string, unknown>>, source: string): Re
 }
 
 function damaged(source: string, what: string): never {
-  return fail(`${source} is damaged: ${what}`, 'invalid');
+  return fail(`${source} is damaged: ${what}; record it again (keel record)`, 'invalid');
 }
 
 /** A copy, because what comes from a file need not lie where numbers may. */

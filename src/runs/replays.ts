@@ -1,7 +1,7 @@
 /** The replays of a run: `replays/<step>.replay`, and `<step>-<n>.replay` for more episodes of the same policy. */
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { cleanLeftovers, makeDirectories, readNames } from '../base/directories.ts';
+import { basename, join } from 'node:path';
+import { cleanLeftovers, makeDirectoryIn, readNames } from '../base/directories.ts';
 import { fail, RunError, show } from '../base/errors.ts';
 import { attempt, readAt, readBounded, writeFileAtomic } from '../base/files.ts';
 import { runPaths } from './layout.ts';
@@ -112,7 +112,7 @@ export function readReplayBytes(path: string): Buffer {
 /** Writes a replay so that it appears whole, and deletes those that are too many. Returns its name. */
 export function saveReplay(runDir: string, replay: Replay, episode = 0): string {
   const name = episode === 0 ? String(replay.step) : `${replay.step}-${episode}`;
-  makeDirectories(runPaths(runDir).replays);
+  makeDirectoryIn(runDir, basename(runPaths(runDir).replays));
   // It can be recorded again: no need to wait for the disk.
   writeFileAtomic(replayPath(runDir, name), encodeReplay(replay), false);
   pruneReplays(runDir);

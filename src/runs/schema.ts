@@ -55,6 +55,29 @@ const manifestSchema = z.looseObject({
   versions: z.record(z.string(), z.string()),
   /** The run and step that this one started from. */
   parent: z.nullable(z.looseObject({ id: z.string(), step: count })),
+  /** What it began from, if not from its seed: a kill before its first checkpoint begins there again. */
+  beginning: z.optional(
+    z.looseObject({
+      /** Of a run's directory, a model's, or a file of weights; absolute. */
+      path: z.string(),
+      /** Of a run, the checkpoint. */
+      step: z.nullable(count),
+      forked: z.boolean(),
+      /** The settings that were written for the fork. */
+      written: json,
+    }),
+  ),
+  /** Of when it was last resumed. */
+  wentOn: z.optional(
+    z.looseObject({
+      /** The checkpoint that it went on from; null if it began again. */
+      checkpoint: z.nullable(count),
+      /** The settings that were written for that. */
+      written: json,
+      /** The changes by hand that those took the place of. */
+      replaced: z.array(z.unknown()),
+    }),
+  ),
   startedAt: isoTime,
   /** When a process last wrote the manifest. */
   updatedAt: isoTime,
@@ -180,7 +203,13 @@ const eventKinds = {
     scope: 'training',
     title: 'Changed by hand',
     doc: 'Someone changed a setting of the live run. A resume makes the same change at the same iteration.',
-    fields: z.object({ what: text, by: text }),
+    fields: z.object({
+      what: text,
+      by: text,
+      /** The setting, and its value from this iteration on. */
+      key: z.optional(text),
+      value: z.optional(z.nullable(number)),
+    }),
   },
   started: {
     scope: 'process',
@@ -198,6 +227,9 @@ const eventKinds = {
       checkpoint: z.nullable(count),
       droppedRows: count,
       droppedEvents: count,
+      /** Settings that were written for it, and what they were before. */
+      written: z.optional(json),
+      before: z.optional(json),
     }),
   },
   finished: {

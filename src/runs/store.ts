@@ -1,11 +1,12 @@
 /** Runs as things: making, finding, opening and deleting them. */
 import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { makeDirectories, readNames, removeDirectory } from '../base/directories.ts';
+import { cleanDeadLeftovers, makeDirectories, readNames, removeDirectory } from '../base/directories.ts';
 import { codeOf, fail, RunError, show } from '../base/errors.ts';
 import { attempt, syncDirectory } from '../base/files.ts';
 import { nearest } from '../base/nearest.ts';
-import { defaultRoot, isRunId, newRunId, requireRunId } from './layout.ts';
+import { halfMadeProblem, isHalfMade } from './half-made.ts';
+import { defaultRoot, isRunId, newRunId, requireRunId, runPaths } from './layout.ts';
 import { acquireLock, type Lock, lockHolder } from './lock.ts';
 import { looksLikeRun } from './looks-like-run.ts';
 import { newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
@@ -48,6 +49,7 @@ export function createLockedRun(spec: RunSpec, place: Place, now: Date): { run: 
   if (place.id !== undefined) requireRunId(place.id);
   newManifest('new', spec, now); // refuses a wrong spec before anything is made
   makeDirectories(root);
+  cleanRoot(root);
   return place.id === undefined ? fillNewDirectory(spec, root, now) : fill(join(root, place.id), spec, now);
 }
 
@@ -57,7 +59,8 @@ function fillNewDirectory(spec: RunSpec, root: string, now: Date): { run: Run; l
     try {
       return fill(join(root, newRunId(spec.environment.id, spec.seed, now)), spec, now);
     } catch (error) {
-      if (codeOf(error) !== 'exists' || tries === 100) throw error;
+      // `locked`: another process is making it right now.
+      if (!['exists', 'locked'].includes(codeOf(error)) || tries === 100) throw error;
     }
   }
 }
@@ -65,22 +68,45 @@ function fillNewDirectory(spec: RunSpec, root: string, now: Date): { run: Run; l
 function fill(dir: string, spec: RunSpec, now: Date): { run: Run; lock: Lock } {
   const id = basename(dir);
   const manifest = newManifest(id, spec, now);
+  let made = true;
   try {
     attempt('create', dir, () => mkdirSync(dir));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
-    fail(`${dir} exists already: choose another name, or resume it with \`keel resume ${id}\``, 'exists');
+    refuseTaken(dir);
+    made = false;
   }
   let lock: Lock | undefined;
   try {
     lock = acquireLock(dir);
+    // Another process may have made it whole meanwhile.
+    if (!made) refuseTaken(dir, true);
     writeManifest(dir, manifest);
     syncDirectory(dirname(dir));
     return { run: { id, dir, manifest, status: 'running' }, lock };
   } catch (error) {
     lock?.release();
-    rmSync(dir, { recursive: true, force: true });
+    if (made) rmSync(dir, { recursive: true, force: true });
     throw error;
+  }
+}
+
+/** Refuses a directory in which there is something; one that a process died in while it was making a run is free. */
+function refuseTaken(dir: string, isLocked = false): void {
+  if (readNames(dir).length === 0 || isHalfMade(dir, isLocked)) return;
+  const id = basename(dir);
+  const remedy = looksLikeRun(dir) ? `, or resume it with \`keel resume ${id}\`` : '';
+  fail(`${dir} exists already: choose another name${remedy}`, 'exists');
+}
+
+/** Deletes what processes that are gone left half made in a root and in its runs. */
+export function cleanRoot(root: string): void {
+  cleanDeadLeftovers(root);
+  for (const name of readNames(root)) {
+    const dir = join(root, name);
+    if (!isRunId(name) || !existsSync(join(dir, 'manifest.json'))) continue;
+    const { checkpoints, replays } = runPaths(dir);
+    for (const place of [dir, checkpoints, replays]) cleanDeadLeftovers(place);
   }
 }
 
@@ -104,7 +130,11 @@ export function listRuns(roots: readonly string[] = [defaultRoot]): RunList {
   for (const root of new Set(roots.map(r => resolve(r)))) {
     for (const name of readNames(root)) {
       const dir = join(root, name);
-      if (!isRunId(name) || !existsSync(join(dir, 'manifest.json'))) continue;
+      if (!isRunId(name)) continue;
+      if (!existsSync(join(dir, 'manifest.json'))) {
+        if (isHalfMade(dir)) broken.push({ dir, problem: halfMadeProblem(dir) });
+        continue;
+      }
       try {
         runs.push(openRun(dir));
       } catch (error) {
@@ -133,11 +163,8 @@ export function resolveRun(reference: string, roots: readonly string[] = [defaul
       return openRun(join(root, reference));
   }
   const places = [...runs.map(({ dir }) => dir), ...broken.map(({ dir }) => dir)];
-  const matches = places.filter(dir => {
-    const id = basename(dir);
-    return id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`));
-  });
-  if (matches.length === 1 && reference !== '') return openRun(matches[0]);
+  const matches = places.filter(dir => matchesId(reference, basename(dir)));
+  if (matches.length === 1) return openRun(matches[0]);
   if (matches.length > 1) {
     const some = matches.slice(0, 5).map(dir => basename(dir));
     const more = matches.length > some.length ? ` and ${matches.length - some.length} more` : '';
@@ -154,6 +181,30 @@ export function resolveRun(reference: string, roots: readonly string[] = [defaul
   const hint = near === undefined ? '`keel runs` lists what there is' : `did you mean ${near}?`;
   return fail(`there is no run ${show(reference)} in ${where}: ${hint}`, 'no-such-run');
 }
+
+/** What someone means to delete: a run, or what is listed as one and cannot be read. */
+export function resolveToDelete(
+  reference: string,
+  roots: readonly string[] = [defaultRoot],
+): { readonly id: string; readonly dir: string; readonly run: Run | undefined } {
+  try {
+    const run = resolveRun(reference, roots);
+    return { id: run.id, dir: run.dir, run };
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error;
+    const isPath = /[\\/]/.test(reference);
+    const dirs = isPath ? [resolve(reference)] : listRuns(roots).broken.map(({ dir }) => dir);
+    const named = dirs.filter(
+      dir => isPath || basename(dir) === reference || matchesId(reference, basename(dir)),
+    );
+    if (named.length !== 1 || !(isHalfMade(named[0]) || looksLikeRun(named[0]))) throw error;
+    return { id: basename(named[0]), dir: named[0], run: undefined };
+  }
+}
+
+/** Whether a reference is the beginning or the last four characters of an id. */
+const matchesId = (reference: string, id: string): boolean =>
+  reference !== '' && (id.startsWith(reference) || (reference.length === 4 && id.endsWith(`-${reference}`)));
 
 /** The run that was started last. If that cannot be read, another is not what was meant. */
 function lastOf(runs: RunList['runs'], broken: RunList['broken'], where: string): Run {
@@ -187,9 +238,10 @@ export function deleteRun(dir: string, root: string): void {
   if (dirname(realDir) !== realRoot || !statSync(realDir).isDirectory()) {
     fail(`${dir} is not a directory in ${root}: only runs directly in their root are deleted`, 'unsafe');
   }
-  if (!looksLikeRun(realDir)) {
+  if (!looksLikeRun(realDir) && !isHalfMade(realDir)) {
     fail(`${dir} is not a run: it has no readable manifest.json of Keel; delete it yourself`, 'not-a-run');
   }
+  cleanRoot(realRoot);
   const lock = acquireLock(realDir);
   try {
     forgetTrust(realDir);

@@ -5,9 +5,9 @@
  * included), its row, then the checkpoint. So whatever a kill interrupts, cutting the log back to the newest checkpoint's
  * iteration gives what an uninterrupted run had at that point.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { cleanLeftovers } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
 import type { Row } from '../metrics/row.ts';
@@ -33,7 +33,7 @@ import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts'
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
 import { discardReplaysAfter } from './replays.ts';
 import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
-import { createLockedRun, openRun, type Place } from './store.ts';
+import { cleanRoot, createLockedRun, openRun, type Place } from './store.ts';
 
 /** How a run is written. */
 export interface WriterOptions extends ProjectionOptions {
@@ -54,7 +54,7 @@ export interface ResumeOptions extends WriterOptions {
   /** Looks at what was loaded before anything is changed; throws to refuse, e.g. because the reward is another. */
   readonly check?: ((manifest: Manifest, checkpoint: Checkpoint | undefined) => void) | undefined;
   /** New values for the manifest, such as a config with more steps. */
-  readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment'> | undefined;
+  readonly patch?: Pick<ManifestPatch, 'config' | 'versions' | 'environment' | 'wentOn'> | undefined;
 }
 
 /** Writes one run: `RunWriter.create` for a new one, `RunWriter.resume` for one that ended. */
@@ -71,6 +71,8 @@ export class RunWriter {
   #step = 0;
   /** The iteration of the newest checkpoint: nothing more may happen in it, or a resume would miss it. */
   #sealed = -1;
+  /** Which directory the checkpoints are in, once there is one: another of that name would not have the earlier ones. */
+  #checkpoints: string | undefined;
   #ended = false;
 
   /** Makes a new run and begins to write it. */
@@ -89,7 +91,7 @@ export class RunWriter {
 
   /**
    * Resumes a run. The checkpoint is undefined if it ended before its first one: then it begins again from its
-   * seed, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
+   * seed or from what its manifest says that it began from, to the same bits. One that had checkpoints, which are gone, is refused unless `discardLater` allows it. Nothing
    * is changed before the checkpoint was found whole and `check` agreed.
    */
   static resume(
@@ -103,6 +105,7 @@ export class RunWriter {
       const { manifest } = openRun(dir);
       cleanLeftovers(dir);
       cleanLeftovers(runPaths(dir).checkpoints);
+      cleanRoot(dirname(dir));
       const checkpoint = loadCheckpoint(dir, options.from ?? 'last');
       const { step, iteration } = checkpoint?.index ?? { step: 0, iteration: 0 };
       if (checkpoint === undefined) refuseToBeginAgain(dir, manifest, options.discardLater === true);
@@ -140,6 +143,7 @@ export class RunWriter {
         pid: process.pid,
         checkpoint: checkpoint === undefined ? null : step,
         ...dropped,
+        ...writtenNow(manifest, options.patch),
       });
       return { writer, checkpoint };
     } catch (error) {
@@ -156,6 +160,7 @@ export class RunWriter {
     this.#lock = lock;
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    this.#checkpoints = identityOf(runPaths(dir).checkpoints);
     this.#truth = jsonlSink({ metrics, events });
     try {
       // The truth first: a projection that fails must not cost a row.
@@ -171,9 +176,29 @@ export class RunWriter {
     return this.#manifest;
   }
 
+  /**
+   * Fails if something of the run was deleted or replaced under it: its directory, manifest, log or checkpoints. What is
+   * written looks itself; ask before writing beside it, so that no half of a run appears where one was.
+   */
+  requireThere(): void {
+    this.#truth.requireThere?.();
+    const { manifest, checkpoints } = runPaths(this.dir);
+    if (!existsSync(manifest))
+      gone(
+        `${manifest} was deleted`,
+        `its log and its checkpoints are safe; put the manifest back and resume the run, or begin another from its weights (keel train --from ${checkpoints}/<step>/policy.safetensors)`,
+      );
+    if (this.#checkpoints === undefined || identityOf(checkpoints) === this.#checkpoints) return;
+    gone(
+      `${checkpoints} was ${existsSync(checkpoints) ? 'replaced' : 'deleted'}`,
+      `its log is safe; put the checkpoints back and resume the run, or let it begin again (keel resume ${this.id} --discard-later)`,
+    );
+  }
+
   /** Writes an iteration's row; the time is added. Iterations must go up by one. */
   row(row: Row): void {
     this.#requireOpen();
+    this.requireThere();
     const iteration = row['train/iteration'];
     if (iteration !== this.#iteration + 1) {
       fail(
@@ -210,6 +235,7 @@ export class RunWriter {
         `checkpoint of iteration ${input.iteration}, step ${input.step} after the row of iteration ${this.#iteration}, step ${this.#step}: save right after the row`,
       );
     }
+    this.requireThere();
     const best = wouldBeBest(this.dir, input.score);
     const keep = input.keep ?? false;
     this.event({
@@ -230,6 +256,7 @@ export class RunWriter {
       { keepLast: this.#options.keepLast ?? 2, now: () => new Date(this.#now()) },
     );
     this.#sealed = input.iteration;
+    this.#checkpoints ??= identityOf(runPaths(this.dir).checkpoints);
     return info;
   }
 
@@ -282,8 +309,27 @@ export class RunWriter {
   }
 
   #requireOpen(): void {
-    if (this.#ended) throw new RunError(`run ${this.id} has ended: nothing more can be written to it`);
+    if (this.#ended)
+      throw new RunError(`run ${this.id} has ended, nothing more can be written to it: resume it first`);
   }
+}
+
+/** What tells a directory from another of its name; undefined if there is none. */
+function identityOf(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat && `${stat.dev} ${stat.ino}`;
+}
+
+function gone(what: string, rest: string): never {
+  fail(`${what} while the run was trained, so it stops here; ${rest}`, 'gone');
+}
+
+/** For the event of a resume: the settings that were written for it, and what they were. */
+function writtenNow({ config }: Manifest, patch: ResumeOptions['patch']): object {
+  const written = patch?.wentOn?.written ?? {};
+  const keys = Object.keys(written);
+  if (keys.length === 0) return {};
+  return { written, before: Object.fromEntries(keys.map(key => [key, config[key] ?? null])) };
 }
 
 function refuseToDiscard(dir: string, step: number): void {
@@ -299,10 +345,11 @@ function refuseToDiscard(dir: string, step: number): void {
 
 /** A run without checkpoints may begin again if it never had one; what it has done since would be lost without a word. */
 function refuseToBeginAgain(dir: string, manifest: Manifest, discardLater: boolean): void {
-  const { parent } = manifest;
-  if (parent !== null) {
+  const { parent, beginning } = manifest;
+  // An earlier version wrote it, which did not say where that run is and what was set for it.
+  if (parent !== null && beginning === undefined) {
     fail(
-      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it, and fork that run again`,
+      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it (keel runs delete ${basename(dir)}), and start it from that run again`,
       'no-checkpoint',
     );
   }

@@ -48,11 +48,11 @@ describe('the command line', () => {
     [['eval'], /^keel: missing required argument 'run'$/],
     [
       ['runs', 'bogus'],
-      /^keel: there is no command bogus: list, show, compare, delete; keel runs show bogus/,
+      /^keel: there is no command bogus: list, show, compare, verify, delete; keel runs show bogus/,
     ],
     [
       ['runs', 'bogus', '--json'],
-      /^keel: there is no command bogus: list, show, compare, delete; keel runs show bogus/,
+      /^keel: there is no command bogus: list, show, compare, verify, delete; keel runs show bogus/,
     ],
     [['runs', 'list', 'bogus'], /^keel: list takes no bogus; keel runs show bogus/],
   ])('keel %j is wrong use', (args, message) => refuses(args, 2, message));
@@ -203,7 +203,7 @@ describe('runs', () => {
       await refuses(
         [command, 'last', '--checkpoint', '77', '--run-dir', dir],
         2,
-        /^keel: there is no checkpoint 77 in .*: there are 64, 128$/,
+        /^keel: there is no checkpoint 77 in .*: use one of 64, 128$/,
       );
   });
 

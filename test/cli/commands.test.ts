@@ -1,6 +1,6 @@
 /** Each command as a user runs it. One run is trained first; the rest look at it. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { preflightParts } from '../../src/algos/ppo/preflight.ts';
@@ -347,6 +347,37 @@ describe('runs', () => {
     expect(refused).toMatchObject({ code: 2, stderr: `keel: deleting ${ids[0]} needs a yes: add --yes\n` });
     expect(await keel(['runs', 'delete', ids[0], '--yes', '--run-dir', dir])).toMatchObject({ code: 0 });
     expect(readdirSync(dir)).toEqual([ids[1]]);
+  });
+
+  test('verify says what is wrong, with exit code 1; what was never made whole is listed and deleted', async () => {
+    const dir = scratch();
+    await keel(['train', 'cartpole', ...tiny(dir)]);
+    const run = join(dir, idOf(dir));
+    const whole = await keel(['runs', 'verify', '--run-dir', dir]);
+    expect(whole).toMatchObject({ code: 0, stderr: '' });
+    expect(whole.stdout).toMatch(/^cartpole-\S+ {2}whole: 2 rows, \d+ events, 2 checkpoints\n$/);
+    const csv = join(run, 'metrics.csv');
+    writeFileSync(csv, readFileSync(csv, 'utf8').replace('\n1,64,', '\n1,63,'));
+    const wrong = await keel(['runs', 'verify', 'last', '--run-dir', dir]);
+    expect(wrong.code).toBe(1);
+    expect(wrong.stdout).toMatch(/1 problem: 2 rows/);
+    expect(wrong.stdout.replace(/\s+/g, ' ')).toContain(
+      'metrics.csv, line 2, train/step: "63", expected "64"',
+    );
+    const half = 'cartpole-20260115-103000-seed1-k3f9';
+    mkdirSync(join(dir, half));
+    const json = await keel(['runs', 'verify', '--json', '--run-dir', dir]);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      runs: [{ rows: 2, problems: [{ file: 'metrics.csv', place: 'line 2, train/step' }] }],
+      broken: [{ dir: join(dir, half) }],
+    });
+    const list = await keel(['runs', '--run-dir', dir]);
+    expect(list.stderr.replace(/\s+/g, ' ')).toContain(
+      `is half made: its process ended before anything was trained`,
+    );
+    expect(await keel(['runs', 'rm', 'k3f9', '--yes', '--run-dir', dir])).toMatchObject({ code: 0 });
+    expect(readdirSync(dir)).toEqual([basename(run)]);
   });
 });
 

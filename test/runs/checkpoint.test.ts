@@ -263,7 +263,7 @@ describe('damage', () => {
     expectMessage(`${index} is damaged: it is empty`);
     rmSync(index);
     expectMessage(`${checkpointDir(dir, 8192)} is not whole: it has no checkpoint.json`);
-    expect(() => loadCheckpoint(dir, 5)).toThrow(/there is no checkpoint 5 in .*: there are 4096, 8192/);
+    expect(() => loadCheckpoint(dir, 5)).toThrow(/there is no checkpoint 5 in .*: use one of 4096, 8192/);
     cpSync(checkpointDir(dir, 4096), checkpointDir(dir, 8192), { recursive: true });
     expectMessage(`${index} is of step 4096: the directory was renamed or copied`);
   });

@@ -1,4 +1,12 @@
-import { existsSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +29,11 @@ import { temporaryRoot } from './support/temporary.ts';
 
 const root = temporaryRoot('replays');
 let count = 0;
-const newRun = (): string => join(root, `run-${count++}`);
+function newRun(): string {
+  const dir = join(root, `run-${count++}`);
+  mkdirSync(dir);
+  return dir;
+}
 
 /** The file with a header that says something else. */
 function withHeader(change: (header: Record<string, unknown>) => void): Uint8Array {

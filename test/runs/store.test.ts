@@ -143,6 +143,8 @@ describe('listing and finding', () => {
     make('acrobot-20260115-103002-seed1-abcd', 2);
     expect(find('last')).toBe('acrobot-20260115-103002-seed1-abcd');
     rmSync(join(root, newer, 'manifest.json'));
+    expect(() => find(newer)).toThrow(/x7yz is no run: it is half made/);
+    writeFileSync(join(root, newer, 'metrics.jsonl'), '');
     expect(() => find(newer)).toThrow(/x7yz is not a run: it has no manifest\.json/);
   });
 });

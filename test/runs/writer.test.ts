@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -21,6 +22,7 @@ import {
   readTrajectory,
   rebuildProjections,
   runPaths,
+  saveCheckpoint,
 } from '../../src/runs/index.ts';
 import { decodeEvents } from '../metrics/support/read-events.ts';
 import { checkpointOf, rowOf, spec } from './support/spec.ts';
@@ -170,6 +172,25 @@ describe('what vanishes under a run', () => {
       () => rmSync(dir, { recursive: true }),
       /run-\d+ was deleted while it was written, .*nothing of it is left/,
     ],
+    ['its events', () => rmSync(runPaths(dir).events), /events\.jsonl was deleted while it was written/],
+    [
+      'its manifest',
+      () => rmSync(runPaths(dir).manifest),
+      /manifest\.json was deleted while .*checkpoints are safe; put the manifest back/,
+    ],
+    [
+      'the directory of its checkpoints',
+      () => rmSync(runPaths(dir).checkpoints, { recursive: true }),
+      /checkpoints was deleted while .*its log is safe; put the checkpoints back .*--discard-later/,
+    ],
+    [
+      'the directory of its checkpoints, for another one',
+      () => {
+        renameSync(runPaths(dir).checkpoints, join(root, `away-${id}`));
+        mkdirSync(runPaths(dir).checkpoints);
+      },
+      /checkpoints was replaced while/,
+    ],
   ];
   it.each(lost)('%s is noticed at the next row, and nothing is made anew', async (_, lose, message) => {
     const writer = create();
@@ -177,8 +198,19 @@ describe('what vanishes under a run', () => {
     lose();
     const before = existsSync(dir) ? readdirSync(dir) : undefined;
     expect(() => writer.row(rowOf(5))).toThrow(message);
+    await expect(writer.checkpoint({ ...checkpointOf(4), iteration: 4 })).rejects.toThrow(message);
     writer.end('failed', 'gone');
     expect(existsSync(dir) ? readdirSync(dir).length : undefined).toBe(before && before.length - 1); // its lock
+  });
+
+  it('its directory, in the middle of a checkpoint, is not made anew', async () => {
+    const writer = create();
+    await train(writer, 1, 2);
+    const files = () => ({ 'policy.safetensors': () => rmSync(dir, { recursive: true }) });
+    await expect(writer.checkpoint({ ...checkpointOf(2), files: files() })).rejects.toThrow(RunError);
+    await expect(saveCheckpoint(dir, checkpointOf(2))).rejects.toThrow(/cannot create .*checkpoints/);
+    writer.end('failed', 'gone');
+    expect(existsSync(dir)).toBe(false);
   });
 
   it('its events are noticed at the next of them', async () => {
@@ -284,7 +316,7 @@ describe('resuming', () => {
     RunWriter.create({ ...spec, parent }, { root, id }, options).end('failed', 'x');
     for (const discardLater of [false, true])
       expect(() => RunWriter.resume(dir, { discardLater })).toThrow(
-        /began from step 512 of other and has no checkpoint: .*fork that run again$/,
+        /began from step 512 of other and has no checkpoint: .*delete it \(keel runs delete .*start it from that run again$/,
       );
   });
 

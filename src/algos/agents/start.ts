@@ -1,6 +1,6 @@
 /** Weights that a policy begins from: those of another run, or of a file. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { TrainError } from '../../base/errors.ts';
 import { fileError, readBounded } from '../../base/files.ts';
@@ -43,6 +43,7 @@ export function policyStart(from: string, { checkpoint: which, root }: StartOpti
     return {
       name: from,
       parent: undefined,
+      source: { path: resolve(from), step: null },
       observationMoments: momentsBeside(from),
       fit: layout => fit(readFile(from), from, layout),
     };
@@ -54,13 +55,14 @@ export function policyStart(from: string, { checkpoint: which, root }: StartOpti
 /** The weights of a checkpoint. */
 export function startOf(
   { files, state, index: { step } }: Checkpoint,
-  { id, manifest }: Pick<Run, 'id' | 'manifest'>,
+  { id, dir, manifest }: Pick<Run, 'id' | 'dir' | 'manifest'>,
 ): PolicyStart {
   const bytes = files.get(POLICY_FILE);
   if (!bytes) throw new TrainError(`${id} has no policy to begin from: use a run of a policy`);
   return {
     name: id,
     parent: { id, step },
+    source: { path: dir, step },
     observationMoments: momentsOf(state, id),
     fit: layout => fit(bytes, `${id} (of ${manifest.environment.id})`, layout),
   };

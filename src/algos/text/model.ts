@@ -25,7 +25,7 @@ export function modelStart(
   if (existsSync(join(from, 'config.json'))) {
     if (checkpoint !== undefined)
       throw new ConfigError(`${from} is a model, which has no checkpoints: leave out which one`);
-    return { directory: resolve(from), parent: undefined };
+    return { directory: resolve(from), parent: undefined, source: { path: resolve(from), step: null } };
   }
   const run = runNamed(from, root);
   const { found } = chooseCheckpoint(run, checkpoint);
@@ -35,7 +35,8 @@ export function modelStart(
     throw new ConfigError(
       `${from}: ${run.id} is a run of ${run.manifest.algorithm}, it has no language model`,
     );
-  return { directory, parent: { id: run.id, step: found.step } };
+  const { step } = found;
+  return { directory, parent: { id: run.id, step }, source: { path: run.dir, step } };
 }
 
 function runNamed(from: string, root: string) {

@@ -8,7 +8,8 @@ import { findMetric, headlineMetrics, klBand } from '../../metrics/registry.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { differences } from '../../runs/differences.ts';
 import { readEvents, readLastRow, readRows } from '../../runs/log.ts';
-import { deleteRun, listRuns, type Run, resolveRun } from '../../runs/store.ts';
+import { deleteRun, listRuns, type Run, resolveRun, resolveToDelete } from '../../runs/store.ts';
+import { verifyRun } from '../../runs/verify.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
@@ -20,6 +21,7 @@ Examples:
   $ keel runs
   $ keel runs show last
   $ keel runs compare k3f9 m2xw
+  $ keel runs verify last
   $ keel runs delete k3f9`;
 
 export function define(runs: Command): void {
@@ -35,13 +37,17 @@ export function define(runs: Command): void {
   add('list', 'all runs, newest first (also: keel runs)', list, true).allowExcessArguments();
   add('show <run>', 'one run: settings, progress, checkpoints, events', show);
   add('compare <run> <others...>', 'settings that differ, and the last metrics side by side', compare);
-  add('delete <run...>', 'delete runs for good; asks first', remove).option('-y, --yes', 'do not ask');
+  add('verify [runs...]', 'check all that is on disk of a run, or of all of them', verify);
+  add('delete <run...>', 'delete runs for good; asks first', remove)
+    .alias('rm')
+    .option('-y, --yes', 'do not ask');
 }
 
 const examples: Readonly<Record<string, readonly string[]>> = {
   list: ['runs', "runs list --json | jq '.runs[0].best'"],
   show: ['runs show last', 'runs show k3f9 --json'],
   compare: ['runs compare k3f9 m2xw'],
+  verify: ['runs verify', 'runs verify k3f9 m2xw --json'],
   delete: ['runs delete k3f9 m2xw --yes'],
 };
 
@@ -257,24 +263,46 @@ const topOf = (path: string): string => path.split('.')[0];
 const shownValue = (value: unknown): string =>
   value === undefined ? '-' : typeof value === 'string' ? value : toJson(value);
 
+/** Exit code 1 if anything is wrong with any of them. */
+function verify(context: Context, references: readonly string[], flags: RunFlags): void {
+  const { print, paint } = context;
+  const listed = references.length > 0 ? undefined : listRuns([flags.runDir]);
+  const runs = listed?.runs ?? references.map(reference => resolveRun(reference, [flags.runDir]));
+  const verdicts = runs.map(({ dir }) => verifyRun(dir));
+  const broken = listed?.broken ?? [];
+  if (flags.json) context.json({ runs: verdicts, broken }, 2);
+  else {
+    if (runs.length === 0 && broken.length === 0) print(`no runs in ${shownDir(flags.runDir)}`);
+    for (const { id, rows, events, checkpoints, problems } of verdicts) {
+      const seen = `${counted(rows, 'row')}, ${counted(events, 'event')}, ${counted(checkpoints, 'checkpoint')}`;
+      const isWhole = problems.length === 0;
+      const found = isWhole ? paint('whole', 'green') : paint(counted(problems.length, 'problem'), 'red');
+      print(`${id}  ${found}: ${seen}`);
+      for (const { text } of problems) print(`  ${text}`, 4);
+    }
+    for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
+  }
+  if (broken.length > 0 || verdicts.some(({ problems }) => problems.length > 0)) throw new ExitWith(1);
+}
+
 async function remove(
   { print, isTerminal }: Context,
   references: readonly string[],
   flags: RunFlags & { readonly yes?: boolean },
 ): Promise<void> {
-  for (const run of references.map(reference => resolveRun(reference, [flags.runDir]))) {
+  for (const { id, dir, run } of references.map(name => resolveToDelete(name, [flags.runDir]))) {
     if (!flags.yes) {
-      if (!process.stdin.isTTY || !isTerminal)
-        throw new UsageError(`deleting ${run.id} needs a yes: add --yes`);
+      if (!process.stdin.isTTY || !isTerminal) throw new UsageError(`deleting ${id} needs a yes: add --yes`);
       const prompts = await import('@clack/prompts');
-      const rows = readRows(run.dir).items.length;
+      const rows = readRows(dir).items.length;
+      const state = run?.status ?? 'cannot be read';
       const sure = await prompts.confirm({
-        message: `Delete ${run.id} (${run.status}, ${rows} rows, ${listCheckpoints(run.dir).length} checkpoints) for good?`,
+        message: `Delete ${id} (${state}, ${rows} rows, ${listCheckpoints(dir).length} checkpoints) for good?`,
         initialValue: false,
       });
       if (sure !== true) throw new ExitWith(1);
     }
-    deleteRun(run.dir, dirname(run.dir));
-    print(`deleted ${run.id}`);
+    deleteRun(dir, dirname(dir));
+    print(`deleted ${id}`);
   }
 }

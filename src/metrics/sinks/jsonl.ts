@@ -22,6 +22,10 @@ export function jsonlSink(paths: { readonly metrics: string; readonly events: st
     events.sync();
   };
   return {
+    requireThere() {
+      metrics.requireThere();
+      events.requireThere();
+    },
     write(row) {
       metrics.requireThere();
       metrics.append(`${encodeRow(row)}\n`);

@@ -9,6 +9,8 @@ export interface Sink {
   write(row: Row): void;
   /** Something that happened. Sinks of numbers ignore it. */
   event(event: LogEvent): void;
+  /** Fails if what was written is no longer where it was; where that is not looked at, there is no such method. */
+  requireThere?(): void;
   /** Returns when everything is on the disk, and not only in the system's memory. */
   flush(): void;
   /** Flushes and lets go. May be called twice. */

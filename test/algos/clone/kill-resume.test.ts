@@ -1,11 +1,10 @@
 /** Cloning of a policy that is stopped or killed at any moment goes on to the same bits as one that is not. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ClonePolicySettings } from '../../../src/algos/clone/policy/settings.ts';
 import type { TrainHooks, TrainResult } from '../../../src/algos/hooks.ts';
 import { clone, resume } from '../../../src/algos/runs.ts';
-import { Rng } from '../../../src/random/index.ts';
 import {
   checkpointDir,
   listCheckpoints,
@@ -16,7 +15,6 @@ import {
   resolveRun,
   runPaths,
 } from '../../../src/runs/index.ts';
-import { startKeel } from '../../cli/support/keel.ts';
 import { temporaryRoot } from '../../runs/support/temporary.ts';
 
 const root = temporaryRoot('clone-kill');
@@ -115,53 +113,4 @@ test('a checkpoint that was lost is not missed', async () => {
   rmSync(checkpointDir(dir, step), { recursive: true });
   await resume(dir);
   same(dir);
-});
-
-test('processes that are killed at random moments change nothing', async () => {
-  const killed = join(root, 'killed');
-  mkdirSync(killed);
-  const settings = Object.entries({ ...config, epochs: 150 }).flatMap(([key, value]) => [
-    '--set',
-    `${key}=${JSON.stringify(value)}`,
-  ]);
-  const options = Object.entries(envOptions).flatMap(([key, value]) => [
-    '--set',
-    `envOptions.${key}=${value}`,
-  ]);
-  const args = ['clone', 'cluster', '--no-preset', ...options, ...settings, '--run-dir'];
-  const calm = startKeel([...args, join(root, 'calm')]).done;
-  const rowCount = (): number => {
-    const [name] = readdirSync(killed);
-    const path = name === undefined ? undefined : runPaths(join(killed, name)).metrics;
-    return path !== undefined && existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0;
-  };
-  const rng = new Rng(3);
-  let kills = 0;
-  for (let run = startKeel([...args, killed]); ; run = startKeel(['resume', 'last', '--run-dir', killed])) {
-    let ended = false;
-    const done = run.done.finally(() => {
-      ended = true;
-    });
-    if (kills < 4) {
-      const goal = rowCount() + 1 + rng.integer(12);
-      while (!ended && rowCount() < goal) await new Promise(resolve => setTimeout(resolve, 3));
-      run.child.kill('SIGKILL');
-    }
-    const { code, signal, stderr } = await done;
-    if (signal !== 'SIGKILL') {
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      break;
-    }
-    kills++;
-  }
-  expect((await calm).code).toBe(0);
-  expect(kills).toBe(4);
-  const [a, b] = ['calm', 'killed'].map(name => resolveRun('last', [join(root, name)]));
-  expect(readTrajectory(b.dir)).toEqual(readTrajectory(a.dir));
-  expect(b.manifest.resumes).toBe(4);
-  const { step } = a.manifest;
-  for (const file of ['policy.safetensors', 'optimizer.safetensors', 'state.json']) {
-    const [x, y] = [a, b].map(({ dir }) => readFileSync(join(checkpointDir(dir, step), file)));
-    expect(x.equals(y), file).toBe(true);
-  }
 });
