@@ -276,7 +276,11 @@ type EventBase = {
   readonly message: string;
 };
 
-type FieldsOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[T]['fields']>>;
+type InferredFields<T extends EventType> = z.infer<(typeof eventKinds)[T]['fields']>;
+/** A kind without fields would be a record that may have none, its type included. */
+type FieldsOf<T extends EventType> = string extends keyof InferredFields<T>
+  ? unknown
+  : Readonly<InferredFields<T>>;
 
 /** What an event of each kind says, before it is known when it happened. */
 export type EventFields = { [T in EventType]: { readonly type: T } & FieldsOf<T> }[EventType];

@@ -32,7 +32,7 @@ import { readEvents, readLastRow, truncateTo } from './log.ts';
 import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts';
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
 import { discardReplaysAfter } from './replays.ts';
-import { describeEventType, type Manifest, parseEvent, type RunEvent } from './schema.ts';
+import { describeEventType, type EventFields, type Manifest, parseEvent, type RunEvent } from './schema.ts';
 import { cleanRoot, createLockedRun, openRun, type Place } from './store.ts';
 
 /** How a run is written. */
@@ -81,7 +81,7 @@ export class RunWriter {
     const { run, lock } = createLockedRun(spec, place, new Date(now()));
     try {
       const writer = new RunWriter(run.dir, run.manifest, lock, options);
-      writer.#process('started', 'the run began', { pid: process.pid });
+      writer.#happened('the run began', { type: 'started', pid: process.pid });
       return writer;
     } catch (error) {
       lock.release();
@@ -139,7 +139,8 @@ export class RunWriter {
       writer.#step = step;
       writer.#sealed = checkpoint === undefined ? -1 : iteration;
       const from = checkpoint === undefined ? 'from the beginning' : `from checkpoint ${step}`;
-      writer.#process('resumed', `the run went on ${from}`, {
+      writer.#happened(`the run went on ${from}`, {
+        type: 'resumed',
         pid: process.pid,
         checkpoint: checkpoint === undefined ? null : step,
         ...dropped,
@@ -278,7 +279,8 @@ export class RunWriter {
       }
     };
     const message = status === 'finished' ? 'the run did all its steps' : (reason ?? status);
-    trying(() => this.#process(status, message, status === 'finished' ? {} : { reason: message }));
+    const event = status === 'finished' ? { type: status } : { type: status, reason: message };
+    trying(() => this.#happened(message, event));
     for (const sink of this.#sinks) trying(() => sink.close());
     trying(() =>
       this.#update({
@@ -295,13 +297,9 @@ export class RunWriter {
     if (errors.length > 0 && status !== 'failed') throw errors[0];
   }
 
-  #process(
-    type: 'started' | 'resumed' | 'finished' | 'stopped' | 'failed',
-    message: string,
-    fields: object,
-  ): void {
-    const base = { type, iteration: this.#iteration, step: this.#step, message };
-    this.event({ ...base, ...fields } as RunEvent);
+  /** Writes what happened to the process, now. */
+  #happened(message: string, event: EventFields): void {
+    this.event({ iteration: this.#iteration, step: this.#step, message, ...event });
   }
 
   #update(patch: ManifestPatch): void {
