@@ -5,7 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TrainHooks, TrainResult } from '../../src/algos/hooks.ts';
 import { clone, fork, resume, train } from '../../src/algos/runs.ts';
-import { checkpointDir, openRun, readTrajectory, runPaths } from '../../src/runs/index.ts';
+import {
+  checkpointDir,
+  openRun,
+  readAdjustments,
+  readTrajectory,
+  runPaths,
+  updateManifest,
+  writeAdjustments,
+} from '../../src/runs/index.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { echoFile } from './grpo/support.ts';
 
@@ -141,4 +149,30 @@ test('what was written for a session that was killed before it saved still count
   expect(readTrajectory(killed.dir).rows).toEqual(readTrajectory(calm.dir).rows);
   const rates = readTrajectory(calm.dir).rows.map(line => JSON.parse(line)['train/lr']);
   expect(rates[1]).toBeLessThan(rates[0]);
+});
+
+test('killed between its last checkpoint and policy.onnx, it has that of its last checkpoint in the end', async () => {
+  const { dir } = await trainPolicy({}, {});
+  const { onnx } = runPaths(dir);
+  const whole = readFileSync(onnx);
+  rmSync(onnx);
+  updateManifest(dir, { status: 'running', endedAt: null });
+  await resume(dir);
+  expect(readFileSync(onnx).equals(whole)).toBe(true);
+});
+
+test('killed before changes by hand were deleted that a resume replaced, it goes on without them', async () => {
+  const byHand = [{ iteration: 2, key: 'learningRate', value: 1e-5, by: 'a test' }];
+  const longer = { steps: 128, learningRate: 2e-3 };
+  const [calm, killed] = [await trainPolicy({}, {}), await trainPolicy({}, {})];
+  for (const { dir } of [calm, killed]) writeAdjustments(dir, byHand);
+  await resume(calm.dir, { config: longer });
+  const onStart = (): never => {
+    throw new Error('killed');
+  };
+  await expect(resume(killed.dir, { config: longer, onStart })).rejects.toThrow('killed');
+  writeAdjustments(killed.dir, byHand);
+  await resume(killed.dir);
+  expect(readTrajectory(killed.dir).rows).toEqual(readTrajectory(calm.dir).rows);
+  expect(readAdjustments(killed.dir)).toEqual([]);
 });

@@ -6,11 +6,7 @@ import { fileURLToPath } from 'node:url';
 export const root: string = fileURLToPath(new URL('../../', import.meta.url));
 
 /** TypeScript as what tsconfig.build.json asks of tsc, which would take ten seconds. */
-export async function compileFile(
-  source: string,
-  target: string,
-  change = (code: string) => code,
-): Promise<void> {
+async function compileFile(source: string, target: string, change = (code: string) => code): Promise<void> {
   const { transformWithOxc } = await import('vite');
   const { code } = await transformWithOxc(readFileSync(source, 'utf8'), source, {
     target: 'es2023',
