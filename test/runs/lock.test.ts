@@ -98,6 +98,21 @@ describe('a lock', () => {
     expect(readdirSync(dir)).toEqual(['lock.2']);
   });
 
+  it('gives way to a higher one that appears while it is taken', () => {
+    leave({ pid: 1_000_000_007 });
+    // Between the look at who holds the lock and the new file, two others take it and pass it on.
+    const system: System = {
+      ...thisSystem,
+      probe(pid) {
+        if (pid !== 1_000_000_007) return thisSystem.probe(pid);
+        leave({ token: 'later' }, 'lock.5');
+        throw Object.assign(new Error('no such process'), { code: 'ESRCH' });
+      },
+    };
+    expect(() => acquireLock(dir, system)).toThrow(/is being written by this process/);
+    expect(readdirSync(dir).sort()).toEqual(['lock.1', 'lock.5']);
+  });
+
   it('of a process number that was used again is taken over', () => {
     leave({ start: '1' });
     expect(lockHolder(dir)).toBeUndefined();
