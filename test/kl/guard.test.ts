@@ -275,6 +275,18 @@ describe.each(kinds)('$name', kind => {
     }
   });
 
+  it('finds its way back from where no KL is a number: something of the update is left', () => {
+    for (let s = 0; s < 4; s++) {
+      // Nearly as far as float32 goes: infinite, or infinity less infinity.
+      const { observations, before, after } = caseOf(kind, new Rng(s), 1e38);
+      const out = run(kind, observations, before, after, 0.05);
+      expect(Number.isFinite(out.klRaw)).toBe(false);
+      expect(out.scale).toBeGreaterThan(0);
+      expect(out.kl).toBeGreaterThan(0.01);
+      expect(exactKl(kind, observations, before, out.weights)).toBeLessThanOrEqual(0.05);
+    }
+  });
+
   it('keeps the old parameters, to the bit, under a bound that no float32 KL reaches', () => {
     for (let s = 0; s < 10; s++) {
       const { observations, before, after } = caseOf(kind, new Rng(s), 1);

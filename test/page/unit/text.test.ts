@@ -35,6 +35,8 @@ describe('numbers', () => {
     [347.84, '347.8'],
     [-12.3, '−12.30'],
     [12345.6, '12,345.6'],
+    [9_999_999, '9,999,999'],
+    [1e7, '1.00×10⁷'],
     [1.25e-5, '1.25×10⁻⁵'],
     [3e12, '3.00×10¹²'],
   ])('%s reads %s', (value, text) => expect(formatValue(value)).toBe(text));
@@ -105,6 +107,7 @@ describe('axes', () => {
     expect(formatTimeTick(origin + 90_000, origin, 30_000)).toBe('1:30 m');
     expect(formatTimeTick(origin + 2 * 3600_000, origin, 3600_000)).toBe('2 h');
     expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
+    expect(formatTimeTick(origin + 3600_000, origin, 1800_000)).toBe('1:00 h');
     expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
     expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1,200');
     expect(formatPlace('time', origin + 65_000, origin)).toBe('1 m 05 s');
