@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { AppendFile, writeFileAtomic, writeNewFile } from '../../src/base/files.ts';
+import { endOfLastLine } from '../../src/metrics/lines.ts';
 import { jsonlSink } from '../../src/metrics/sinks/jsonl.ts';
 import { RunWriter, saveCheckpoint } from '../../src/runs/index.ts';
 import { checkpointOf, rowOf, spec } from './support/spec.ts';
@@ -140,6 +141,16 @@ describe('a log', () => {
       'sync events.jsonl',
     ]);
     sink.close();
+  });
+
+  it('has no half of a line of an earlier process, however short the next one is', () => {
+    const path = join(dir, 'log');
+    writeFileSync(path, 'first\nhalf of a long li');
+    const file = new AppendFile(path, endOfLastLine);
+    expect(readFileSync(path, 'utf8')).toBe('first\n');
+    file.append('x\n');
+    file.close();
+    expect(readFileSync(path, 'utf8')).toBe('first\nx\n');
   });
 
   it('has no half of a line after the disk was full, and goes on when there is room', () => {
