@@ -11,7 +11,7 @@ export const rollout = mutantsOf('src/rollout', [
     'dropped',
   ],
   ['gae.ts', 'const at = t * envs + n;', 'const at = n * steps + t;', 'rollout/gae', 'axis'],
-  ['gae.ts', 'if (terminated[at]) {', 'if (terminated[at] && !truncated[at]) {', 'rollout/gae', 'condition'],
+  ['gae.ts', 'next = 0;\n        carried = 0;', 'next = 0;', 'rollout/gae', 'dropped'],
   [
     'group-advantages.ts',
     'Math.sqrt(squares / n)',
