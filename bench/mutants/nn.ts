@@ -46,13 +46,7 @@ export const nn = mutantsOf('src/nn', [
     'nn/initialise',
     'dropped',
   ],
-  [
-    'initialise.ts',
-    'rows <= columns ? vectors[i][j] : vectors[j][i]',
-    'rows < columns ? vectors[i][j] : vectors[j][i]',
-    'nn/initialise algos/grpo/trace algos/ppo/determinism',
-    'axis',
-  ],
+  ['initialise.ts', 'out[i * columns + j] = gain *', 'out[i * columns + j] =', 'nn/initialise', 'dropped'],
   ['mlp.ts', 'if (i < layers - 1) h = activate(h);', 'h = activate(h);', 'nn/mlp', 'condition'],
   [
     'mlp.ts',

@@ -113,5 +113,5 @@ export const rollout = mutantsOf('src/rollout', [
     'rollout/collect algos/ppo/settings',
     'dropped',
   ],
-  ['demonstrations.ts', 'if (ended[i] === 1) following = beyond;', '', 'algos/clone/policy', 'dropped'],
+  ['demonstrations.ts', 'if (ended[i] === 1) following = beyond;', '', 'rollout/demonstrations', 'dropped'],
 ]);
