@@ -11,7 +11,13 @@ export const lm = mutantsOf('src/lm', [
   ],
   ['generate.ts', 'draft.kl > klCap.cap', 'draft.kl > 2 * klCap.cap', 'lm/generate', 'bound'],
   ['generate.ts', 'if (at >= 0 && at < end) end = at;', 'if (at >= 0) end = at;', 'lm/generate', 'condition'],
-  ['generate.ts', 'step === maxNewTokens - 1', 'step === maxNewTokens', 'lm/generate', 'off-by-one'],
+  [
+    'generate.ts',
+    'step < maxNewTokens; step++',
+    'step < maxNewTokens - 1; step++',
+    'lm/generate',
+    'off-by-one',
+  ],
   [
     'generate.ts',
     'draft.tail = draft.tail.slice(-tailLength);',

@@ -88,8 +88,22 @@ test('completions end at the end token, a stop string or the limit, and say so',
     if (end === 'end') expect(tokens.at(-1)).toBe(model.tokenizer.end);
     if (end === 'length') expect(tokens).toHaveLength(12);
     if (end === 'stop') expect(whole.endsWith('ab') || whole.endsWith('c')).toBe(true);
+    else expect(whole).not.toMatch(/ab|c/);
     expect(text).toBe(upToStop(whole, ['ab', 'c']));
     expect(text).not.toMatch(/ab|c/);
+  }
+  // A stop string of two tokens is among them.
+  expect(all.some(({ tokens }) => model.tokenizer.decode(tokens).endsWith('ab'))).toBe(true);
+});
+
+test('a text ends before the first of its stop strings, in whatever order they are named', () => {
+  for (const stop of [
+    ['ab', 'c'],
+    ['c', 'ab'],
+  ]) {
+    expect(upToStop('xaby c', stop)).toBe('x');
+    expect(upToStop('xcab', stop)).toBe('x');
+    expect(upToStop('none', stop)).toBe('none');
   }
 });
 
