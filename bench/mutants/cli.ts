@@ -5,7 +5,7 @@ export const cli = mutantsOf('src/cli', [
   [
     'progress.ts',
     '(config.learningRate ?? 0) / 50',
-    'config.learningRate ?? 0',
+    '(config.learningRate ?? 0) / 5',
     'cli/settings cli/progress',
     'constant',
   ],

@@ -59,7 +59,13 @@ export const envs = mutantsOf('src/envs', [
     'envs/vector',
     'state',
   ],
-  ['vector/batch.ts', "if (phase === 'busy') {", "if (phase === 'closed') {", 'envs/vector', 'guard'],
+  [
+    'vector/batch.ts',
+    "if (phase === 'busy') {",
+    "if (phase === 'busy' && call === '') {",
+    'envs/vector',
+    'guard',
+  ],
   [
     'vector/batch.ts',
     'for (let i = 0; i < envCount; i++) ended += this.terminated[i] | this.truncated[i];',

@@ -48,7 +48,7 @@ export const runs = [
     ['checkpoint.ts', 'if (index.step !== step) fail', 'if (false) fail', 'runs/checkpoint', 'guard'],
     [
       'log.ts',
-      "scope === 'process' || at <= iteration ? at : undefined",
+      "describeEventType(type).scope === 'process' || at <= iteration ? at : undefined",
       'at <= iteration ? at : undefined',
       'runs/log runs/writer',
       'condition',
