@@ -50,8 +50,8 @@ export const cli = mutantsOf('src/cli', [
     'errors.ts',
     "wrongUse.has(error.code ?? '') ? 2 : 1",
     "wrongUse.has(error.code ?? '') ? 1 : 1",
-    'cli/every-key cli/bad-input',
+    'cli/errors',
     'exit',
   ],
-  ['errors.ts', 'withoutControls(message)', 'message', 'cli/hostile cli/every-key', 'escape'],
+  ['errors.ts', 'withoutControls(message)', 'message', 'cli/errors', 'escape'],
 ]);

@@ -10,7 +10,7 @@ export const runs = [
       'runs/lock',
       'race',
     ],
-    ['lock.ts', '!abandoned.has(holder.token) && ', '', 'runs/lock runs/faults', 'condition'],
+    ['lock.ts', '!abandoned.has(holder.token) && ', '', 'runs/races', 'condition'],
     ['lock.ts', 'if (readHolder(path)?.token === token) rmSync', 'rmSync', 'runs/lock', 'guard'],
     [
       'process-identity.ts',
@@ -99,13 +99,7 @@ export const runs = [
       'server/hand-changes algos/resume',
       'off-by-one',
     ],
-    [
-      'inbox.ts',
-      'if (remove(path)) found.push',
-      'remove(path);\n          found.push',
-      'server/hand-changes',
-      'race',
-    ],
+    ['inbox.ts', 'if (remove(path)) found.push', 'remove(path);\n          found.push', 'runs/races', 'race'],
   ]),
   ...mutantsOf('src/settings', [
     [

@@ -93,7 +93,7 @@ export const tasks = mutantsOf('src/tasks', [
   [
     'arithmetic.ts',
     'BigInt(written) === BigInt(answer) ? 1 : 0',
-    'Number(written) === Number(answer) || share > 0.9 ? 1 : 0',
+    'written === answer ? 1 : 0',
     'tasks/arithmetic',
     'condition',
   ],
