@@ -273,7 +273,7 @@ export const ppo = mutantsOf('src/algos', [
     'update/moments.ts',
     'Math.sqrt(squares / values.length)',
     'Math.sqrt(squares / (values.length - 1))',
-    'algos/ppo/row',
+    'algos/update/moments',
     'constant',
   ],
   [
