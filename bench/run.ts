@@ -7,6 +7,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   engine: () => import('./engine.ts'),
   gpt: () => import('./gpt.ts'),
   learning: () => import('./learning.ts'),
+  mutants: () => import('./mutants.ts'),
   ppo: () => import('./ppo.ts'),
   robots: () => import('./robots.ts'),
   router: () => import('./router.ts'),

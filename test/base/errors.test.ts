@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { ConfigError, codeOf, KeelError, RunError } from '../../src/base/errors.ts';
+import { ConfigError, codeOf, KeelError, RunError, show } from '../../src/base/errors.ts';
 import { ReadError } from '../../src/doctor/readers/errors.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { EnvError } from '../../src/envs/errors.ts';
@@ -69,4 +69,19 @@ describe('an error that is the user’s to mend', () => {
     expect(error instanceof KeelError && error.code).toBe('locked');
     expect(error instanceof RunError).toBe(false);
   });
+});
+
+test('a value in a message is short and on one line, whatever it is', () => {
+  expect([show(1.5), show('a\nb'), show(undefined), show(10n), show([1, 'x'])]).toEqual([
+    '1.5',
+    '"a\\nb"',
+    'undefined',
+    '10',
+    '[1,"x"]',
+  ]);
+  expect(show('x'.repeat(58))).toBe(`"${'x'.repeat(58)}"`);
+  expect(show('x'.repeat(59))).toBe(`"${'x'.repeat(56)}…`);
+  const cycle: { own?: unknown } = {};
+  cycle.own = cycle;
+  expect(show(cycle)).toBe('a(n) object');
 });

@@ -8,7 +8,7 @@ import {
   removeDirectory,
   writeDirectoryAtomic,
 } from '../../src/base/directories.ts';
-import { writeFileAtomic } from '../../src/base/files.ts';
+import { readBounded, writeFileAtomic } from '../../src/base/files.ts';
 import { RunError } from '../../src/runs/schema.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { compiledUrl } from '../support/compiled.ts';
@@ -43,6 +43,16 @@ describe('a file', () => {
     );
     expect(() => writeFileAtomic(join(dir, 'taken', 'x', 'y'), 'x')).toThrow(/is a file, not a directory/);
     expect(() => writeFileAtomic(join(dir, 'n'.repeat(300)), 'x')).toThrow(/the name is too long/);
+  });
+});
+
+describe('reading', () => {
+  it('looks at the size first: a file of more than is expected is refused', () => {
+    const path = join(dir, 'file');
+    writeFileSync(path, 'twelve bytes');
+    expect(readBounded(path, 12).toString()).toBe('twelve bytes');
+    expect(() => readBounded(path, 11)).toThrow(/has 12 bytes, at most 11 are expected/);
+    expect(() => readBounded(dir, 11)).toThrow(/is not a file/);
   });
 });
 

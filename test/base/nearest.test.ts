@@ -39,6 +39,9 @@ describe('nearest', () => {
     expect(nearest('x'.repeat(1e6), ['x'.repeat(1e6)])).toBeUndefined();
     expect(nearest('short', ['x'.repeat(1e6)])).toBeUndefined();
     expect(processorMs() - started).toBeLessThan(1000);
+    // Not even where one contains the other.
+    expect(nearest('gamma'.repeat(41), ['gamma'])).toBeUndefined();
+    expect(nearest('gamma'.repeat(40), ['gamma'])).toBe('gamma');
   });
 });
 
@@ -47,5 +50,6 @@ it('didYouMean asks in one sentence, or says nothing', () => {
   expect(didYouMean('probe', ['Probe1', 'Probe2', 'Probe3'], 3)).toBe(
     'did you mean Probe1, Probe2 or Probe3?',
   );
+  expect(didYouMean('probe', ['Probe1', 'Probe2', 'Probe3'], 2)).toBe('did you mean Probe1 or Probe2?');
   expect(didYouMean('zzzz', ['gamma'])).toBe('');
 });

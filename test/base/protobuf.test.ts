@@ -8,6 +8,9 @@ describe('the wire format', () => {
   test('whole numbers of every size', () => {
     expect(hex(new ProtoWriter().int(1, 150))).toBe('089601');
     expect(hex(new ProtoWriter().int(1, 0))).toBe('0800');
+    expect(hex(new ProtoWriter().int(1, 127))).toBe('087f');
+    expect(hex(new ProtoWriter().int(1, 128))).toBe('088001');
+    expect(hex(new ProtoWriter().int(1, 16_384))).toBe('08808001');
     expect(hex(new ProtoWriter().int(1, -2))).toBe('08feffffffffffffffff01');
     expect(hex(new ProtoWriter().int(1, -2n))).toBe('08feffffffffffffffff01');
     expect(hex(new ProtoWriter().int(1, 2n ** 63n - 1n))).toBe('08ffffffffffffffff7f');
@@ -21,6 +24,22 @@ describe('the wire format', () => {
     expect(hex(new ProtoWriter().double(1, 1))).toBe('09000000000000f03f');
     expect(hex(new ProtoWriter().text(2, 'testing'))).toBe('120774657374696e67');
     expect(hex(new ProtoWriter().message(3, new ProtoWriter().int(1, 150)))).toBe('1a03089601');
+  });
+
+  test('its buffer grows in time, wherever a value would cross its end', () => {
+    for (let length = 0; length < 130; length++) {
+      const text = 'x'.repeat(length);
+      const bytes = new ProtoWriter().text(1, text).double(2, 1).text(3, text).finish();
+      const head = length < 128 ? [length] : [(length & 0x7f) | 0x80, 1];
+      const expected = [
+        [0x0a, ...head],
+        [0x11, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f],
+        [0x1a, ...head],
+      ].map(Buffer.from);
+      const [first, middle, last] = expected as Buffer[];
+      const all = Buffer.concat([first, Buffer.from(text), middle, last, Buffer.from(text)]);
+      expect(Buffer.from(bytes).equals(all), `${length}`).toBe(true);
+    }
   });
 
   test('small and large parts keep their order, at any depth', () => {

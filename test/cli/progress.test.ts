@@ -64,6 +64,29 @@ test('what happened in an iteration follows its row', () => {
   expect(log).toEqual(['row 64', '64  guard: KL taken back', '64  saved checkpoint 64']);
 });
 
+test('what follows a row is told at once, and does not wait for the next', () => {
+  const log = logOf(({ row, saved, guard }) => {
+    row(64);
+    saved(64);
+    guard(128);
+    row(128);
+  });
+  expect(log.slice(0, 2)).toEqual(['row 64', '64  saved checkpoint 64']);
+});
+
+test('a row without an episode keeps the return of the one before', () => {
+  const lines: string[] = [];
+  const context = { paint: (text: string) => text, print: (line = '') => void lines.push(line) };
+  const reporter = reporterFor({ ...context, isTerminal: false, columns: 80 } as unknown as Context, false);
+  const progress = (step: number) =>
+    ({ step, totalSteps: 100, config: ppoSettings.defaults }) as unknown as TrainProgress;
+  reporter.start(progress(0));
+  reporter.row({ 'kl/step': 0.01, 'episode/return': 21 }, progress(10));
+  reporter.row({ 'kl/step': 0.01 }, progress(20));
+  reporter.close();
+  expect(lines.map(line => /return (\S+)/.exec(line)?.[1])).toEqual(['21.00', '21.00']);
+});
+
 test('what was saved before the start of a fork comes before its first row', () => {
   const log = logOf(({ row }) => row(128), { startAt: 64 });
   expect(log).toEqual(['64  saved checkpoint 64', 'row 128']);

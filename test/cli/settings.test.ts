@@ -62,6 +62,9 @@ describe('settings', () => {
     const config = checked({ epochs: 4, gamma: 0.9 }, wanted);
     expect(config).toMatchObject({ steps: 3000, seed: 2, epochs: 3, gamma: 0.9 });
     expect(gatherSettings('pendulum', { config: file }).env).toBe('pendulum');
+    // Options of the environment one by one, too.
+    const options = gatherSettings(undefined, { config: file, set: ['envOptions.suttonBartoReward=true'] });
+    expect(options.envOptions).toEqual({ maxEpisodeSteps: 10, suttonBartoReward: true });
   });
 
   test('JSON files do the same, and may name their schema', () => {
@@ -394,5 +397,8 @@ describe('terminal', () => {
       );
     expect(shown(1e-6)).toContain('resting');
     expect(shown(1e-3)).toContain('frozen');
+    // A fiftieth of the rate is where one becomes the other.
+    expect(shown(config.learningRate / 51)).toContain('resting');
+    expect(shown(config.learningRate / 49)).toContain('frozen');
   });
 });

@@ -24,6 +24,19 @@ describe('categorical', () => {
     expect(dist.kl(p, q)).toBeCloseTo(0.25 * Math.LN2, 15);
   });
 
+  it('takes the first of equally likely categories, in numbers and in the graph', async () => {
+    const dist = categorical(3);
+    const out = [Number.NaN];
+    dist.mode([1, 2, 2], out);
+    expect(out).toEqual([1]);
+    const g = new Graph();
+    g.output('mode', dist.graph.mode(g.input('params', [2, 3])));
+    const program = await compile(g);
+    const { mode } = program.run({ params: Float32Array.of(1, 2, 2, 0, 0, 0) });
+    expect([...mode]).toEqual([1, 0]);
+    program.dispose();
+  });
+
   it('does not care for a constant added to all logits', () => {
     const dist = categorical(4);
     const p = [0.5, -1, 2, 0];

@@ -74,7 +74,7 @@ test('the same seed gives the same tokens; the most likely ones need no chance',
   expect(await run(1, 0)).toEqual(await run(9, 0));
 });
 
-test('completions end at the end token, a stop string, the limit or the KL cap, and say so', async () => {
+test('completions end at the end token, a stop string or the limit, and say so', async () => {
   const all = await generate(model, decoder, model.weights, {
     ...plain,
     copies: 32,
@@ -88,30 +88,47 @@ test('completions end at the end token, a stop string, the limit or the KL cap, 
     if (end === 'end') expect(tokens.at(-1)).toBe(model.tokenizer.end);
     if (end === 'length') expect(tokens).toHaveLength(12);
     if (end === 'stop') expect(whole.endsWith('ab') || whole.endsWith('c')).toBe(true);
+    else expect(whole).not.toMatch(/ab|c/);
     expect(text).toBe(upToStop(whole, ['ab', 'c']));
     expect(text).not.toMatch(/ab|c/);
   }
+  // A stop string of two tokens is among them.
+  expect(all.some(({ tokens }) => model.tokenizer.decode(tokens).endsWith('ab'))).toBe(true);
+});
+
+test('a text ends before the first of its stop strings, in whatever order they are named', () => {
+  for (const stop of [
+    ['ab', 'c'],
+    ['c', 'ab'],
+  ]) {
+    expect(upToStop('xaby c', stop)).toBe('x');
+    expect(upToStop('xcab', stop)).toBe('x');
+    expect(upToStop('none', stop)).toBe('none');
+  }
+});
+
+test.each([1, 0.5, 2])('a KL cap is of what is drawn from, at temperature %d', async temperature => {
   const other = smallModel(2);
   const reference = new Decoder(other);
+  const cap = 1 / temperature;
   const capped = await generate(model, decoder, model.weights, {
     ...plain,
+    temperature,
     rng: new Rng(3),
-    klCap: { cap: 1, decoder: reference, weights: other.weights },
+    klCap: { cap, decoder: reference, weights: other.weights },
   });
   await reference.dispose();
   for (const { prompt, tokens, end } of capped) {
     const [mine, theirs] = [model, other].map(m =>
-      plainLogProbs(m, m.weights, [...prompts[prompt], ...tokens]),
+      plainLogProbs(m, m.weights, [...prompts[prompt], ...tokens], temperature),
     );
     const kls = tokens.map((_, i) => {
       const at = prompts[prompt].length - 1 + i;
       return mine[at].reduce((sum, p, id) => sum + Math.exp(p) * (p - theirs[at][id]), 0);
     });
     const total = kls.reduce((a, b) => a + b);
-    if (end === 'kl') {
-      expect(total).toBeGreaterThan(1 - 1e-4);
-      expect(total - kls.at(-1)!).toBeLessThan(1 + 1e-4);
-    } else expect(total - kls.at(-1)!).toBeLessThan(1 + 1e-4);
+    if (end === 'kl') expect(total).toBeGreaterThan(cap - 1e-4);
+    expect(total - kls.at(-1)!).toBeLessThan(cap + 1e-4);
   }
   expect(capped.some(({ end }) => end === 'kl')).toBe(true);
 });
@@ -188,4 +205,19 @@ test('a draw from known probabilities: frequencies, and only what is kept', () =
   const { logProb, logKept } = drawer.from(logits, 0, { temperature: 1, topK: 2, topP: 1 }, 0);
   expect(logProb).toBeCloseTo(Math.log(2 / 3), 6);
   expect(logKept).toBeCloseTo(Math.log(0.75), 6);
+});
+
+test('top-p keeps no more than it must: a share that the likeliest have exactly is enough', () => {
+  // Weights of exactly 1, 1/2 and 1/2.
+  const temperature = 1 / Math.LN2;
+  const logits = Float32Array.of(0, -1, -1);
+  const drawer = new TokenDrawer(3);
+  for (const uniform of [0, 0.6, 0.99])
+    expect(drawer.from(logits, 0, { temperature, topK: 0, topP: 0.5 }, uniform)).toEqual({
+      token: 0,
+      logProb: 0,
+      logKept: Math.log(0.5),
+    });
+  // A little more takes the next two, which are equally likely.
+  expect(drawer.from(logits, 0, { temperature, topK: 0, topP: 0.51 }, 0.99).token).toBe(2);
 });

@@ -228,6 +228,8 @@ test('the own tokenizer takes the longest piece, gives every text back, and refu
   for (const text of ['', ' ', 'a\n b', 'e2e2e4 '])
     expect(tokenizer.decode([tokenizer.end, ...tokenizer.encode(text)])).toBe(text);
   expect(() => tokenizer.encode('ab?c')).toThrow(/has no token for "\?c" in "ab\?c"/);
+  // Nor is its own word for that a text.
+  expect(() => tokenizer.encode('a<|unknown|>b')).toThrow(/has no token for "<\|unknow" in/);
   // What a model wrote must show: hidden tokens would be graded as if they were not there.
   const unknown = tokenizer.size - [...'abe24 \n.', 'e2', 'e2e4', 'a.b'].length - 1;
   const [a, b] = tokenizer.encode('ab');

@@ -8,6 +8,11 @@ const sequences = [
   { prompt: [9], tokens: [8, 7] }, // none before, some after
 ];
 
+it('refuses what the context does not hold, to the token', () => {
+  expect(shapeFor(sequences, 4, 6).length).toBe(6);
+  expect(() => shapeFor(sequences, 4, 5)).toThrow(/a sequence has 6 tokens, the context holds 5/);
+});
+
 describe('pack', () => {
   const shape = shapeFor(sequences, 4, 16, { step: 1 });
   const { tokens, places, targets } = pack(sequences, shape);

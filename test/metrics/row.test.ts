@@ -114,6 +114,17 @@ describe('rows', () => {
 });
 
 describe('events', () => {
+  it('are at most sixteen deep, in lists and in objects', () => {
+    const nested = (depth: number, wrap: (inner: unknown) => unknown): unknown =>
+      Array.from({ length: depth }).reduce<unknown>(inner => wrap(inner), 1);
+    for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ inner })]) {
+      expect(encodeEvent({ type: 'note', what: nested(16, wrap) })).toContain('1');
+      expect(() => encodeEvent({ type: 'note', what: nested(17, wrap) })).toThrow(
+        /is nested more than 16 deep: keep events flat/,
+      );
+    }
+  });
+
   it('are lines with the type first and times last', () => {
     const event = {
       'time/unix_s': 5,

@@ -793,6 +793,11 @@ describe('refuses', () => {
   const f32 = (shape: number[], length: number) => ({ t: { shape, data: new Float32Array(length) } });
   test.each<[string, () => unknown, string]>([
     [
+      'to write more data than a shape takes',
+      () => encodeSafetensors(f32([2, 2], 5)),
+      'tensor "t": 20 bytes of data, but shape [2,2] of F32 takes 16; correct the shape or the data',
+    ],
+    [
       'to write a shape that does not fit',
       () => encodeSafetensors(f32([2, 2], 3)),
       'tensor "t": 12 bytes of data, but shape [2,2] of F32 takes 16; correct the shape or the data',

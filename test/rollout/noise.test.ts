@@ -66,6 +66,16 @@ describe('ActionNoise', () => {
     }
   });
 
+  it('of a run that had not begun begins anew, whatever came before', () => {
+    const noise = new ActionNoise(gaussian(2), 3, 0.8);
+    const out = new Float32Array(6);
+    noise.fill(new Rng(5), out);
+    noise.restore(null);
+    expect(noise.state()).toBeNull();
+    noise.fill(new Rng(6), out);
+    expect([...out]).toEqual([...draws(0.8, 1, 6)[0]]);
+  });
+
   it('refuses a state of another size, and a correlation where nothing can remember', () => {
     expect(() => new ActionNoise(gaussian(2), 3, 0.5).restore([1, 2])).toThrow(
       'action noise: the state has 2 numbers, 6 are needed',

@@ -188,6 +188,10 @@ describe('best, last and pruning', () => {
       expect(left[0]).toBe(1);
       expect(left.length).toBe(Math.min(step, 6));
     }
+    // Distances shrink towards the newest, about by half.
+    const ages = left.map(step => 1001 - step);
+    for (let i = 1; i < ages.length; i++) expect(ages[i] / ages[i - 1]).toBeLessThan(0.7);
+    expect(ages[1]).toBeGreaterThan(200);
   });
 
   it('gives back the pointers that a kill did not get to write', async () => {
@@ -266,6 +270,12 @@ describe('damage', () => {
     expect(() => loadCheckpoint(dir, 5)).toThrow(/there is no checkpoint 5 in .*: use one of 4096, 8192/);
     cpSync(checkpointDir(dir, 4096), checkpointDir(dir, 8192), { recursive: true });
     expectMessage(`${index} is of step 4096: the directory was renamed or copied`);
+  });
+
+  it('is looked for before a step, whether that one is whole or not', () => {
+    expect(wholeCheckpointBefore(dir, 8192)).toBe(4096);
+    expect(wholeCheckpointBefore(dir, 8193)).toBe(8192);
+    expect(wholeCheckpointBefore(dir, 4096)).toBeUndefined();
   });
 
   it('of all is said too', () => {

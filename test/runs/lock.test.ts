@@ -98,6 +98,21 @@ describe('a lock', () => {
     expect(readdirSync(dir)).toEqual(['lock.2']);
   });
 
+  it('gives way to a higher one that appears while it is taken', () => {
+    leave({ pid: 1_000_000_007 });
+    // Between the look at who holds the lock and the new file, two others take it and pass it on.
+    const system: System = {
+      ...thisSystem,
+      probe(pid) {
+        if (pid !== 1_000_000_007) return thisSystem.probe(pid);
+        leave({ token: 'later' }, 'lock.5');
+        throw Object.assign(new Error('no such process'), { code: 'ESRCH' });
+      },
+    };
+    expect(() => acquireLock(dir, system)).toThrow(/is being written by this process/);
+    expect(readdirSync(dir).sort()).toEqual(['lock.1', 'lock.5']);
+  });
+
   it('of a process number that was used again is taken over', () => {
     leave({ start: '1' });
     expect(lockHolder(dir)).toBeUndefined();
@@ -207,12 +222,14 @@ describe('processes', () => {
     }
   });
 
-  it('of others count as alive', () => {
-    const denied = (): never => {
-      throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
-    };
-    const system = { ...linux('S', 1), probe: denied };
-    expect(stateOf(identify(42, system), system)).toBe('alive');
+  it('of others count as alive, and so do those that nobody can ask about', () => {
+    for (const code of ['EPERM', 'EINVAL']) {
+      const denied = (): never => {
+        throw Object.assign(new Error('no answer'), { code });
+      };
+      const system = { ...linux('S', 1), probe: denied };
+      expect(stateOf(identify(42, system), system)).toBe('alive');
+    }
   });
 
   it('of this test are real', () => {

@@ -134,6 +134,7 @@ describe('cutting back', () => {
       ['', /has no rows, but the checkpoint is of iteration 5/],
       [`${rowLine(1)}garbage\n${rowLines(5)}`, /line 2 is damaged/],
       [`${rowLines(3)}${rowLine(2)}${rowLine(5)}`, /line 4 is damaged \(iteration 2 after 3\)/],
+      [`${rowLines(3)}${rowLine(3)}${rowLine(5)}`, /line 4 is damaged \(iteration 3 after 3\)/],
     ];
     for (const [text, message] of cases) {
       writeFileSync(metrics, text);

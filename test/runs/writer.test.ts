@@ -299,6 +299,14 @@ describe('resuming', () => {
     }
   });
 
+  it('knows that one was whole by the word that the run stopped after it', async () => {
+    const writer = create();
+    await train(writer, 1, 3);
+    writer.end('stopped');
+    rmSync(runPaths(dir).checkpoints, { recursive: true });
+    expect(() => RunWriter.resume(dir, options)).toThrow(/has done 768 steps, but its checkpoints are gone/);
+  });
+
   it('begins again if a kill came between the event of its first checkpoint and the checkpoint', async () => {
     const writer = create();
     await train(writer, 1, 3);

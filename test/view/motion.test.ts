@@ -54,6 +54,25 @@ test('how far it reaches: a ball of .5 m under a box from 1 to 1.6 m', () => {
   expect(radius).toBeCloseTo(Math.hypot(1, 1, 1.6) / 2, 3);
 });
 
+test('how far shapes reach that stand, lie and lean', () => {
+  const reach = (kind: 'capsule' | 'cylinder' | 'ellipsoid', angle: number): number => {
+    // Turned around y by the angle: its own axis z then points along x.
+    const rotation = [Math.cos(angle / 2), 0, Math.sin(angle / 2), 0] as const;
+    const size = kind === 'ellipsoid' ? ([0.2, 0.2, 1] as const) : ([0.2, 1, 0] as const);
+    const shape = { ...ballScene.shapes[1], kind, size, rotation };
+    return reachOf({ ...replay, scene: { ...ballScene, shapes: [shape] } }).radius;
+  };
+  const [half, lean] = [Math.PI / 2, Math.PI / 4];
+  for (const angle of [0, half]) {
+    expect(reach('capsule', angle)).toBeCloseTo(Math.hypot(0.2, 0.2, 1.2), 4);
+    expect(reach('cylinder', angle)).toBeCloseTo(Math.hypot(0.2, 0.2, 1), 4);
+    expect(reach('ellipsoid', angle)).toBeCloseTo(Math.hypot(0.2, 0.2, 1), 4);
+  }
+  const along = Math.SQRT1_2;
+  expect(reach('capsule', lean)).toBeCloseTo(Math.hypot(0.2 + along, 0.2, 0.2 + along), 4);
+  expect(reach('cylinder', lean)).toBeCloseTo(Math.hypot(1.2 * along, 0.2, 1.2 * along), 4);
+});
+
 test('the ground is the floor, or below everything where there is none', () => {
   expect(groundOf(replay)).toBe(0);
   const scene: Scene = { ...ballScene, shapes: ballScene.shapes.slice(1) };

@@ -220,6 +220,22 @@ describe('learn', () => {
     );
   });
 
+  it('divides advantages by any spread from .01 on, and only centres those below', async () => {
+    for (const advantageScale of [0.02, 0.003]) {
+      const task = taskOf(shapes.gaussian, { epochs: 1, normaliseAdvantages: true }, { advantageScale });
+      const spreads = task.order.map(rows => {
+        const own = rows.map(row => task.batch.advantages[row]);
+        return Math.sqrt(mean(own.map(a => (a - mean(own)) ** 2)));
+      });
+      const [low, high] = advantageScale > 0.01 ? [0.0101, 0.05] : [0.002, 0.0099];
+      for (const spread of spreads) {
+        expect(spread).toBeGreaterThan(low);
+        expect(spread).toBeLessThan(high);
+      }
+      expectCourse(task, await update(task), courseOf(task));
+    }
+  });
+
   it('is the same at each run, to the bit, and leaves what it was given alone', async () => {
     const task = taskOf(shapes.composite);
     const copies = Object.values({ ...task.batch, ...task.state }).map(a => a.slice());

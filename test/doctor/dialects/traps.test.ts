@@ -256,6 +256,21 @@ describe('other axes', () => {
 });
 
 describe('what is no measurement', () => {
+  it('turns the gain of a TRPO of Baselines, which is maximised, into a loss', () => {
+    const run = toCanonical(
+      table(
+        [0.02, -0.01, 0.03].map((surrgain, i) => ({
+          surrgain,
+          meankl: 0.01,
+          TimestepsSoFar: 1024 * (i + 1),
+          EpRewMean: i,
+        })),
+      ),
+    );
+    expect(run.trainer).toBe('openai-baselines');
+    expect(values(run.series.get('loss/policy')?.series)).toEqual([-0.02, 0.01, -0.03]);
+  });
+
   const grpo = (kl: number) =>
     [1, 2, 3].map(step => ({
       step,

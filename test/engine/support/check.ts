@@ -2,7 +2,7 @@
 import { type CompileOptions, compile, type DType, type Graph } from '../../../src/engine/index.ts';
 
 /** Fixed, so that a failure comes back; `KEEL_TEST_SEED=7 npx vitest run test/engine` tries other cases. */
-export const seed = Number(process.env.KEEL_TEST_SEED ?? 1);
+export const seed = Number(process.env.KEEL_TEST_SEED ?? process.env.KEEL_PROPERTY_SEED ?? 1);
 /** `KEEL_TEST_SCALE=20` runs the random tests twenty times as long. */
 export const scale = Number(process.env.KEEL_TEST_SCALE ?? 1);
 

@@ -187,6 +187,8 @@ describe('compare', () => {
       ['a', false],
       ['b', true],
     ]);
+    // A number and its text are two settings.
+    expect(diffConfigs([{ a: 1 }, { a: '1' }])[0].differs).toBe(true);
     expect(diffConfigs([{ toString: 1 } as never, {}])[0].values).toEqual([1, undefined]);
   });
 });

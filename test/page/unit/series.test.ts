@@ -130,6 +130,23 @@ describe('envelopes', () => {
       ),
     );
   });
+  test('a place that both have, at either end of the fine line, is taken once, from the fine one', () => {
+    const coarse = line([40, 50, 120, 130], [1, 2, 3, 4]);
+    const joined = joinLines(coarse, line([50, 80, 120], [20, 30, 40]), 50, 120);
+    expect(joined.x).toEqual([40, 50, 80, 120, 130]);
+    expect(joined.mean).toEqual([1, 20, 30, 40, 4]);
+    // What was asked for is the fine line's, also where it has no point there.
+    expect(joinLines(coarse, line([60, 80], [20, 30]), 50, 120).x).toEqual([40, 60, 80, 130]);
+    const holes = (x: number) => ({ x, count: 1 });
+    const broken = [40, 50, 120, 130].map(holes);
+    const kept = joinLines(
+      { ...coarse, broken },
+      { ...line([50, 120], [1, 2]), broken: [holes(120)] },
+      50,
+      120,
+    );
+    expect(kept.broken).toEqual([40, 120, 130].map(holes));
+  });
   test('the nearest point, the extremes and where the largest is', () => {
     expect(nearestIndex([], 3)).toBe(-1);
     expect([0, 4, 6, 9, 100].map(x => nearestIndex([1, 5, 9], x))).toEqual([0, 1, 1, 2, 2]);

@@ -36,6 +36,8 @@ describe('numbers', () => {
     [347.84, '347.8'],
     [-12.3, '−12.30'],
     [12345.6, '12,345.6'],
+    [9_999_999, '9,999,999'],
+    [1e7, '1.00×10⁷'],
     [1.25e-5, '1.25×10⁻⁵'],
     [3e12, '3.00×10¹²'],
   ])('%s reads %s', (value, text) => expect(formatValue(value)).toBe(text));
@@ -97,6 +99,8 @@ describe('axes', () => {
     expect(niceTicks(0.01, 0.05, 4)).toEqual([0.01, 0.02, 0.03, 0.04, 0.05]);
     expect(decades(0.00005, 3)).toEqual([0.0001, 0.001, 0.01, 0.1, 1]);
     expect(decades(0.012, 0.3)).toEqual([0.02, 0.05, 0.1, 0.2]);
+    expect(decades(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
+    expect(decades(1, 1000)).toEqual([1, 10, 100, 1000]);
   });
   test('time is counted from the first point, in its own units', () => {
     const origin = 1_700_000_000_123;
@@ -106,6 +110,7 @@ describe('axes', () => {
     expect(formatTimeTick(origin + 90_000, origin, 30_000)).toBe('1:30 m');
     expect(formatTimeTick(origin + 2 * 3600_000, origin, 3600_000)).toBe('2 h');
     expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
+    expect(formatTimeTick(origin + 3600_000, origin, 1800_000)).toBe('1:00 h');
     expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
     expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1,200');
     expect(formatPlace('time', origin + 65_000, origin)).toBe('1 m 05 s');

@@ -43,6 +43,9 @@ test('what is told of a group', () => {
   // Equal rewards after which a penalty for length made a difference.
   const penalised = flat.completions.map((one, i) => ({ ...one, advantage: i === 0 ? -1 : 0.5 }));
   expect(factsOf({ ...flat, completions: penalised })).toMatchObject({ flat: false });
+  // Unequal ones whose advantages nobody knows.
+  const unequal = flat.completions.map((one, i) => ({ ...one, reward: i, advantage: null }));
+  expect(factsOf({ ...flat, completions: unequal })).toMatchObject({ flat: false });
   expect(factsOf({ ...group, completions: [{ ...first, reward: null }] })).toEqual({
     flat: false,
     parsed: 1,

@@ -42,6 +42,16 @@ describe('policy', () => {
       { structure: 0.2, parse: 0.1, overlap: 0.5, evaluations: 0.2, best: 0.7 },
     ],
     [
+      'the fourth',
+      right.replace(/f1b5$/, 'b1c3'),
+      { structure: 0.2, parse: 0.1, overlap: 0.5, evaluations: 0.2, best: 0.5 },
+    ],
+    [
+      'ten candidates, of which more is not better',
+      'M: f1b5 f1c4 d2d4 b1c3 c2c3 a2a3 a2a4 h2h3 h2h4 b2b3 E: 0.4 0.3 0.3 0.2 0.0 0.1 0.1 0.1 0.1 0.1 B: f1b5',
+      { structure: 0.2, parse: 0.1, overlap: 0.5, evaluations: 0.2, best: 1 },
+    ],
+    [
       'the fifth',
       right.replace(/f1b5$/, 'c2c3'),
       { structure: 0.2, parse: 0.1, overlap: 0.5, evaluations: 0.2, best: 0.5 },

@@ -186,6 +186,10 @@ describe('FEN', () => {
     ['k7/8/8/8/8/8/8/K7 w - e6 0 1', /no pawn is in front/],
     ['k7/8/8/8/4P3/8/8/K7 w - e3 0 1', /no pawn can have stepped over/],
     ['k7/8/8/8/8/8/8/K7 w - z9 0 1', /en passant is "z9"/],
+    ['k7/8/8/8/4P3/8/4N3/K7 b - e3 0 1', /en passant is e3, which no pawn can have stepped over/],
+    ['k7/8/8/8/4P3/4N3/8/K7 b - e3 0 1', /en passant is e3, which no pawn can have stepped over/],
+    ['k7/8/8/8/8/8/8/K7 b - e3 0 1', /en passant is e3, but no pawn is in front of it/],
+    ['k7/8/8/4p3/8/8/8/K7 w - e3 0 1', /en passant is e3, which no pawn can have stepped over/],
     ['k7/8/8/8/8/8/8/K7 w - - -1 1', /half-moves "-1"/],
     ['k7/8/8/8/8/8/8/K7 w - - 0 1e9', /move "1e9"/],
   ])('refuses %j', (fen, problem) => {

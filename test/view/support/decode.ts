@@ -1,5 +1,5 @@
 /** Readers of PNG and GIF, written from their specifications and apart from the writers, so that tests compare two minds. */
-import { inflateSync } from 'node:zlib';
+import { crc32, inflateSync } from 'node:zlib';
 
 export interface Picture {
   readonly width: number;
@@ -17,6 +17,9 @@ export function decodePng(file: Buffer): Picture {
     const length = file.readUInt32BE(at);
     const name = file.toString('latin1', at + 4, at + 8);
     const body = file.subarray(at + 8, at + 8 + length);
+    // Of name and body.
+    if (crc32(file.subarray(at + 4, at + 8 + length)) !== file.readUInt32BE(at + 8 + length))
+      throw new Error(`the checksum of ${name} is wrong`);
     if (name === 'IHDR') {
       [width, height] = [body.readUInt32BE(0), body.readUInt32BE(4)];
       channels = body[9] === 6 ? 4 : 3;

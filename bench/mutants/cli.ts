@@ -1,0 +1,57 @@
+import { mutantsOf } from './mutant.ts';
+
+/** The command line. */
+export const cli = mutantsOf('src/cli', [
+  [
+    'progress.ts',
+    '(config.learningRate ?? 0) / 50',
+    '(config.learningRate ?? 0) / 5',
+    'cli/settings cli/progress',
+    'constant',
+  ],
+  [
+    'progress.ts',
+    'if (event.step > lastStep) early.push(event);',
+    'if (event.step >= lastStep) early.push(event);',
+    'cli/progress',
+    'boundary',
+  ],
+  ['progress.ts', 'if (now - at < EVENT_MS) {', 'if (false) {', 'cli/progress', 'bound'],
+  [
+    'progress.ts',
+    'show(withCount(line, count - 1, since));',
+    'show(withCount(line, count, since));',
+    'cli/progress',
+    'off-by-one',
+  ],
+  [
+    'progress.ts',
+    "row['episode/return'] ?? speed.episodeReturn",
+    "row['episode/return']",
+    'cli/progress',
+    'dropped',
+  ],
+  ['settings.ts', 'if (at < 1) throw', 'if (at < 0) throw', 'cli/settings', 'boundary'],
+  [
+    'settings.ts',
+    'const env = envArgument ?? envSetting;',
+    'const env = envSetting ?? envArgument;',
+    'cli/settings',
+    'precedence',
+  ],
+  [
+    'settings.ts',
+    'envOptions = { ...envOptions, ...value };',
+    'envOptions = { ...value } as Settings;',
+    'cli/settings',
+    'merge',
+  ],
+  [
+    'errors.ts',
+    "wrongUse.has(error.code ?? '') ? 2 : 1",
+    "wrongUse.has(error.code ?? '') ? 1 : 1",
+    'cli/errors',
+    'exit',
+  ],
+  ['errors.ts', 'withoutControls(message)', 'message', 'cli/errors', 'escape'],
+]);
