@@ -31,15 +31,16 @@ describe('a length inside a message that is longer than the message', () => {
   });
 });
 
-describe('a record of a LevelDB log in pieces', () => {
-  function piece(type: number, data: Buffer): Buffer {
-    const head = Buffer.alloc(7);
-    head.writeUInt32LE(crc32(Buffer.concat([Buffer.from([type]), data])));
-    head.writeUInt16LE(data.length, 4);
-    head[6] = type;
-    return Buffer.concat([head, data]);
-  }
+/** A piece of a record, as LevelDB writes it. */
+function piece(type: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(7);
+  head.writeUInt32LE(crc32(Buffer.concat([Buffer.from([type]), data])));
+  head.writeUInt16LE(data.length, 4);
+  head[6] = type;
+  return Buffer.concat([head, data]);
+}
 
+describe('a record of a LevelDB log in pieces', () => {
   it.each([
     [512, 'kept', 1],
     [514, 'left out', 0],
@@ -54,6 +55,16 @@ describe('a record of a LevelDB log in pieces', () => {
     expect(splitter.tooLarge).toBe(1 - kept);
     expect(splitter.damaged).toBe(0);
   });
+});
+
+it('a record that never ends is not kept', () => {
+  const splitter = new LogSplitter(0, () => {});
+  const data = Buffer.alloc(32_761);
+  splitter.push(piece(2, data));
+  const middle = piece(3, data);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 3000; i++) splitter.push(middle);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(48 * 2 ** 20);
 });
 
 describe('a length of a TFRecord with its checksum', () => {
