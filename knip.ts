@@ -28,6 +28,7 @@ const config: KnipConfig = {
     'src/**/thread.ts',
     'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
+    'bench/fuzz/thread.ts',
     'examples/*.ts',
     'tools/*.ts',
     // Run by hand, as they say; and files that a test gives to Keel as a user's.
