@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { JobError, jobThread } from '../src/base/job-thread.ts';
 import { threadEntry } from '../src/base/thread-entry.ts';
-import type { Fault, FuzzJob, FuzzResult } from './fuzz/jobs.ts';
+import type { FuzzJob, FuzzResult } from './fuzz/jobs.ts';
 import { machine, report, round } from './measure.ts';
 
 const limitMs = 5000;
@@ -25,27 +25,25 @@ export function openFuzz() {
   const scratch = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'keel-fuzz-'));
   const ask = <T>(job: FuzzJob, ms = 60_000): Promise<T> => thread.ask<T>(job, { limitMs: ms });
 
-  /** Reads inputs `from` to `to` of a seed; one that hangs or eats memory is a fault, and the next ones are read. */
+  /** Reads inputs `from` to `to` of a seed; one that hangs or eats memory is a fault, and the others are read. */
   async function read(reader: string, seed: number, range: Range, ms: number = limitMs): Promise<FuzzResult> {
-    let { from } = range;
-    let [count, resumed, largest] = [0, 0, 0];
-    const faults: Fault[] = [];
-    while (from < range.to) {
-      try {
-        const done = await ask<FuzzResult>({ type: 'fuzz', reader, scratch, seed, from, to: range.to }, ms);
-        count += done.read;
-        resumed += done.resumed;
-        largest = Math.max(largest, done.largest);
-        faults.push(...done.faults);
-        break;
-      } catch (error) {
-        if (!(error instanceof JobError) || error.at === undefined) throw error;
-        const index = Number(error.at);
-        faults.push({ index, why: error.message });
-        from = index + 1;
-      }
+    const { from, to } = range;
+    if (from >= to) return { read: 0, resumed: 0, faults: [], largest: 0 };
+    try {
+      return await ask<FuzzResult>({ type: 'fuzz', reader, scratch, seed, from, to }, ms);
+    } catch (error) {
+      if (!(error instanceof JobError) || error.at === undefined) throw error;
+      const index = Number(error.at);
+      // What was found before it went with the thread: it is read again.
+      const before = await read(reader, seed, { from, to: index }, ms);
+      const after = await read(reader, seed, { from: index + 1, to }, ms);
+      return {
+        read: before.read + after.read,
+        resumed: before.resumed + after.resumed,
+        faults: [...before.faults, { index, why: error.message }, ...after.faults],
+        largest: Math.max(before.largest, after.largest),
+      };
     }
-    return { read: count, resumed, faults, largest };
   }
 
   return {
