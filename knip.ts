@@ -29,6 +29,7 @@ const config: KnipConfig = {
     'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
     'bench/crash/die-at-call.ts',
+    'bench/fuzz/thread.ts',
     'examples/*.ts',
     'tools/*.ts',
     // Run by hand, as they say; and files that a test gives to Keel as a user's.

@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),
+  fuzz: () => import('./fuzz.ts'),
   gpt: () => import('./gpt.ts'),
   learning: () => import('./learning.ts'),
   mutants: () => import('./mutants.ts'),

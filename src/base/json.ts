@@ -1,5 +1,5 @@
-/** JSON that reads back bit for bit, or is refused when it is written. */
-import { fail, RunError, show } from './errors.ts';
+/** JSON that reads back bit for bit, or is refused when it is written; and JSON from outside, bounded before it is parsed. */
+import { fail, KeelError, RunError, show } from './errors.ts';
 
 const maxDepth = 64;
 
@@ -49,10 +49,49 @@ function encode(value: unknown, path: string, indent: string, depth: number): st
   }
 }
 
+/**
+ * The value of a JSON text from outside. What is nested deeper than anything we or a trainer write is refused before it is
+ * parsed: V8 parses any depth, and makes fifty bytes of each bracket, but what walks over the value runs out of stack.
+ */
+export function jsonOf(text: string): unknown {
+  if (isDeep(text)) throw new KeelError(`nested more than ${maxDepth} deep: flatten it`);
+  return JSON.parse(text);
+}
+
+function isDeep(text: string): boolean {
+  // Most texts have fewer brackets than that in all, which is told at the speed of memory.
+  if (countUpTo(maxDepth, text, '{') + countUpTo(maxDepth, text, '[') <= maxDepth) return false;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 34: // "
+        for (i++; i < text.length && text.charCodeAt(i) !== 34; i++) if (text.charCodeAt(i) === 92) i++;
+        break;
+      case 91: // [
+      case 123: // {
+        if (++depth > maxDepth) return true;
+        break;
+      case 93: // ]
+      case 125: // }
+        depth--;
+        break;
+    }
+  }
+  return false;
+}
+
+/** How often a character is in a text, or one more than `most`. */
+function countUpTo(most: number, text: string, character: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1))
+    count++;
+  return count;
+}
+
 /** Parses JSON; damage is an error that names the source. */
 export function parseJson(bytes: Buffer, source: string): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return jsonOf(bytes.toString('utf8'));
   } catch (cause) {
     const why = bytes.length === 0 ? 'it is empty' : (cause as Error).message.replace(/\s+/g, ' ');
     throw new RunError(`${source} is damaged: ${why.slice(0, 120)}`, { code: 'invalid', cause });

@@ -28,12 +28,13 @@ export { readRun } from './readers/read.ts';
 export { type CauseText, causeText, causeTexts } from './report/causes.ts';
 export { clean } from './report/clean.ts';
 export {
-  diagnosePath,
   type ExamineOptions,
   type ExamineProgress,
+  type Examiner,
   examine,
-  examinePaths,
+  type Search,
 } from './report/examine.ts';
+export { diagnosePath, examinePaths } from './report/examine-paths.ts';
 export { explain, listRules, unknownCode } from './report/explain.ts';
 export { type News, newsOf } from './report/follow.ts';
 export { type FollowEvent, type FollowOptions, follow } from './report/following.ts';

@@ -8,6 +8,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { jsonOf } from '../base/json.ts';
 import { type GptOptions, gpt } from '../nn/gpt.ts';
 import { gatherTensors, namedTensors } from '../nn/named-tensors.ts';
 import { type Parameters, parameters } from '../nn/parameters.ts';
@@ -216,7 +217,7 @@ function readJson(path: string): unknown {
 function parseJson(text: string, path: string): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = jsonOf(text);
   } catch (error) {
     fail(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}: put a whole copy of it back`);
   }

@@ -109,7 +109,8 @@ export function tokenizerFrom(
     encode(text) {
       if (text === '') return [];
       const { ids } = tokenizer.encode(text, { add_special_tokens: false }) as { ids: number[] };
-      const odd = ids.findIndex(id => !Number.isInteger(id) || id < 0 || id === unknown);
+      // A damaged vocabulary has ids that its own size leaves no room for.
+      const odd = ids.findIndex(id => !(Number.isInteger(id) && id >= 0 && id < size) || id === unknown);
       if (odd >= 0) {
         const before = odd === 0 ? '' : tokenizer.decode(ids.slice(0, odd), { skip_special_tokens: false });
         const at = text.startsWith(before) ? text.slice(before.length, before.length + 8) : text.slice(0, 40);

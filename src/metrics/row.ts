@@ -8,6 +8,7 @@
  * function of the configuration and the seed: two runs are the same if their lines are, after {@link withoutTimes}.
  */
 import { fail, RunError, show } from '../base/errors.ts';
+import { jsonOf } from '../base/json.ts';
 import { compareMetricIds, isMetricId, isTimeKey, requireMetric } from './registry.ts';
 
 /** One iteration's measurements by registry name. `train/iteration` and `train/step` are always there. */
@@ -126,7 +127,7 @@ function requireCount(key: string, value: unknown): void {
 
 function parseJson(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return jsonOf(line);
   } catch (cause) {
     throw new RunError(`not JSON: ${(cause as Error).message.replace(/\s+/g, ' ').slice(0, 100)}`, { cause });
   }

@@ -6,6 +6,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { writeFileAtomic } from '../base/files.ts';
+import { jsonOf } from '../base/json.ts';
 import { runPaths } from './layout.ts';
 
 /** One completion of a group. */
@@ -80,7 +81,7 @@ export class CompletionLog {
 /** The iteration of a line; undefined for one that was cut off by a kill. */
 function iterationOf(line: string): number | undefined {
   try {
-    const { iteration } = JSON.parse(line) as { iteration?: unknown };
+    const { iteration } = jsonOf(line) as { iteration?: unknown };
     return typeof iteration === 'number' ? iteration : undefined;
   } catch {
     return undefined;

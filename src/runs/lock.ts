@@ -11,6 +11,7 @@ import * as z from 'zod/mini';
 import { readNames } from '../base/directories.ts';
 import { codeOf, fail, RunError } from '../base/errors.ts';
 import { attempt, readBounded, sleepSync, temporaryBeside } from '../base/files.ts';
+import { jsonOf } from '../base/json.ts';
 import { identify, type ProcessIdentity, type System, stateOf, thisSystem } from './process-identity.ts';
 
 /** A held lock. */
@@ -162,7 +163,7 @@ function newestLock(runDir: string): { number: number; path: string } | undefine
 /** Undefined if it was just released. */
 function readHolder(path: string): Holder | undefined {
   try {
-    return z.parse(holderSchema, JSON.parse(readBounded(path, 2 ** 16).toString('utf8')));
+    return z.parse(holderSchema, jsonOf(readBounded(path, 2 ** 16).toString('utf8')));
   } catch (error) {
     if (error instanceof RunError && codeOf(error) !== '' && codeOf(error) !== 'ENOENT') throw error;
     return undefined;

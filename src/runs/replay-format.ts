@@ -17,7 +17,9 @@
  * All little-endian. Frame 0 is the start, before any action: its action and rewards are 0. A file is as long as its header
  * says, to the byte; nothing is allocated before that is checked.
  */
+
 import { fail, RunError, show } from '../base/errors.ts';
+import { jsonOf } from '../base/json.ts';
 import { parseScene, type Scene } from '../view/scene.ts';
 
 const MAGIC = 'KEELRPLY';
@@ -173,7 +175,7 @@ function readHeader(
     damaged(source, `its header ends at ${headerEnd}, the file at ${bytes.length}`);
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(PREFIX, headerEnd)));
+    value = jsonOf(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(PREFIX, headerEnd)));
   } catch (cause) {
     throw new RunError(`${source} is damaged: its header cannot be read; record it again (keel record)`, {
       code: 'invalid',

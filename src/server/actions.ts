@@ -17,6 +17,7 @@ import * as z from 'zod/mini';
 import { tableOf } from '../algos/settings.ts';
 import { KeelError } from '../base/errors.ts';
 import { temporaryBeside } from '../base/files.ts';
+import { jsonOf } from '../base/json.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { askRun } from '../runs/inbox.ts';
 import { newRunId, runPaths } from '../runs/layout.ts';
@@ -281,12 +282,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
             `${episodes} episodes took longer than ${Math.round(evaluationMs / 1000)} seconds: use keel eval with fewer`,
           );
         if (code !== 0) throw new Problem(422, 'not-evaluated', complaint(stderr));
-        const {
-          mean,
-          std,
-          episodes: played,
-          sampled,
-        } = JSON.parse(stdout) as Record<string, number | boolean>;
+        const { mean, std, episodes: played, sampled } = jsonOf(stdout) as Record<string, number | boolean>;
         return {
           step,
           episodes: Number(played),

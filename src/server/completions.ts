@@ -1,5 +1,6 @@
 /** What a language model wrote, for the page: the newest groups of a run's `completions.jsonl`, read from its end. */
 import { closeSync, fstatSync, readSync } from 'node:fs';
+import { jsonOf } from '../base/json.ts';
 import { runPaths } from '../runs/layout.ts';
 import type { Completion, CompletionGroup, CompletionsAnswer } from './api.ts';
 import type { KeelRun } from './runs/keel-run.ts';
@@ -58,7 +59,7 @@ function lastLines(path: string): string[] {
 function groupOf(line: string): CompletionGroup | undefined {
   let value: Record<string, unknown>;
   try {
-    value = JSON.parse(line) as Record<string, unknown>;
+    value = jsonOf(line) as Record<string, unknown>;
   } catch {
     return undefined;
   }

@@ -30,6 +30,8 @@ export interface ServeOptions {
   readonly onVerdict?: string | undefined;
   readonly pollMs?: number | undefined;
   readonly maxCells?: number | undefined;
+  /** What it may take to read and judge a small log, in milliseconds; default 20,000. */
+  readonly readingLimitMs?: number | undefined;
   /** Where the built page is, and where notes on others' logs go; for tests. */
   readonly page?: string | undefined;
   readonly stateDirectory?: string | undefined;
@@ -67,7 +69,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     ...(onProblem === undefined ? {} : { onProblem }),
   });
   const hub = createHub();
-  const doctor = startDoctor();
+  const doctor = startDoctor({ limitMs: options.readingLimitMs });
   const notes = createNotesStore(options.stateDirectory);
   const index = createRunIndex({
     roots: options.roots.map(rootOf),
@@ -122,9 +124,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       alerts.close();
       const closed = new Promise<void>(done => server.close(() => done()));
       server.closeAllConnections();
-      await index.close();
-      await actions.close();
+      // The index waits for what is being read, which may be a log that hangs: its thread is ended first.
+      const watched = index.close();
       await doctor.close();
+      await watched;
+      await actions.close();
       await closed;
     },
   };

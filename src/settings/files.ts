@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../base/errors.ts';
+import { jsonOf } from '../base/json.ts';
 import { parseYaml, YamlError } from '../base/yaml.ts';
 
 /** The package: both `src/settings` and `dist/settings` are two below it. */
@@ -46,7 +47,7 @@ export function readSettings(path: string): Record<string, unknown> {
 
 function parseJson(path: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return jsonOf(text);
   } catch (error) {
     throw new ConfigError(`${path} is not JSON: ${(error as Error).message.split('\n')[0]}`);
   }

@@ -5,6 +5,7 @@
  * **Reward** the sum of `form` (it can be read in the format that was asked for), `names` and `values` (times the share of
  * right ones; what was not asked for counts against it) and `exact` (to the letter); what cannot be read is `malformed`.
  */
+import { jsonOf } from '../base/json.ts';
 import type { Rng } from '../random/rng.ts';
 import { defineTask } from './definition.ts';
 import { clearGrade, sumParts, type TaskPrompt } from './text-task.ts';
@@ -38,7 +39,7 @@ const formats: Readonly<Record<string, Format>> = {
     read(text) {
       let parsed: unknown;
       try {
-        parsed = JSON.parse(text);
+        parsed = jsonOf(text);
       } catch {
         return undefined;
       }

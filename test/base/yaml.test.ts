@@ -20,6 +20,9 @@ describe('what settings are written in', () => {
       b: `${braces}\n`,
     });
     expect(parseYaml('- {a: [1]}\n'.repeat(2000))).toHaveLength(2000);
+    const wide = Array.from({ length: 50 }, (_, i) => `k${i}: ${i}`);
+    expect(Object.keys(parseYaml(`{${wide.join(', ')}}`) as object)).toHaveLength(50);
+    expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, <<: *a}\n')).toBeTypeOf('object');
   });
 });
 
@@ -34,6 +37,15 @@ describe('refused, at once', () => {
     ['columns', Array.from({ length: 500 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), deep, undefined],
     ['no end', '{a: 1', 'Flow map must end with a }', { line: 1, column: 6 }],
     ['an alias', 'a: *nothing', 'Unresolved alias', undefined],
+    ['a key twice', 'b: 1\na: {c: 1, d: 2,\n  c: 3}', 'Map keys must be unique', { line: 3, column: 3 }],
+    ['a book', 'a: 1\n'.repeat(60_000), 'has 300000 characters, at most 262144', undefined],
+    // Compared with each other, as the parser would, these take half a minute.
+    [
+      'many keys',
+      `${Array.from({ length: 20_000 }, (_, i) => `k${i}: 1\n`).join('')}k7: 1`,
+      'unique',
+      undefined,
+    ],
   ])('%s', (_, text, why, at) => {
     let error: unknown;
     const before = processorMs();

@@ -239,3 +239,11 @@ test('the own tokenizer takes the longest piece, gives every text back, and refu
   expect(() => ownTokenizer('')).toThrow(/no characters/);
   expect(() => tokenizerFrom({ model: {} }, 'x.json')).toThrow(/x\.json/);
 });
+
+test('an id beyond the vocabulary is refused: there is no row of the embedding for it', () => {
+  const json = structuredClone(ownTokenizer('ab').json) as { model: { vocab: Record<string, number> } };
+  json.model.vocab.a = 1e15;
+  const damaged = tokenizerFrom(json, 'x.json');
+  expect(damaged.encode('b').every(id => id < damaged.size)).toBe(true);
+  expect(() => damaged.encode('ab')).toThrow(/^x\.json has no token for "ab"/);
+});

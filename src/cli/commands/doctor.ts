@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
-import { dialects } from '../../doctor/dialects/translate.ts';
 import { mapProblem, metricOf } from '../../doctor/dialects/user-map.ts';
 import { clean } from '../../doctor/report/clean.ts';
-import { type ExamineOptions, type ExamineProgress, examinePaths } from '../../doctor/report/examine.ts';
+import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/report/examine.ts';
+import { examinePaths } from '../../doctor/report/examine-paths.ts';
 import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
+import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
 import { writeReport } from '../../doctor/report/write.ts';
 import { requireMetric } from '../../metrics/registry.ts';
 import type { Context } from '../context.ts';
@@ -25,6 +26,7 @@ interface DoctorFlags extends RunFlags {
   readonly follow?: boolean;
   readonly interval: number;
   readonly limit?: number;
+  readonly timeLimit?: number;
   readonly all?: boolean;
   readonly verbose?: boolean;
 }
@@ -56,6 +58,11 @@ export function define(command: Command): void {
     .option('--follow', 'look again and again, and say what changes, until Ctrl-C')
     .option('--interval <seconds>', 'between two looks', seconds, 2)
     .option('--limit <n>', 'look at no more runs than this', wholeNumber)
+    .option(
+      '--time-limit <seconds>',
+      'leave out a log that takes longer (20; large ones may take more)',
+      seconds,
+    )
     .option('--all', 'the story of every run, not of the sick ones alone')
     .option('-v, --verbose', 'all evidence, all findings, all charts')
     .addOption(runDirOption())
@@ -100,7 +107,7 @@ function refuse(message: string): never {
   throw new UsageError(clean(message));
 }
 
-/** Readers and rules are always needed; of the ways to tell what they found, only the one that is asked for is loaded. */
+/** Readers and rules are in the thread; of the ways to tell what they found, only the one that is asked for is loaded. */
 async function doctor(context: Context, paths: readonly string[], flags: DoctorFlags): Promise<number> {
   const style = {
     columns: context.columns,
@@ -127,20 +134,25 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     refuse('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
   refuseConflict(flags, outputs);
   const map = mapOf(flags.map ?? []);
-  refuseUnknownTrainer(flags.trainer);
-  const { trainer, limit } = flags;
+  await refuseUnknownTrainer(flags.trainer);
+  const { trainer, limit, timeLimit } = flags;
   const options = {
     map,
     ...(trainer === undefined ? {} : { trainer }),
     ...(limit === undefined ? {} : { limit }),
   };
-  if (flags.follow) return followed(context, where, options, flags);
+  // Whatever a log does to its readers, it must not do to the others' reports.
+  const examiner = threadExaminer(timeLimit === undefined ? undefined : 1000 * timeLimit);
+  if (flags.follow) return followed(context, where, options, examiner, flags);
 
   const status = statusLine(300);
   const outcomes: Outcome[] = [];
   const onProgress = (progress: ExamineProgress): void => status.show(progressText(progress));
-  const examined = examinePaths(where, { ...options, onProgress });
-  let next = await examined.next();
+  const examined = examinePaths(where, { ...options, onProgress }, examiner);
+  const first = examined.next();
+  // Loaded while the thread is.
+  const rendering = flags.json || outputs.md === true ? undefined : import('../../doctor/report/many.ts');
+  let next = await first;
   for (; !next.done; next = await examined.next()) outcomes.push(next.value);
   status.clear();
   for (const note of next.value.notes) context.note(`keel: ${clean(note)}`);
@@ -150,10 +162,8 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     (await import('../../doctor/report/markdown.ts')).renderMarkdown(outcomes, style);
   if (flags.json) context.raw((await import('../../doctor/report/json.ts')).renderJson(outcomes));
   else if (outputs.md === true) process.stdout.write(await asMarkdown());
-  else if (outcomes.some(isRead)) {
-    const { renderTerminalRuns } = await import('../../doctor/report/many.ts');
-    process.stdout.write(renderTerminalRuns(outcomes, style));
-  }
+  else if (rendering !== undefined && outcomes.some(isRead))
+    process.stdout.write((await rendering).renderTerminalRuns(outcomes, style));
   const write = (file: string, text: string): void => {
     writeReport(file, text);
     context.note(`wrote ${file}`);
@@ -223,9 +233,11 @@ function mapOf(pairs: readonly string[]): Map<string, string> {
   return problem === undefined ? new Map(said) : refuse(problem);
 }
 
-function refuseUnknownTrainer(trainer: string | undefined): void {
+async function refuseUnknownTrainer(trainer: string | undefined): Promise<void> {
+  if (trainer === undefined) return;
+  const { dialects } = await import('../../doctor/dialects/translate.ts');
   const names = [...dialects.map(({ name }) => name), 'unknown'];
-  if (trainer === undefined || names.includes(trainer)) return;
+  if (names.includes(trainer)) return;
   const near = nearest(trainer, names);
   const hint = near === undefined ? '' : `did you mean ${near}? `;
   refuse(`unknown trainer ${trainer}: ${hint}One of ${names.join(', ')}`);
@@ -243,6 +255,7 @@ async function followed(
   { paint, print, raw, isTerminal }: Context,
   paths: readonly string[],
   options: ExamineOptions,
+  examiner: Examiner,
   { interval, failOn }: DoctorFlags,
 ): Promise<number> {
   const { follow } = await import('../../doctor/report/following.ts');
@@ -253,7 +266,8 @@ async function followed(
   const verdicts = new Map<string, Outcome>();
   const status = statusLine();
   try {
-    const events = follow(paths, { ...options, intervalMs: interval * 1000, signal: stop.signal });
+    const following = { ...options, intervalMs: interval * 1000, signal: stop.signal };
+    const events = follow(paths, following, examiner);
     for await (const { path, outcome, news } of events) {
       if (isRead(outcome)) verdicts.set(path, outcome);
       status.clear();

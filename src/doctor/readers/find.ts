@@ -21,6 +21,10 @@ export interface FindOptions {
   readonly maxEntries?: number;
   /** Called now and then with how many entries were looked at. */
   readonly onProgress?: (entries: number) => void;
+  /** Called with each file before it is opened: the one that a search hangs at is the last. */
+  readonly onOpen?: ((path: string) => void) | undefined;
+  /** Files that are not opened. */
+  readonly leaveOut?: readonly string[] | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -56,6 +60,7 @@ export async function findRuns(path: string, options: FindOptions = {}): Promise
   if (stat.isDirectory()) return findInDirectory(path, options);
   // Opening a pipe would wait for ever.
   if (!stat.isFile()) throw new ReadError(path, 'is neither a file nor a directory: save the log to a file');
+  options.onOpen?.(path);
   return { candidates: [await fileCandidate(path)], notes: [] };
 }
 
@@ -96,7 +101,7 @@ function keelFiles(directory: string): string[] {
 }
 
 async function findInDirectory(root: string, options: FindOptions): Promise<Found> {
-  const { maxDepth = 12, maxEntries = 200_000, signal, onProgress } = options;
+  const { maxDepth = 12, maxEntries = 200_000, signal, onProgress, onOpen, leaveOut = [] } = options;
   const notes: string[] = [];
   const ready: Candidate[] = [];
   const directories: Directory[] = [];
@@ -191,7 +196,9 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
   }
 
   async function look(path: string, name: string, link: boolean): Promise<LogFile | undefined> {
+    if (leaveOut.includes(path)) return undefined;
     try {
+      onOpen?.(path);
       if (link) {
         const real = realpathSync(path);
         if (seenFiles.has(real)) return undefined;

@@ -6,6 +6,7 @@ import { type Shape, shapeOf } from './json-shape.ts';
 import { addRow } from './jsonl.ts';
 import { jsonCell } from './numbers.ts';
 import { ObjectScanner } from './object-scanner.ts';
+import { replaceRepeated } from './restarts.ts';
 import { RowSink } from './rows.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachPiece } from './text.ts';
@@ -58,6 +59,7 @@ function addShape(run: RunBuilder, sink: RowSink, shape: Shape): void {
       run.axis = 'step';
       for (const [name, points] of shape.series)
         for (const [wallTime, step, value] of points) run.number(name, step, value, wallTime);
+      replaceRepeated(run);
       break;
     default:
       shape satisfies never;

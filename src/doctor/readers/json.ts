@@ -1,4 +1,5 @@
 /** JSON as trainers write it: with NaN and infinities bare, nested, sometimes cut. */
+import { jsonOf } from '../../base/json.ts';
 import type { RunBuilder, Setting } from './run-builder.ts';
 
 const deepest = 24;
@@ -14,12 +15,12 @@ export function isObject(value: unknown): value is JsonObject {
 /** The value, or undefined if the text is not JSON. Bare NaN, Infinity, nan and inf become texts of that spelling. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return jsonOf(text);
   } catch {
     if (!/nan|inf|none/i.test(text)) return undefined;
   }
   try {
-    return JSON.parse(quoteBareWords(text));
+    return jsonOf(quoteBareWords(text));
   } catch {
     return undefined;
   }

@@ -8,6 +8,7 @@ import { splitFields } from './csv.ts';
 import { parseJson } from './json.ts';
 import { triplesOf } from './json-shape.ts';
 import { readNumber } from './numbers.ts';
+import { replaceRepeated } from './restarts.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
 
@@ -51,14 +52,9 @@ export async function readScalars(
 ): Promise<void> {
   for (const file of files.slice(0, mostFiles)) {
     const { tag } = exportedName(file);
-    let last = Number.NEGATIVE_INFINITY;
     let left = 0;
-    const add = (wallTime: number, step: number, value: number): void => {
-      // The page keeps a sample, in order; what is not in order was put together from several runs.
-      if (step < last) run.restarts.add(step);
-      last = step;
+    const add = (wallTime: number, step: number, value: number): void =>
       run.number(tag, step, value, wallTime);
-    };
     let isHeader = true;
     await forEachLine(file, reading, run, (line, whole) => {
       if (line.trim() === '') return;
@@ -71,11 +67,13 @@ export async function readScalars(
         return;
       }
       const [wallTime, step, value] = splitFields(line, ',').map(field => readNumber(field));
-      if (typeof step === 'number' && typeof value === 'number')
+      if (typeof step === 'number' && Number.isFinite(step) && typeof value === 'number')
         add(typeof wallTime === 'number' ? wallTime : Number.NaN, step, value);
       else if (whole) left++;
     });
     if (left > 0) run.damage(`${file}: ${left} rows are not time, step and value and are left out`);
   }
+  // The page keeps a sample, in order; what is not in order was put together from several runs.
+  replaceRepeated(run);
   if (files.length > mostFiles) run.note(`only the first ${mostFiles} of ${files.length} files are read`);
 }

@@ -1,4 +1,4 @@
-/** From paths to reports: finds the runs, reads each, and says what is wrong with it or why it could not be read. */
+/** Finds runs, reads one, and says what is wrong with it or why it could not be read. */
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { KeelError } from '../../base/errors.ts';
@@ -8,9 +8,9 @@ import { type CanonicalOptions, toCanonical } from '../dialects/translate.ts';
 import type { Diagnosis } from '../findings.ts';
 import type { Candidate } from '../readers/candidate.ts';
 import { ReadError } from '../readers/errors.ts';
-import { findRuns } from '../readers/find.ts';
+import { type FindOptions, findRuns } from '../readers/find.ts';
 import { readRun } from '../readers/read.ts';
-import { isRead, type Outcome, runReport, type Unreadable, unreadable } from './run-report.ts';
+import { type Outcome, runReport, type Unreadable, unreadable } from './run-report.ts';
 
 /** How logs are examined. */
 export interface ExamineOptions extends CanonicalOptions {
@@ -19,6 +19,12 @@ export interface ExamineOptions extends CanonicalOptions {
   /** What is looked for and read at this moment, for a progress bar. */
   readonly onProgress?: (progress: ExamineProgress) => void;
   readonly signal?: AbortSignal;
+}
+
+/** Who finds and examines runs: these functions, or a thread that can be stopped (`thread-examiner.ts`). */
+export interface Examiner {
+  search(paths: readonly string[], options?: ExamineOptions): Promise<Search>;
+  examine(candidate: Candidate, options?: ExamineOptions): Promise<Outcome>;
 }
 
 /** How far an examination is. */
@@ -42,8 +48,11 @@ export interface Search {
 const DEFAULT_LIMIT = 10_000;
 
 /** A path without a run is a failure, not an exception: the others are looked at all the same. */
-export async function search(paths: readonly string[], options: ExamineOptions = {}): Promise<Search> {
-  const { limit = DEFAULT_LIMIT, onProgress, signal } = options;
+export async function search(
+  paths: readonly string[],
+  options: ExamineOptions & Pick<FindOptions, 'onOpen' | 'leaveOut'> = {},
+): Promise<Search> {
+  const { limit = DEFAULT_LIMIT, onProgress, onOpen, leaveOut, signal } = options;
   const candidates = new Map<string, Candidate>();
   const failures: Unreadable[] = [];
   const notes: string[] = [];
@@ -52,6 +61,8 @@ export async function search(paths: readonly string[], options: ExamineOptions =
       refuseSpecial(path);
       const found = await findRuns(path, {
         onProgress: done => onProgress?.({ phase: 'looking', done, total: 0 }),
+        onOpen,
+        leaveOut,
         ...(signal === undefined ? {} : { signal }),
       });
       // One run may lie under two of the paths.
@@ -141,48 +152,6 @@ export function judged(run: CanonicalRun): Diagnosis {
     confidence: Math.min(diagnosis.confidence, 0.3),
     notes: [...diagnosis.notes, `only ${rows} rows: most faults show later, so look again`],
   };
-}
-
-/** Every run under the paths, one after the other. Failures of the search come first. */
-export async function* examinePaths(
-  paths: readonly string[],
-  options: ExamineOptions = {},
-): AsyncGenerator<Outcome, Search> {
-  const found = await search(paths, options);
-  yield* found.failures;
-  const given = new Set(paths.map(path => resolve(path)));
-  const noLogs: Unreadable[] = [];
-  let done = 0;
-  let read = 0;
-  for (const candidate of found.candidates) {
-    options.onProgress?.({ phase: 'reading', done: done++, total: found.candidates.length });
-    const outcome = await examine(candidate, options);
-    if (isRead(outcome)) read++;
-    else if (given.has(resolve(candidate.path))) {
-      yield { ...outcome, given: true };
-      continue;
-    } else if (outcome.isNoLog) {
-      noLogs.push(outcome);
-      continue;
-    }
-    yield outcome;
-  }
-  // Tables of other things lie about in any directory: they are worth a line, unless there is nothing else.
-  if (read === 0) yield* noLogs;
-  else if (noLogs.length > 0) {
-    const [first] = noLogs;
-    const notes = `${noLogs.length} ${noLogs.length === 1 ? 'file has' : 'files have'} numbers but none that training logs, and ${noLogs.length === 1 ? 'was' : 'were'} passed over: ${first.path}${noLogs.length > 1 ? ' …' : ''}`;
-    return { ...found, notes: [...found.notes, notes] };
-  }
-  return found;
-}
-
-/** Every run under one or more paths, each as it is read: a report, or why there is none. */
-export async function* diagnosePath(
-  paths: string | readonly string[],
-  options: ExamineOptions = {},
-): AsyncGenerator<Outcome, void> {
-  yield* examinePaths(typeof paths === 'string' ? [paths] : paths, options);
 }
 
 function failureOf(path: string, error: unknown): Unreadable {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signature } from '../readers/find.ts';
-import { type ExamineOptions, examine, search } from './examine.ts';
+import { type ExamineOptions, type Examiner, examine, search } from './examine.ts';
 import { type News, newsOf } from './follow.ts';
 import { isRead, type Outcome, unreadable } from './run-report.ts';
 
@@ -31,14 +31,18 @@ interface Seen {
  * Every look at something that changed, until `signal` is aborted. Runs may appear, grow, be cut short, be replaced and
  * vanish; none of it ends the following.
  */
-export async function* follow(paths: readonly string[], options: FollowOptions): AsyncGenerator<FollowEvent> {
+export async function* follow(
+  paths: readonly string[],
+  options: FollowOptions,
+  examiner: Examiner = { search, examine },
+): AsyncGenerator<FollowEvent> {
   const { signal, intervalMs } = options;
   const runs = new Map<string, Seen>();
   let failed = new Map<string, Outcome>();
   while (!signal.aborted) {
     const started = performance.now();
     try {
-      const found = await search(paths, options);
+      const found = await examiner.search(paths, options);
       const here = new Set<string>();
       for (const candidate of found.candidates) {
         const place = resolve(candidate.path);
@@ -46,7 +50,7 @@ export async function* follow(paths: readonly string[], options: FollowOptions):
         const before = runs.get(place);
         const now = signature(candidate);
         if (before?.signature === now) continue;
-        const outcome = await examine(candidate, options);
+        const outcome = await examiner.examine(candidate, options);
         runs.set(place, { path: candidate.path, signature: now, outcome });
         yield { path: candidate.path, outcome, news: newsOf(before?.outcome, outcome) };
       }

@@ -7,7 +7,7 @@ import type { Setting } from '../runs/flatten.ts';
 
 export type Job =
   /** Finds the logs under some paths. */
-  | { readonly type: 'find'; readonly paths: readonly string[] }
+  | { readonly type: 'find'; readonly paths: readonly string[]; readonly leaveOut: readonly string[] }
   /** Reads another trainer's log and judges it. */
   | { readonly type: 'read'; readonly candidate: Candidate }
   /** Judges a run of Keel whose rows the server has. */
@@ -60,7 +60,3 @@ export interface FindAnswer {
   readonly candidates: readonly Candidate[];
   readonly notes: readonly string[];
 }
-
-export type Answer =
-  | { readonly id: number; readonly ok: true; readonly value: unknown }
-  | { readonly id: number; readonly ok: false; readonly message: string };

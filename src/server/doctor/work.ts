@@ -17,10 +17,11 @@ import type { Series } from '../../doctor/series.ts';
 import { type Setting, settingOf } from '../runs/flatten.ts';
 import type { FindAnswer, ForeignLog, ForeignSeries, Job, JudgedRun, Judgement } from './jobs.ts';
 
-export async function work(job: Job): Promise<unknown> {
+/** Does a job; `say` tells which file a search opens. */
+export async function work(job: Job, say: (path: string) => void): Promise<unknown> {
   switch (job.type) {
     case 'find':
-      return find(job.paths);
+      return find(job.paths, job.leaveOut, say);
     case 'read':
       return readForeign(job.candidate);
     case 'judge':
@@ -32,12 +33,16 @@ export async function work(job: Job): Promise<unknown> {
   }
 }
 
-async function find(paths: readonly string[]): Promise<FindAnswer> {
+async function find(
+  paths: readonly string[],
+  leaveOut: readonly string[],
+  onOpen: (path: string) => void,
+): Promise<FindAnswer> {
   const candidates: Candidate[] = [];
   const notes: string[] = [];
   for (const path of paths) {
     try {
-      const found = await findRuns(path);
+      const found = await findRuns(path, { leaveOut, onOpen });
       candidates.push(...found.candidates);
       notes.push(...found.notes);
     } catch (error) {

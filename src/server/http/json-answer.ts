@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'hono';
+import { jsonOf } from '../../base/json.ts';
 import { Problem } from '../problem.ts';
 
 const pack = promisify(gzip);
@@ -50,7 +51,7 @@ export async function bodyOf(c: Context): Promise<unknown> {
     parts.push(part.value);
   }
   try {
-    return JSON.parse(Buffer.concat(parts).toString('utf8'));
+    return jsonOf(Buffer.concat(parts).toString('utf8'));
   } catch {
     throw new Problem(400, 'not-json', 'the request is not JSON');
   }

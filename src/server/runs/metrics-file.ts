@@ -1,6 +1,7 @@
 /** The rows of one `metrics.jsonl` in columns: read on from where they ended, and from the cut on after a resume. */
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { jsonOf } from '../../base/json.ts';
 import { longestLine, RowScanner } from '../series/row-scanner.ts';
 import { Table } from '../series/table.ts';
 import { openIfThere, sizeOf } from './reading.ts';
@@ -105,10 +106,7 @@ export class MetricsFile {
     const text = bytes.toString('utf8');
     if (!text.endsWith('\n')) return false;
     try {
-      const line = JSON.parse(text.slice(text.lastIndexOf('\n', text.length - 2) + 1)) as Record<
-        string,
-        unknown
-      >;
+      const line = jsonOf(text.slice(text.lastIndexOf('\n', text.length - 2) + 1)) as Record<string, unknown>;
       const { axes } = table;
       const time = line['time/unix_s'];
       return (

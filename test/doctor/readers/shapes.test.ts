@@ -40,6 +40,29 @@ describe("scalars that TensorBoard's page exported", () => {
     const run = await readOnly(join(root, 'run-.-tag-Train_mean_reward.json'));
     expect(points(run, 'Train/mean_reward')[5]).toEqual([500, 5]);
   });
+
+  it('whose steps go back are put in order, and what is repeated counts as it was last', async () => {
+    const steps = [0, 100, 200, 300, 400, 200, 300, 400, 500, 600];
+    const rows = steps.map((step, i) => [1_700_000_000 + i, step, i]);
+    const wanted = [
+      [0, 0],
+      [100, 1],
+      [200, 5],
+      [300, 6],
+      [400, 7],
+      [500, 8],
+      [600, 9],
+    ];
+    const root = writeTree(temporaryDirectory(), {
+      'a/run-a-tag-train_approx_kl.csv': `Wall time,Step,Value\n${rows.join('\n')}\n1700000000,inf,3\n`,
+      'b/log.json': JSON.stringify({ 'train/approx_kl': rows, 'train/loss': rows }, undefined, 1),
+    });
+    for (const file of ['a/run-a-tag-train_approx_kl.csv', 'b/log.json']) {
+      const run = await readOnly(join(root, file));
+      expect(points(run, 'train/approx_kl')).toEqual(wanted);
+      expect(run.restarts).toEqual([200]);
+    }
+  });
 });
 
 describe("charts that W&B's page exported", () => {

@@ -1,9 +1,9 @@
 /** Damages files in the ways that disks, kills, editors and attackers do. */
 import { gzipSync } from 'node:zlib';
-import type { Rng } from '../../../src/random/index.ts';
-import { bytesField, varintField } from './proto.ts';
-import { tfRecord, versionEvent } from './tensorboard-file.ts';
-import { wandbFile } from './wandb-file.ts';
+import type { Rng } from '../../src/random/index.ts';
+import { bytesField, varintField } from '../../test/doctor/support/proto.ts';
+import { tfRecord, versionEvent } from '../../test/doctor/support/tensorboard-file.ts';
+import { wandbFile } from '../../test/doctor/support/wandb-file.ts';
 
 const spellings = [
   'NaN',
@@ -35,6 +35,23 @@ const spellings = [
   "{'",
   '__proto__',
   'constructor',
+  '-1',
+  '99999999999999999999',
+  '1e15',
+  '\ufeff',
+  '\x1b[31m',
+  '\u202e',
+  '"schema":9',
+  '{"__proto__":{"polluted":1}}',
+  '"constructor":{"prototype":{"polluted":1}},',
+  '../../../etc/passwd',
+  '%2e%2e%2f',
+  '*a',
+  '&a',
+  '<<: ',
+  '? ',
+  '- ',
+  '!!js/function ',
 ];
 
 /** Pieces of text that have made parsers slow. */
@@ -55,6 +72,13 @@ const bombs = [
   '\x1b['.repeat(3000),
   '"log_history": ['.repeat(300),
   `${'a'.repeat(5000)}/`,
+  '{'.repeat(1000),
+  '? '.repeat(1000),
+  '- '.repeat(2000),
+  Array.from({ length: 2000 }, (_, i) => `k${i}: 1\n`).join(''),
+  `${'9'.repeat(3000)}e${'9'.repeat(300)}`,
+  '('.repeat(300),
+  '%'.repeat(2000),
 ];
 
 function pick<T>(rng: Rng, list: readonly T[]): T {
@@ -125,6 +149,24 @@ const mutations: readonly Mutation[] = [
     const piece = rng.integer(2) === 0 ? pick(rng, spellings) : pick(rng, bombs);
     return Buffer.concat([bytes.subarray(0, at), Buffer.from(piece), bytes.subarray(at)]);
   },
+  /** Pieces of the same file change places, as tokens of a grammar do. */
+  function swap(bytes, rng) {
+    const parts = bytes.toString('latin1').split(/([\s,:{}[\]"'=/]+)/);
+    const [a, b] = [rng.integer(parts.length), rng.integer(parts.length)];
+    [parts[a], parts[b]] = [parts[b], parts[a]];
+    return Buffer.from(parts.join(''), 'latin1');
+  },
+  function splice(bytes, rng) {
+    const [to, from] = [rng.integer(bytes.length + 1), rng.integer(bytes.length + 1)];
+    return Buffer.concat([bytes.subarray(0, to), bytes.subarray(from)]);
+  },
+  function hugeNumbers(bytes, rng) {
+    const text = bytes.toString('latin1').replace(/\d+/g, n => (rng.integer(8) === 0 ? '1e15' : n));
+    return Buffer.from(text, 'latin1');
+  },
+  function zeros(bytes) {
+    return Buffer.alloc(bytes.length);
+  },
   function lineBreaks(bytes) {
     return Buffer.from(bytes.toString('latin1').replaceAll('\n', '\r\n'), 'latin1');
   },
@@ -168,8 +210,8 @@ const mutations: readonly Mutation[] = [
 ];
 
 /** One to three mutations of a file. */
-export function mutate(bytes: Buffer, rng: Rng): Buffer {
-  let out = bytes;
+export function mutate(bytes: Uint8Array, rng: Rng): Buffer {
+  let out: Buffer = Buffer.from(bytes);
   for (let i = rng.integer(3); i >= 0; i--) out = pick(rng, mutations)(out, rng);
   // Small files only: it is the number of them that finds faults.
   return out.subarray(0, 2 ** 17);
