@@ -25,6 +25,8 @@ interface Seen {
   readonly path: string;
   readonly signature: string;
   readonly outcome: Outcome;
+  /** What was told of it once and is not told again. */
+  readonly said: Set<string>;
 }
 
 /**
@@ -51,13 +53,14 @@ export async function* follow(
         const now = signature(candidate);
         if (before?.signature === now) continue;
         const outcome = await examiner.examine(candidate, options);
-        runs.set(place, { path: candidate.path, signature: now, outcome });
-        yield { path: candidate.path, outcome, news: newsOf(before?.outcome, outcome) };
+        const said = before?.said ?? new Set<string>();
+        runs.set(place, { path: candidate.path, signature: now, outcome, said });
+        yield { path: candidate.path, outcome, news: newsOf(before?.outcome, outcome, said) };
       }
-      for (const [place, { path, outcome: before }] of runs) {
+      for (const [place, { path, outcome: before, said }] of runs) {
         if (here.has(place) || !isRead(before)) continue;
         const outcome = unreadable(path, 'its log is gone; it is looked for again');
-        runs.set(place, { path, signature: '', outcome });
+        runs.set(place, { path, signature: '', outcome, said });
         yield { path, outcome, news: newsOf(before, outcome) };
       }
       const failures = new Map(found.failures.map(failure => [failure.path, failure]));
