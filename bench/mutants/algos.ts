@@ -95,11 +95,5 @@ export const algos = mutantsOf('src/algos', [
     'algos/clone/policy',
     'dropped',
   ],
-  [
-    'clone/text/iteration.ts',
-    '...tokenizer.encode(drawDemonstration(task, prompt, rngs.prompt)), tokenizer.end]',
-    '...tokenizer.encode(drawDemonstration(task, prompt, rngs.prompt))]',
-    'algos/clone/text',
-    'dropped',
-  ],
+  ['clone/text/iteration.ts', 'tokenizer.end,\n        ];', '];', 'algos/clone/text', 'dropped'],
 ]);

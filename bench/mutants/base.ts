@@ -7,7 +7,7 @@ export const base = [
     ['files.ts', 'if (durable) syncDirectory(dirname(path));', '', 'runs/durability', 'fsync'],
     ['files.ts', 'ftruncateSync(fd, this.#size);\n        } catch', '} catch', 'runs/durability', 'undo'],
     ['files.ts', 'if (this.#size < size) ftruncateSync(fd, this.#size);', '', 'runs/durability', 'recover'],
-    ['files.ts', "openSync(path, 'wx', 0o666)", "openSync(path, 'w', 0o666)", 'runs/durability', 'exclusive'],
+    ['files.ts', "openSync(path, 'wx', mode)", "openSync(path, 'w', mode)", 'runs/durability', 'exclusive'],
     ['files.ts', 'if (stat.size > limit) {', 'if (stat.size > 2 * limit) {', 'base/files', 'bound'],
     ['files.ts', 'there.ino === own.ino && there.dev', 'there.dev', 'runs/writer', 'condition'],
     [
@@ -98,8 +98,8 @@ export const base = [
     ],
     [
       'terminal.ts',
-      'colour && own.has(part) ? part',
-      'colour ? part',
+      'painted && own.has(part) ? part',
+      'painted ? part',
       'cli/terminal cli/hostile base/controls',
       'condition',
     ],

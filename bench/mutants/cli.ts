@@ -53,5 +53,5 @@ export const cli = mutantsOf('src/cli', [
     'cli/errors',
     'exit',
   ],
-  ['errors.ts', 'withoutControls(message)', 'message', 'cli/errors', 'escape'],
+  ['errors.ts', 'print(withoutControls(text))', 'print(text)', 'cli/hostile', 'escape'],
 ]);

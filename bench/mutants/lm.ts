@@ -78,7 +78,7 @@ export const lm = mutantsOf('src/lm', [
     'shift',
   ],
   ['scorer.ts', 'if (longest > context)', 'if (longest > context + 1)', 'lm/pack', 'off-by-one'],
-  ['tokenizer.ts', 'id < 0 || id === unknown', 'id < 0', 'lm/huggingface lm/pack', 'guard'],
+  ['tokenizer.ts', 'id < size) || id === unknown', 'id < size)', 'lm/huggingface lm/pack', 'guard'],
   [
     'tokenizer.ts',
     'sort((a, b) => b.length - a.length ||',

@@ -13,7 +13,7 @@ export const server = mutantsOf('src/server', [
   ],
   [
     'http/security.ts',
-    'loopback.has(name) || name === bound.toLowerCase()',
+    'loopbackNames.has(name) || name === bound.toLowerCase()',
     'true',
     'server/security',
     'host',

@@ -194,6 +194,10 @@ const cases: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ['runs', 'compare', ...readable, odd],
     ['runs', 'compare', ...readable, odd, '--json'],
   ],
+  'runs verify': () => [
+    ...[...readable, ...others, odd, `${evil}run`].map(run => ['runs', 'verify', run]),
+    ['runs', 'verify', ...readable, '--json'],
+  ],
   'runs delete': () => [
     ['runs', 'delete', `${evil}run`, '--yes'],
     ['runs', 'delete', odd, '--yes'],
