@@ -42,13 +42,13 @@ export { type HtmlOptions, renderHtml } from './report/html.ts';
 export { type JsonRun, renderJson, toReport } from './report/json.ts';
 export { type ManyOptions, renderTerminalRuns } from './report/many.ts';
 export { type MarkdownOptions, renderMarkdown } from './report/markdown.ts';
+export { runReport } from './report/report-of-run.ts';
 export {
   exitCodeOf,
   isRead,
   isUnreadable,
   type Outcome,
   type RunReport,
-  runReport,
   type Unreadable,
 } from './report/run-report.ts';
 export { diagnoseSeries, reportSeries, type SeriesContext, type SeriesInput } from './report/series.ts';

@@ -2,14 +2,12 @@ import { existsSync } from 'node:fs';
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
-import { mapProblem, metricOf } from '../../doctor/dialects/user-map.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/report/examine.ts';
 import { examinePaths } from '../../doctor/report/examine-paths.ts';
 import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
 import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
 import { writeReport } from '../../doctor/report/write.ts';
-import { requireMetric } from '../../metrics/registry.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
 import { type RunFlags, repeated, runDirOption, wholeNumber } from '../options.ts';
@@ -133,7 +131,7 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
   if (where.length === 0)
     refuse('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
   refuseConflict(flags, outputs);
-  const map = mapOf(flags.map ?? []);
+  const map = await mapOf(flags.map ?? []);
   await refuseUnknownTrainer(flags.trainer);
   const { trainer, limit, timeLimit } = flags;
   const options = {
@@ -216,7 +214,10 @@ async function placeOf(path: string, runDir: string): Promise<string> {
 }
 
 /** Checked before anything is read. */
-function mapOf(pairs: readonly string[]): Map<string, string> {
+async function mapOf(pairs: readonly string[]): Promise<Map<string, string>> {
+  if (pairs.length === 0) return new Map();
+  const { mapProblem, metricOf } = await import('../../doctor/dialects/user-map.ts');
+  const { requireMetric } = await import('../../metrics/registry.ts');
   const said = pairs.map((pair): [theirs: string, ours: string] => {
     const at = pair.lastIndexOf('=');
     const [theirs, ours] = [pair.slice(0, Math.max(0, at)), pair.slice(at + 1)];

@@ -10,7 +10,8 @@ import type { Candidate } from '../readers/candidate.ts';
 import { ReadError } from '../readers/errors.ts';
 import { type FindOptions, findRuns } from '../readers/find.ts';
 import { readRun } from '../readers/read.ts';
-import { type Outcome, runReport, type Unreadable, unreadable } from './run-report.ts';
+import { runReport } from './report-of-run.ts';
+import { type Outcome, type Unreadable, unreadable } from './run-report.ts';
 
 /** How logs are examined. */
 export interface ExamineOptions extends CanonicalOptions {

@@ -1,8 +1,7 @@
 /** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
 import { withoutControls } from '../../base/controls.ts';
-import type { CanonicalRun } from '../canonical.ts';
 import { type Diagnosis, type Verdict, verdicts } from '../findings.ts';
-import { type Plot, plotsOf } from './plot.ts';
+import type { Plot } from './plot.ts';
 
 /** A run that was read. It keeps what is drawn, not the whole series. */
 export interface RunReport {
@@ -41,11 +40,6 @@ export type Outcome = RunReport | Unreadable;
 export const isUnreadable = (outcome: Outcome): outcome is Unreadable => 'error' in outcome;
 /** Whether a log could be read. */
 export const isRead = (outcome: Outcome): outcome is RunReport => !isUnreadable(outcome);
-
-/** The report of a run that was read. */
-export function runReport(diagnosis: Diagnosis, run: CanonicalRun): RunReport {
-  return { diagnosis, unit: run.unit, plots: plotsOf(diagnosis, run), restarts: run.restarts.slice(0, 100) };
-}
 
 /** Worst first; among equals the surer, then as they came. Those that could not be read come last. */
 export function worstFirst(outcomes: readonly Outcome[]): Outcome[] {

@@ -6,7 +6,8 @@ import type { Diagnosis } from '../findings.ts';
 import type { RawRun } from '../raw-run.ts';
 import { SeriesBuilder } from '../series.ts';
 import { judged } from './examine.ts';
-import { type RunReport, runReport } from './run-report.ts';
+import { runReport } from './report-of-run.ts';
+import type { RunReport } from './run-report.ts';
 
 /** Values in the order they were logged, or with the step of each. */
 export type SeriesInput =

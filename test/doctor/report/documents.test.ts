@@ -7,7 +7,8 @@ import { fixOf } from '../../../src/doctor/fixes.ts';
 import { renderHtml } from '../../../src/doctor/report/html.ts';
 import { renderJson } from '../../../src/doctor/report/json.ts';
 import { renderMarkdown } from '../../../src/doctor/report/markdown.ts';
-import { exitCodeOf, type Outcome, runReport, unreadable } from '../../../src/doctor/report/run-report.ts';
+import { runReport } from '../../../src/doctor/report/report-of-run.ts';
+import { exitCodeOf, type Outcome, unreadable } from '../../../src/doctor/report/run-report.ts';
 import { diagnosisOf, findingOf, healthyReport, runOf, sickReport } from './made.ts';
 import { reportSchema } from './schema.ts';
 

@@ -2,7 +2,8 @@
 import type { CanonicalRun, CanonicalSeries } from '../../../src/doctor/canonical.ts';
 import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
 import { fixOf } from '../../../src/doctor/fixes.ts';
-import { type RunReport, runReport } from '../../../src/doctor/report/run-report.ts';
+import { runReport } from '../../../src/doctor/report/report-of-run.ts';
+import type { RunReport } from '../../../src/doctor/report/run-report.ts';
 import type { Series } from '../../../src/doctor/series.ts';
 
 /** A series as a reader makes it: each value its own point. */

@@ -5,7 +5,8 @@ import { columnsOf, fit, fitMiddle, hang, paragraph } from '../../../src/base/te
 import type { Finding } from '../../../src/doctor/findings.ts';
 import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import { renderTerminalRuns } from '../../../src/doctor/report/many.ts';
-import { type Outcome, runReport, unreadable } from '../../../src/doctor/report/run-report.ts';
+import { runReport } from '../../../src/doctor/report/report-of-run.ts';
+import { type Outcome, unreadable } from '../../../src/doctor/report/run-report.ts';
 import { renderTerminal } from '../../../src/doctor/report/terminal.ts';
 import { diagnosisOf, findingOf, healthyReport, runOf, sickReport } from './made.ts';
 
