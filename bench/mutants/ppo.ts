@@ -141,14 +141,14 @@ export const ppo = mutantsOf('src/algos', [
     'ppo/control.ts',
     'Math.min(logStdMax, Math.max(logStdMin, value))',
     'Math.max(logStdMin, value)',
-    'algos/ppo/kl algos/ppo/graphs algos/ppo/settings',
+    'algos/ppo/control',
     'bound',
   ],
   [
     'ppo/control.ts',
     'Math.sqrt(guard / (2 * logStd.length))',
     'Math.sqrt(2 * guard)',
-    'algos/ppo/kl algos/ppo/settings',
+    'algos/ppo/control',
     'bound',
   ],
   [
@@ -280,7 +280,7 @@ export const ppo = mutantsOf('src/algos', [
     'update/coefficient.ts',
     'if (isNotableChange(rule, from, to, bounds)) {',
     'if (from !== to) {',
-    'algos/ppo/kl algos/ppo/settings',
+    'algos/update/coefficient',
     'condition',
   ],
   [
