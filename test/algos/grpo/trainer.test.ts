@@ -126,6 +126,7 @@ test('grades that throw or are NaN are counted and left out; a task that never g
   const faulty = echoTask({}, (prompt, completion, out) => {
     clearGrade(out);
     if (++calls % 5 === 0) throw new Error('the judge is ill');
+    out.parsed = true;
     out.parts[0] = calls % 7 === 0 ? Number.NaN : completion.startsWith(String(prompt.data)) ? 1 : 0;
     sumParts(out);
   });
@@ -133,6 +134,7 @@ test('grades that throw or are NaN are counted and left out; a task that never g
   const { row, events } = await trainer.iterate();
   expect(row['reward/ungraded']).toBe(10); // 6 that throw, 4 of 32 that are NaN, none both
   expect(row['episode/count']).toBe(22);
+  expect(row['completion/parse_rate']).toBe(1); // of those that could be graded
   expect(Number.isFinite(row['reward/mean'])).toBe(true);
   expect(Number.isFinite(row['loss/policy'])).toBe(true);
   expect(events[0]).toMatchObject({
