@@ -59,7 +59,13 @@ export const grpo = mutantsOf('src/algos/grpo', [
     'algos/grpo/trainer algos/grpo/loss',
     'unit',
   ],
-  ['iteration.ts', 'Math.min(1, beyond) - cutOff', 'beyond - cutOff', 'algos/grpo/trainer', 'bound'],
+  [
+    'iteration.ts',
+    '/ Math.max(1, maxNewTokens - lengthFree)',
+    '/ maxNewTokens',
+    'algos/grpo/trainer',
+    'bound',
+  ],
   [
     'iteration.ts',
     "truncated === 'mask' && wasTruncated(completion)",

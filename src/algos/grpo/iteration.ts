@@ -381,7 +381,7 @@ async function measure(
 }
 
 /** The furthest point on the line from the old weights to the new that is within the bound, and what is seen there. */
-async function stepBack(
+export async function stepBack(
   seen: TokenMeans,
   bound: number,
   before: Float32Array,

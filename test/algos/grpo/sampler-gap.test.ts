@@ -77,3 +77,17 @@ test.each([
     new RegExp(`which must be 0: .*${cause} is the likeliest`),
   );
 });
+
+test('one token far off is enough, and so is a little at every token', () => {
+  const refuse = (kl: number, logProbDiffMax: number) => () =>
+    refuseMismatch(
+      { kl, logProbDiff: 0, logProbDiffMax, ratioMean: 1 },
+      { completions: [] },
+      new Float32Array(0),
+      1,
+    );
+  expect(refuse(1e-9, 1e-4)).not.toThrow();
+  expect(refuse(1e-9, 2e-3)).toThrow(/sampler and scorer differ/);
+  expect(refuse(2e-8, 1e-4)).toThrow(/sampler and scorer differ/);
+  expect(refuse(Number.NaN, Number.NaN)).toThrow(/sampler and scorer differ/);
+});

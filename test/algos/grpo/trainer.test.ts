@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { penalised } from '../../../src/algos/grpo/iteration.ts';
+import { shareWithin } from '../../../src/algos/grpo/control.ts';
+import { penalised, stepBack } from '../../../src/algos/grpo/iteration.ts';
 import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
 import { requireMetric } from '../../../src/metrics/index.ts';
 import { resolveSettings } from '../../../src/settings/resolve.ts';
@@ -125,6 +126,7 @@ test('grades that throw or are NaN are counted and left out; a task that never g
   const faulty = echoTask({}, (prompt, completion, out) => {
     clearGrade(out);
     if (++calls % 5 === 0) throw new Error('the judge is ill');
+    out.parsed = true;
     out.parts[0] = calls % 7 === 0 ? Number.NaN : completion.startsWith(String(prompt.data)) ? 1 : 0;
     sumParts(out);
   });
@@ -132,6 +134,7 @@ test('grades that throw or are NaN are counted and left out; a task that never g
   const { row, events } = await trainer.iterate();
   expect(row['reward/ungraded']).toBe(10); // 6 that throw, 4 of 32 that are NaN, none both
   expect(row['episode/count']).toBe(22);
+  expect(row['completion/parse_rate']).toBe(1); // of those that could be graded
   expect(Number.isFinite(row['reward/mean'])).toBe(true);
   expect(Number.isFinite(row['loss/policy'])).toBe(true);
   expect(events[0]).toMatchObject({
@@ -251,6 +254,72 @@ test('length, truncation, warm-up and the cap do what they say', async () => {
   expect(after.rows[1]['completion/kl_capped']).toBeGreaterThan(0.5);
   expect(after.rows[1]['completion/truncated']).toBeGreaterThanOrEqual(after.rows[1]['completion/kl_capped']);
   await capped.dispose();
+});
+
+test('a factor on rewards is one on the gradient', async () => {
+  const norms: number[] = [];
+  for (const settings of [{}, { rewardWarmup: 4 }]) {
+    const trainer = trainerFor({ reference: 'none', gradientClip: null, ...settings });
+    norms.push((await trainer.iterate()).row['grad/norm']);
+    await trainer.dispose();
+  }
+  expect(norms[0]).toBeGreaterThan(0);
+  expect(norms[1] / norms[0]).toBeCloseTo(0.25, 4);
+});
+
+test('the KL to the reference is the mean over the tokens that were drawn; its weight may be set by hand', async () => {
+  const trainer = trainerFor({ learningRate: 5e-3, klRefCoef: 0.001, logGroups: 4 });
+  const { rows } = await iterations(trainer, 3);
+  // Before the only step of the update, as the records have it of each token.
+  const kls = trainer.records.flatMap(({ completions }) => completions.flatMap(({ klRef }) => klRef!));
+  expect(new Set(trainer.records.flatMap(r => r.completions.map(c => c.tokens.length))).size).toBeGreaterThan(
+    1,
+  );
+  const mean = kls.reduce((a, b) => a + b, 0) / kls.length;
+  expect(mean).toBeGreaterThan(1e-4);
+  expect(rows[2]['kl/ref'] / mean).toBeCloseTo(1, 3);
+  trainer.adjust({ klRefCoef: 0.5 });
+  expect((await trainer.iterate()).row['kl/ref_coef']).toBe(0.5);
+  await trainer.dispose();
+});
+
+test('a judge that recovers starts the count of those who never do again', async () => {
+  let ill = true;
+  const moody = echoTask({}, (_, __, out) => {
+    clearGrade(out);
+    if (ill) throw new Error('ill');
+    sumParts(out);
+  });
+  const trainer = trainerFor({ promptsPerIteration: 1, groupSize: 2, microbatchSize: 2 }, moody);
+  await iterations(trainer, 4);
+  ill = false;
+  await iterations(trainer, 1);
+  ill = true;
+  await iterations(trainer, 4);
+  await expect(trainer.iterate()).rejects.toThrow(/in 5 iterations in a row/);
+  await trainer.dispose();
+});
+
+test('stepping back ends at what was found to hold, to the bit, also where nothing was', async () => {
+  const [before, after] = [Float32Array.of(1, 2), Float32Array.of(3, 2.5)];
+  const seenAt = (kl: number) => ({ kl, k1: 0, k3: 0, entropy: 0, ratio: 1 });
+  // No number as often as it looks on the way; then it looks at where it began.
+  const far = Float32Array.of(3e38, 3e38);
+  let looks = 0;
+  const none = await stepBack(seenAt(Number.NaN), 0.01, before, far, async () =>
+    seenAt(++looks > 40 ? 0 : Number.NaN),
+  );
+  expect(none).toMatchObject({ kl: 0, scale: 0, backtracks: 40, seen: seenAt(0) });
+  expect([...none.weights]).toEqual([...before]);
+  const half = await stepBack(seenAt(1), 0.01, before, after, async ([w]) => seenAt(((w - 1) / 2) ** 2));
+  expect(half.kl).toBeLessThanOrEqual(0.01);
+  expect(half.kl).toBe(half.seen.kl);
+  expect(half.weights[0]).toBeCloseTo(1 + 2 * half.scale, 6);
+});
+
+test('what is done again is so at a rate that should fit: a KL grows with the square of the rate', () => {
+  expect(shareWithin(0.04, 0.01)).toBeCloseTo(0.45, 12);
+  expect([shareWithin(Number.NaN, 0.01), shareWithin(Number.POSITIVE_INFINITY, 0.01)]).toEqual([0, 0]);
 });
 
 test('the reference stays, is refreshed or follows; its weight follows its target', async () => {

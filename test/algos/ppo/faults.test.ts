@@ -227,6 +227,15 @@ describe('restoring', () => {
     expect(sameBits(trainer.weights, before.weights)).toBe(true);
   });
 
+  it('says nothing to the controllers: an update that failed had no KL', async () => {
+    const trainer = await trainerOf(
+      { skipLimit: 4, klCoef: 0.5, klCoefRule: 'adaptive', adaptiveRate: true },
+      { env: faultyEnv({ reward: () => inf }) },
+    );
+    await trainer.iterate();
+    expect(trainer.counters).toMatchObject({ klCoef: 0.5, adaptiveFactor: 1 });
+  });
+
   it('keeps what was learnt before: the last healthy parameters, not the first', async () => {
     // 32 steps an iteration: healthy for two iterations, and broken from then on.
     const env = faultyEnv({ reward: steps => (steps > 64 ? inf : steps % 3) });

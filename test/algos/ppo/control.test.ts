@@ -1,0 +1,45 @@
+/** What decides how far an update may go, by itself. */
+import { expect, it } from 'vitest';
+import type { ActorCritic } from '../../../src/algos/agents/networks/actor-critic.ts';
+import { holdLogStd, lowerLogStd, referenceCoefAt, shareWithin } from '../../../src/algos/ppo/control.ts';
+import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
+
+const config = { ...ppoSettings.defaults, logStdMin: -2, logStdMax: 1, logStdInitial: 0 };
+/** A network that is all log-stds. */
+const model = {
+  layout: { views: (weights: Float32Array) => ({ 'actor.logStd': weights }) },
+} as unknown as ActorCritic;
+
+it('log-stds go back on their bounds, both', () => {
+  const weights = Float32Array.of(-3, -2, 0, 1, 5);
+  holdLogStd(model, weights, config);
+  expect([...weights]).toEqual([-2, -2, 0, 1, 1]);
+});
+
+it('log-stds come down to the falling bound, by no more than half of the guard allows', () => {
+  const lowered = (progress: number, guard: number | null): number[] => {
+    const weights = Float32Array.of(0, -0.75);
+    lowerLogStd(model, Float32Array.of(0, -0.75), weights, { ...config, logStdEnd: -1, guard }, progress);
+    return [...weights];
+  };
+  expect(lowered(0.5, null)).toEqual([-0.5, -0.75]);
+  // Two of them, each by δ: a KL of 2 δ², which is half of the bound.
+  expect(lowered(0.5, 0.04)).toEqual([expect.closeTo(-0.1, 6), -0.75]);
+  const weights = Float32Array.of(0);
+  lowerLogStd(model, weights.slice(), weights, { ...config, logStdEnd: null }, 1);
+  expect([...weights]).toEqual([0]);
+});
+
+it('the share of minibatches within the bound ends with the first that is not, or is no number', () => {
+  expect(shareWithin(Float32Array.of(0, 0.01, 0.02), 0.02, 4)).toBe(1);
+  expect(shareWithin(Float32Array.of(0, 0.01, 0.03, 0.01), 0.02, 4)).toBe(0.5);
+  expect(shareWithin(Float32Array.of(0, Number.NaN), 0.02, 4)).toBe(0.25);
+});
+
+it('the weight on the reference goes from its first value to its last, and stays there', () => {
+  const decay = { ...config, klRefCoefInitial: 1, klRefCoefFinal: 0.2, klRefDecaySteps: 8 };
+  expect([0, 4, 8, 20].map(steps => referenceCoefAt(decay, steps))).toEqual(
+    [1, 0.6, 0.2, 0.2].map(value => expect.closeTo(value, 12)),
+  );
+  expect(referenceCoefAt({ ...decay, klRefDecaySteps: 0 }, 0)).toBeCloseTo(0.2, 12);
+});
