@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as z from 'zod/mini';
 import { errorsAsJson } from '../base/errors.ts';
+import { jsonOf } from '../base/json.ts';
 
 const here = import.meta.url;
 /** How the child says what was wrong, as it is asked to. */
@@ -81,7 +82,7 @@ export function complaint(said: string): string {
 
 function problemsIn(line: string): string[] | undefined {
   try {
-    const parsed = z.safeParse(reportSchema, JSON.parse(line));
+    const parsed = z.safeParse(reportSchema, jsonOf(line));
     return parsed.success ? parsed.data.problems : undefined;
   } catch {
     return undefined;

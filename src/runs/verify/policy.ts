@@ -1,12 +1,15 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { RunError } from '../../base/errors.ts';
+import { readBounded } from '../../base/files.ts';
+import { jsonOf } from '../../base/json.ts';
 import { listCheckpoints, loadCheckpoint } from '../checkpoint.ts';
 import { checkpointDir, runPaths } from '../layout.ts';
 import type { Evidence, Tell } from './evidence.ts';
 
 const policyFile = 'policy.safetensors';
+const mostPolicyBytes = 2 ** 31 - 1;
 /** What a policy is held near, and what judges it, are saved beside it and are not deployed. */
 const notDeployed = /^(reference|critic)\./;
 
@@ -31,7 +34,7 @@ export function verifyPolicy({ run, isWhole }: Evidence, tell: Tell): void {
       tell(onnx, undefined, 'it is missing, expected the policy of the last checkpoint');
     return;
   }
-  const deployed = readFileSync(onnx);
+  const deployed = readBounded(onnx, mostPolicyBytes);
   const absent = policies.map(({ tensors }) => tensors.find(({ bytes }) => !deployed.includes(bytes))?.name);
   if (absent.includes(undefined)) return;
   tell(
@@ -65,7 +68,7 @@ function weightsAt(runDir: string, step: number, tell: Tell): { step: number; te
 function tensorsOf(file: Buffer): Tensor[] | undefined {
   try {
     const start = 8 + Number(file.readBigUInt64LE(0));
-    const header = headerSchema.parse(JSON.parse(file.subarray(8, start).toString('utf8')));
+    const header = headerSchema.parse(jsonOf(file.subarray(8, start).toString('utf8')));
     return Object.entries(header).flatMap(([name, { data_offsets: at }]) =>
       at === undefined || notDeployed.test(name)
         ? []
