@@ -88,10 +88,13 @@ function countUpTo(most: number, text: string, character: string): number {
   return count;
 }
 
+/** A mark at the beginning is no JSON, and stays to be refused. */
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /** Parses JSON; damage is an error that names the source. */
-export function parseJson(bytes: Buffer, source: string): unknown {
+export function parseJson(bytes: Uint8Array, source: string): unknown {
   try {
-    return jsonOf(bytes.toString('utf8'));
+    return jsonOf(utf8.decode(bytes));
   } catch (cause) {
     const why = bytes.length === 0 ? 'it is empty' : (cause as Error).message.replace(/\s+/g, ' ');
     throw new RunError(`${source} is damaged: ${why.slice(0, 120)}`, { code: 'invalid', cause });
