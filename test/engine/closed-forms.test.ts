@@ -265,6 +265,14 @@ describe('by index', () => {
 describe('reductions', () => {
   const table = [1, 2, 3, 4, 5, 6];
   closedForm(
+    'reduceSum of what was repeated along some axes and not along others',
+    g => {
+      const x = g.k.expand(g.f32([1, 2, 3], [3, 1]), [3, 4]);
+      return [g.k.reduceSum(x), g.k.reduceSum(x, { axes: [0] }), g.k.reduceSum(x, { axes: [1] })];
+    },
+    [[24], [6, 6, 6, 6], [4, 8, 12]],
+  );
+  closedForm(
     'reduceSum',
     g => {
       const x = g.f32(table, [2, 3]);

@@ -103,6 +103,48 @@ describe("an environment's faults are named where they happen", () => {
   });
 });
 
+describe('the end of an episode', () => {
+  /** Ends by itself after so many steps. */
+  const ending = (steps: number, maxEpisodeSteps: number | null) =>
+    createEnv({
+      id: 'Ending-v0',
+      description: 'x',
+      maxEpisodeSteps,
+      make: () =>
+        simulation({
+          observationSpace: box({ shape: [1] }),
+          actionSpace: discrete(2),
+          start: () => ({ t: 0 }),
+          observe: state => [state.t],
+          step(state, _, result) {
+            state.t++;
+            result.terminated = state.t === steps;
+          },
+        }),
+    });
+  const [action, obs] = [new Float32Array(1), new Float32Array(1)];
+  const play = (env: Env): { terminated: boolean; truncated: boolean; steps: number } => {
+    env.reset({ seed: 1 }, obs);
+    for (let steps = 1; ; steps++) {
+      const { terminated, truncated } = env.step(action, obs);
+      if (terminated || truncated) return { terminated, truncated, steps };
+    }
+  };
+
+  it('is its own where it comes with the time limit, and the limit’s only before it', () => {
+    expect(play(ending(3, 3))).toEqual({ terminated: true, truncated: false, steps: 3 });
+    expect(play(ending(3, 2))).toEqual({ terminated: false, truncated: true, steps: 2 });
+    expect(play(ending(3, 4))).toEqual({ terminated: true, truncated: false, steps: 3 });
+  });
+
+  it.each([2, 3])('is one whichever it is: a step after it is refused (a limit of %d)', limit => {
+    const env = ending(3, limit);
+    const { steps } = play(env);
+    expect(() => env.step(action, obs)).toThrow(`step after the episode's end at step ${steps}: call reset`);
+    expect(play(env).steps).toBe(steps);
+  });
+});
+
 describe('a definition that cannot be', () => {
   const good: EnvDefinition = {
     id: 'Good-v0',

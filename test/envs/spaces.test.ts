@@ -156,6 +156,7 @@ describe('spaces', () => {
       /dtype "float16" is unknown: use float32, int32, uint8/,
     ],
     [() => box({ shape: [1], dtype: 'uint8', high: 256 }), /leave the range 0..255 of uint8/],
+    [() => box({ shape: [1], dtype: 'uint8', low: -1 }), /leave the range 0..255 of uint8/],
     [() => box({ shape: [1], dtype: 'int32', low: 0.5 }), /must be whole numbers/],
     [() => discrete(0), /discrete: 0 is not a whole number in 1..16777216/],
     [() => discrete(2.5), /discrete: 2.5/],

@@ -121,6 +121,23 @@ describe('seeds', () => {
   });
 });
 
+describe('how far training is', () => {
+  beforeAll(() => loadEnvFile(fixture('told.ts')));
+
+  it.each([0, 1])('reaches episodes that begin in a reset and in a step, %d workers', async workers => {
+    const envs = await makeVectorEnv('told', { envCount: 2, workers });
+    envs.setProgress(0.25);
+    await envs.reset({ seed: 1 });
+    expect([...envs.observations]).toEqual([0.25, 0.25]);
+    envs.setProgress(0.5);
+    await envs.step(new Float32Array(2));
+    expect([...envs.observations]).toEqual([0.25, 0.25]);
+    await envs.step(new Float32Array(2));
+    expect([...envs.observations]).toEqual([0.5, 0.5]);
+    await envs.close();
+  });
+});
+
 describe('what fails is named by index, seed and step', () => {
   beforeAll(() => loadEnvFile(fixture('faulty.ts')));
 
@@ -228,6 +245,16 @@ describe('bad requests', () => {
     await expect(workerVectorEnv('OnlyHere-v0', { envCount: 2 })).rejects.toThrow(
       /OnlyHere-v0 was registered in code, which worker threads do not run: export it from a file/,
     );
+  });
+
+  it('a call while another is under way', async () => {
+    const envs = inProcessVectorEnv(() => cartPole(), 2);
+    const reset = envs.reset();
+    await expect(envs.step(new Float32Array(2))).rejects.toThrow(
+      /step while another call is under way: await each call before the next/,
+    );
+    await reset;
+    await envs.step(new Float32Array(2));
   });
 
   it('closing while a step is under way', async () => {

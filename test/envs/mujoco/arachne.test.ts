@@ -361,6 +361,9 @@ describe('the curriculum', () => {
     expect(goalAt(0.7, task).stage).toBe('walk');
     const speeds = [0.67, 0.75, 0.85, 0.95, 1].map(progress => goalAt(progress, task).speedMs);
     expect(speeds).toEqual([...speeds].sort((a, b) => a - b));
+    // From a fifth of the speed on.
+    expect(goalAt(2 / 3, task).speedMs).toBeCloseTo(0.1, 12);
+    expect(goalAt(5 / 6, task).speedMs).toBeCloseTo(0.3, 12);
     expect(goalAt(1, { speedMs: 0.8, yawRateRadS: 0.2 })).toEqual({
       stage: 'walk',
       speedMs: 0.8,
