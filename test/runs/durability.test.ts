@@ -68,7 +68,7 @@ function placeOf(what: Call['what'], matches: (call: Call) => boolean, which: 'f
 /** The calls without the random part of temporary names. */
 const told = (): string[] =>
   disk.calls.map(({ what, path, to }) =>
-    [what, ...[path, to].filter(name => name !== undefined).map(name => shortened(name!))].join(' '),
+    [what, ...[path, to].filter(name => name !== undefined).map(name => shortened(name))].join(' '),
   );
 const shortened = (path: string): string =>
   path === dir ? '.' : basename(path).replace(/^\.keel-tmp-(.*)-[0-9a-f]{12}$/, 'temporary');
