@@ -49,13 +49,7 @@ export const server = mutantsOf('src/server', [
     'cache',
   ],
   ['alerts.ts', "redirect: 'error',", '', 'server/security server/live server/actions', 'redirect'],
-  [
-    'alerts.ts',
-    "url.protocol !== 'http:' && url.protocol !== 'https:'",
-    'false',
-    'server/cli server/live',
-    'guard',
-  ],
+  ['alerts.ts', "url.protocol !== 'http:' && url.protocol !== 'https:'", 'false', 'server/alerts', 'guard'],
   ['replays.ts', 'if (!isInside(path, roots)) throw missing;', '', 'server/replays', 'path'],
   [
     'stream.ts',

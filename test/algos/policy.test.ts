@@ -239,6 +239,18 @@ describe('evaluating', () => {
     });
   });
 
+  test('plays as many episodes as were asked for, however long each is', async () => {
+    const policy = await open(pole.id);
+    for (const episodes of [5, 20]) {
+      const result = await policy.evaluate({ episodes });
+      if (result.kind !== 'episodes') throw new Error(`it plays ${result.kind}`);
+      expect([result.returns.length, result.lengths.length]).toEqual([episodes, episodes]);
+      // Of CartPole a return is a length: not all are alike, so some environments have ended more than once.
+      expect(result.returns).toEqual(result.lengths);
+      expect(new Set(result.lengths).size).toBeGreaterThan(1);
+    }
+  });
+
   test('is the same twice, and differs between seeds and ways to act', async () => {
     const policy = await open(pendulum.id);
     const play = (options: object) => policy.evaluate({ episodes: 3, ...options });

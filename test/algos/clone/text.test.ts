@@ -23,6 +23,8 @@ test('cloning goes on to the same bits', async () => {
     csv: false,
   };
   const whole = await clone({ task, config, root });
+  // A letter and the end, after the end and a letter.
+  expect(whole.lastRow).toMatchObject({ 'completion/length': 2, 'completion/prompt_length': 2 });
   const controller = new AbortController();
   const stopped = await clone({
     task,
