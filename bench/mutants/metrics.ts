@@ -70,13 +70,6 @@ export const metrics = mutantsOf('src/metrics', [
   ],
   ['sinks/csv.ts', "field.replaceAll('\"', '\"\"')", 'field', 'metrics/csv', 'escape'],
   ['sinks/csv.ts', 'known = new Set(wider);', '', 'metrics/csv', 'dropped'],
-  [
-    'sinks/jsonl.ts',
-    'metrics.requireThere();\n      metrics.append',
-    'metrics.append',
-    'metrics/sinks runs/writer',
-    'guard',
-  ],
   ['sinks/jsonl.ts', 'metrics.sync();', '', 'runs/durability', 'fsync'],
   [
     'sinks/tensorboard.ts',

@@ -3,6 +3,7 @@ import { mutantsOf } from './mutant.ts';
 /** A run on disk, and the settings of one. */
 export const runs = [
   ...mutantsOf('src/runs', [
+    ['writer.ts', 'this.requireThere();\n    const iteration', 'const iteration', 'runs/writer', 'guard'],
     [
       'lock.ts',
       'if (all.some(other => other.number > number)) {',
