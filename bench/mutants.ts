@@ -41,27 +41,22 @@ export async function run(): Promise<void> {
   }
   const jobs = Math.max(1, Math.min(whole('jobs', values.jobs), cpus().length));
   const trees = Array.from({ length: jobs }, () => copyProject());
-  const end = (signal: NodeJS.Signals): void => {
+  // The copies go last: whoever works in one is ended before.
+  process.once('exit', () => {
     for (const tree of trees) tree.remove();
-    process.exit(signal === 'SIGINT' ? 130 : 143);
-  };
-  process.once('SIGINT', end).once('SIGTERM', end);
-  try {
-    const asked = mutants.filter(
-      mutant =>
-        (values.folder === undefined || mutant.file.startsWith(values.folder)) &&
-        (values.only === undefined || nameOf(mutant, trees[0].read(mutant.file)).startsWith(values.only)),
-    );
-    const seed = whole('seed', values.seed ?? String(Date.now() % 2 ** 31));
-    const chosen =
-      values.sample === undefined ? asked : drawn(asked, whole('sample', values.sample), new Rng(seed));
-    if (chosen.length === 0)
-      throw new Error('no mutant is there: look at bench/mutants for files and folders');
-    report({ bench: 'mutants', ...machine(), mutants: chosen.length, ...(values.sample && { seed }) });
-    summarise(await tryAll(chosen, trees, values.fresh));
-  } finally {
-    for (const tree of trees) tree.remove();
-  }
+  });
+  process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
+  const asked = mutants.filter(
+    mutant =>
+      (values.folder === undefined || mutant.file.startsWith(values.folder)) &&
+      (values.only === undefined || nameOf(mutant, trees[0].read(mutant.file)).startsWith(values.only)),
+  );
+  const seed = whole('seed', values.seed ?? String(Date.now() % 2 ** 31));
+  const chosen =
+    values.sample === undefined ? asked : drawn(asked, whole('sample', values.sample), new Rng(seed));
+  if (chosen.length === 0) throw new Error('no mutant is there: look at bench/mutants for files and folders');
+  report({ bench: 'mutants', ...machine(), mutants: chosen.length, ...(values.sample && { seed }) });
+  summarise(await tryAll(chosen, trees, values.fresh));
 }
 
 function whole(option: string, text: string): number {

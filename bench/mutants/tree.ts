@@ -44,7 +44,7 @@ export function copyProject(): Tree {
     dir,
     read: file => readFileSync(join(dir, file), 'utf8'),
     write: (file, text) => writeFileSync(join(dir, file), text),
-    remove: () => rmSync(dir, { recursive: true, force: true }),
+    remove: () => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }),
   };
 }
 
@@ -95,7 +95,7 @@ export async function runTests(
     timedOut = true;
     endGroup();
   }, limitMs);
-  process.once('exit', endGroup);
+  process.prependOnceListener('exit', endGroup);
   const code = await new Promise<number | null>(resolve => child.once('exit', resolve));
   clearTimeout(timer);
   process.off('exit', endGroup);

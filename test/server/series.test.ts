@@ -134,6 +134,20 @@ describe('envelope', () => {
     );
   });
 
+  test('rows at one place are one point, with all that they hold', () => {
+    const x = Float64Array.of(1, 1, 2, 2, 2);
+    const column = columnOf([5, 9, 3, -4, 1]);
+    expect(envelopeOf('m', column, x, 5, { from: 0, to: 3, buckets: 10 })).toEqual({
+      metric: 'm',
+      x: [1, 2],
+      min: [5, -4],
+      max: [9, 3],
+      mean: [7, 0],
+      count: [2, 3],
+      broken: [],
+    });
+  });
+
   test('one spike among a million points is there at every width', () => {
     const rows = 1_000_000;
     const column = new Column(rows);
@@ -217,6 +231,31 @@ describe('scanner', () => {
     );
   });
 
+  test('what lies beyond the end in its buffer is of earlier bytes, and is not looked at', () => {
+    const line = (i: number): string => `${encodeRow({ 'train/iteration': i, 'train/step': i })}\n`;
+    const bytes = Buffer.from(line(1) + line(2));
+    const table = new Table();
+    expect(new RowScanner(table).scan(bytes, line(1).length + 3, 0)).toMatchObject({
+      consumed: line(1).length,
+      broken: 0,
+    });
+    expect(table.rows).toBe(1);
+  });
+
+  test('an iteration is a row once, also where steps stand still', () => {
+    const table = new Table();
+    const lines = [1, 1, 2].map(i => `${encodeRow({ 'train/iteration': i, 'train/step': 7 })}\n`).join('');
+    const { broken, reason } = new RowScanner(table).scan(Buffer.from(lines), lines.length, 0);
+    expect([broken, table.rows]).toEqual([1, 2]);
+    expect(reason).toMatch(/iteration 1 after step 7, iteration 1: rows must go on/);
+  });
+
+  test('times never go back, whatever a clock said', () => {
+    const table = new Table();
+    for (const [i, time] of [Number.NaN, 50, 40, 60].entries()) table.begin(i, i + 1, time, i);
+    expect([...table.axes.time.subarray(0, 4)]).toEqual([Number.NaN, 50, 50, 60]);
+  });
+
   test('lines that are damaged, odd or of another order', () => {
     const table = new Table();
     const scanner = new RowScanner(table);
@@ -262,5 +301,9 @@ describe('scanner', () => {
     expect(got.broken).toEqual([[0, 1]]);
     expect(got.x.at(-1)).toBe(999_990);
     for (let i = 1; i < axes.length; i++) expect(axes.step[i] > axes.step[i - 1]).toBe(true);
+    // A merged row stands where the last of its rows stood.
+    const stride = axes.iteration[0];
+    expect(stride).toBeGreaterThan(1);
+    for (const i of [0, 1, 2]) expect(axes.step[i]).toBe(10 * ((i + 1) * stride - 1));
   });
 });

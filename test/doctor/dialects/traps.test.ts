@@ -281,6 +281,11 @@ describe('what is no measurement', () => {
       'rewards/f/mean': 1,
     }));
 
+  it('is no KL that only begins with 0', () => {
+    const rows = grpo(0).map((row, i) => ({ ...row, kl: 0.01 * i }));
+    expect(values(toCanonical(table(rows)).series.get('kl/ref')?.series)).toEqual([0, 0.01, 0.02]);
+  });
+
   it('is a KL to a reference that is 0 in every row', () => {
     const run = toCanonical(table(grpo(0)));
     expect(run.series.has('kl/ref')).toBe(false);

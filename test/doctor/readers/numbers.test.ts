@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isObject, parseJson } from '../../../src/doctor/readers/json.ts';
-import { missing, noNumber, readNumber } from '../../../src/doctor/readers/numbers.ts';
+import { jsonCell, missing, noNumber, readNumber } from '../../../src/doctor/readers/numbers.ts';
 import { parsePythonDict } from '../../../src/doctor/readers/python.ts';
 import { processorMs } from '../../support/processor-time.ts';
 
@@ -123,4 +123,10 @@ describe('parsePythonDict', () => {
     }
     expect(Object.getPrototypeOf(parsePythonDict("{'__proto__': {'x': 1}}", 0))).toBeNull();
   });
+});
+
+it('values of JSON: numbers, texts that spell one, and flags as 1 and 0; null is none', () => {
+  expect([1.5, 'NaN', '0.5', true, false].map(jsonCell)).toEqual([1.5, Number.NaN, 0.5, 1, 0]);
+  expect([null, undefined].map(jsonCell)).toEqual([missing, missing]);
+  expect([{}, [1], 'text'].map(jsonCell)).toEqual([noNumber, noNumber, noNumber]);
 });

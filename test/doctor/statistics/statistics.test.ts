@@ -65,6 +65,8 @@ describe('theilSen and trend', () => {
 
   it('has tau 1 for what only rises, -1 for what only falls, and about 0 for noise', () => {
     const up = Array.from({ length: 30 }, (_, i) => i ** 3);
+    // Mann's standard score, by hand: of ten rising values 45 / √(10 · 9 · 25 / 18).
+    expect(trend([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).z).toBeCloseTo(45 / Math.sqrt(125), 9);
     expect(trend(up).tau).toBe(1);
     expect(trend(up.toReversed()).tau).toBe(-1);
     for (let seed = 0; seed < 20; seed++) expect(Math.abs(trend(noise(400, seed)).z)).toBeLessThan(4);
@@ -112,6 +114,11 @@ describe('changePoint', () => {
   it('keeps its index on the values with gaps, and needs enough of them', () => {
     const values = [1, Number.NaN, 1, 1, 1, Number.NaN, 9, 9, 9, 9];
     expect(changePoint(values, 2)!.index).toBe(6);
+    // Equal values share their rank: 2, 2, 2, 5, 5 give |2 · 6 - 3 · 6| = 6, and Pettitt's chance of that.
+    expect(changePoint([0, 0, 0, 1, 1], 1)).toMatchObject({
+      index: 3,
+      p: Math.min(1, 2 * Math.exp((-6 * 36) / 150)),
+    });
     expect(changePoint([1, 2, 3], 3)).toBeUndefined();
     expect(changePoint([], 3)).toBeUndefined();
   });
