@@ -254,13 +254,23 @@ export class AppendFile {
   }
 }
 
+/** A named pipe is not waited for: who puts one into a directory must not hang whoever looks. */
+export const readingFlags: number = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Opens a file to read; what is none, such as a pipe or a device that never ends, is refused. */
+export function openRegular(path: string): number {
+  const fd = openSync(path, readingFlags);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  return fail(`${path} is not a file: remove it or check the path`);
+}
+
 /** Reads a whole file of at most `limit` bytes: the size is looked at before anything is allocated. */
 export function readBounded(path: string, limit: number): Buffer {
   return attempt('read', path, () => {
-    const fd = openSync(path, 'r');
+    const fd = openRegular(path);
     try {
       const stat = fstatSync(fd);
-      if (!stat.isFile()) fail(`${path} is not a file: remove it or check the path`);
       if (stat.size > limit) {
         fail(`${path} has ${stat.size} bytes, at most ${limit} are expected: it is damaged or not ours`);
       }

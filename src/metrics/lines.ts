@@ -1,6 +1,6 @@
 /** Reading files of lines in bounded memory. */
-import { closeSync, fstatSync, openSync } from 'node:fs';
-import { attempt, readAt } from '../base/files.ts';
+import { closeSync, fstatSync } from 'node:fs';
+import { attempt, openRegular, readAt } from '../base/files.ts';
 
 /** One line of a file. */
 export interface Line {
@@ -23,7 +23,7 @@ const newline = 10;
  * killed in the middle, or is just writing. Empty lines are lines.
  */
 export function* readLines(path: string, from = 0): Generator<Line, void, undefined> {
-  const fd = attempt('read', path, () => openSync(path, 'r'));
+  const fd = attempt('read', path, () => openRegular(path));
   try {
     const chunk = new Uint8Array(chunkBytes);
     let pending: Uint8Array[] = [];
@@ -71,7 +71,7 @@ export function endOfLastLine(fd: number, size: number): number {
 
 /** The last whole line, read from the end; undefined if there is none or it is longer than is read. */
 export function readLastLine(path: string): string | undefined {
-  const fd = attempt('read', path, () => openSync(path, 'r'));
+  const fd = attempt('read', path, () => openRegular(path));
   try {
     return attempt('read', path, () => {
       const end = endOfLastLine(fd, fstatSync(fd).size);

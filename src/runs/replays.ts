@@ -1,9 +1,9 @@
 /** The replays of a run: `replays/<step>.replay`, and `<step>-<n>.replay` for more episodes of the same policy. */
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cleanLeftovers, makeDirectoryIn, readNames } from '../base/directories.ts';
 import { fail, RunError, show } from '../base/errors.ts';
-import { attempt, readAt, readBounded, writeFileAtomic } from '../base/files.ts';
+import { attempt, openRegular, readAt, readBounded, writeFileAtomic } from '../base/files.ts';
 import { runPaths } from './layout.ts';
 import {
   decodeReplay,
@@ -86,7 +86,7 @@ export function listReplays(runDir: string, cache: ReplayCache = new Map()): Rep
 }
 
 function headerOf(path: string, size: number): ReplayHeader {
-  const fd = attempt('read', path, () => openSync(path, 'r'));
+  const fd = attempt('read', path, () => openRegular(path));
   try {
     const prefix = Buffer.alloc(replayPrefixBytes);
     const got = readAt(fd, prefix, prefix.length, 0);

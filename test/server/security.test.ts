@@ -371,6 +371,10 @@ describe('token', async () => {
     for (const at of [guarded, other]) expect((await at.get('/api/runs', both)).status).toBe(200);
     const renamed = mine.replace(String(guarded.port), String(other.port));
     expect((await other.get('/api/runs', { cookie: renamed })).status).toBe(401);
+    // Who asks chooses the Host, by which the cookie is named, but not the port that answers.
+    const forged = { host: `127.0.0.1:${guarded.port}`, cookie: mine };
+    expect((await guarded.get('/api/runs', forged)).status).toBe(200);
+    expect((await other.get('/api/runs', forged)).status).toBe(401);
   });
 
   test('leads nowhere else: slashes that would name another server are one', async () => {

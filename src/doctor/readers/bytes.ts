@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip } from 'node:zlib';
+import { readingFlags } from '../../base/files.ts';
 import { asReadError, ReadError } from './errors.ts';
 
 /** What a caller can watch and stop. */
@@ -68,7 +69,7 @@ function isGzip(head: Uint8Array): boolean {
 export async function* readChunks(path: string, reading: Reading, ending: Ending): AsyncGenerator<Buffer> {
   let fd: number;
   try {
-    fd = openSync(path, 'r');
+    fd = openSync(path, readingFlags);
   } catch (error) {
     throw asReadError(error, path);
   }
@@ -169,7 +170,7 @@ export async function readHead(
 ): Promise<{ head: Buffer; size: number; packed: boolean }> {
   let fd: number;
   try {
-    fd = openSync(path, 'r');
+    fd = openSync(path, readingFlags);
   } catch (error) {
     throw asReadError(error, path);
   }

@@ -1,6 +1,7 @@
 /** Files with settings that lie beside a log. What the log itself says goes before them. */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readingFlags } from '../../base/files.ts';
 import { errorWatch } from './console.ts';
 import { cleanLine } from './console-lines.ts';
 import { asSetting, forEachLeaf, isObject, type JsonObject, parseJson } from './json.ts';
@@ -20,7 +21,7 @@ export function readSmall(path: string, most = largest): string | undefined {
   try {
     // Opening a pipe would wait for ever.
     if (!isFile(path)) return undefined;
-    fd = openSync(path, 'r');
+    fd = openSync(path, readingFlags);
     const { size } = fstatSync(fd);
     if (size > most) return undefined;
     const bytes = Buffer.alloc(size);
@@ -91,7 +92,7 @@ function readTail(path: string): string {
   let fd: number | undefined;
   try {
     if (!isFile(path)) return '';
-    fd = openSync(path, 'r');
+    fd = openSync(path, readingFlags);
     const { size } = fstatSync(fd);
     const bytes = Buffer.alloc(Math.min(size, tailBytes));
     const count = readSync(fd, bytes, 0, bytes.length, size - bytes.length);

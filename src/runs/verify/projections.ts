@@ -1,12 +1,16 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { show } from '../../base/errors.ts';
+import { readBounded } from '../../base/files.ts';
 import { csvSink } from '../../metrics/sinks/csv.ts';
 import type { Sink } from '../../metrics/sinks/sink.ts';
 import { runPaths } from '../layout.ts';
 import { openTensorboard, tensorboardFiles } from '../projections.ts';
 import type { Evidence, Tell } from './evidence.ts';
+
+/** What one read may give. */
+const mostBytes = 2 ** 31 - 1;
 
 /** CSV and TensorBoard files say what the rows say, row by row: they are made again elsewhere and compared. */
 export function verifyProjections(evidence: Evidence, tell: Tell): void {
@@ -20,7 +24,7 @@ export function verifyProjections(evidence: Evidence, tell: Tell): void {
       const sink = open(path);
       for (const { item } of evidence.rows) sink.write(item);
       sink.close();
-      return readFileSync(path);
+      return readBounded(path, mostBytes);
     };
     if (existsSync(csv)) compareLines(csv, remade('csv', csvSink), evidence, tell);
     else if (wantsCsv !== false) tell(csv, undefined, 'it is missing');
@@ -43,7 +47,7 @@ const mayLack = ({ isWhole }: Evidence, missing: number): boolean => !isWhole &&
 
 function compareLines(path: string, wanted: Buffer, evidence: Evidence, tell: Tell): void {
   const lines = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n');
-  const [found, expected] = [lines(readFileSync(path)), lines(wanted)];
+  const [found, expected] = [lines(readBounded(path, mostBytes)), lines(wanted)];
   const columns = expected[0].split(',');
   // The last of them is what follows the last line break.
   const missing = expected.length - found.length;
@@ -70,7 +74,7 @@ function compareLines(path: string, wanted: Buffer, evidence: Evidence, tell: Te
 }
 
 function compareRecords(path: string, wanted: Buffer, evidence: Evidence, tell: Tell): void {
-  const [found, expected] = [recordsOf(readFileSync(path)), recordsOf(wanted)];
+  const [found, expected] = [recordsOf(readBounded(path, mostBytes)), recordsOf(wanted)];
   // The first say when the file was made and with which settings, as they were then.
   const head = expected.records.length - evidence.rows.length;
   const rows = found.records.slice(head);

@@ -123,13 +123,19 @@ const cookieName = (c: Context): string =>
   `keel_${/:(\d{1,5})$/.exec(c.req.header('host') ?? '')?.[1] ?? 'token'}`;
 
 /** Not the token itself: browsers send a cookie to every port of a machine, and what listens there could open all pages with it. */
-const cookieValue = (name: string, token: string): string =>
-  createHmac('sha256', token).update(name).digest('base64url');
+const cookieValue = (c: Context, name: string, token: string): string =>
+  createHmac('sha256', token)
+    .update(`${name} ${listenedOn(c)}`)
+    .digest('base64url');
+
+/** The port of the connection, which whoever asks cannot choose, as they can the Host that the cookie is named by. */
+const listenedOn = (c: Context): number | undefined =>
+  (c.env as { incoming?: { socket?: { localPort?: number } } } | undefined)?.incoming?.socket?.localPort;
 
 /** Lets who has the token through; from the address it moves to a cookie, so that it is in no history or screenshot. */
 function admit(c: Context, { token, file }: PageToken): Response | undefined {
   const name = cookieName(c);
-  const kept = cookieValue(name, token);
+  const kept = cookieValue(c, name, token);
   const bearer = /^Bearer (.+)$/.exec(c.req.header('authorization') ?? '')?.[1];
   const cookie = getCookie(c, name);
   const given = c.req.query('token');

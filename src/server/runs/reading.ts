@@ -1,5 +1,6 @@
 /** Small things that reading a run as it grows needs. */
-import { openSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { openRegular } from '../../base/files.ts';
 import type { StoredEvent } from '../../runs/schema.ts';
 import type { PageEvent } from '../api.ts';
 import type { Column } from '../series/column.ts';
@@ -41,7 +42,7 @@ export function sizeOf(path: string): number {
 
 export function openIfThere(path: string): number | undefined {
   try {
-    return openSync(path, 'r');
+    return openRegular(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
