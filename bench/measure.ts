@@ -32,6 +32,16 @@ export function runInto(
   return () => program.run(feeds, into);
 }
 
+/** The longest run of values in a row of which something holds. */
+export function longestStreak<T>(values: readonly T[], holds: (value: T) => boolean): number {
+  let [longest, now] = [0, 0];
+  for (const value of values) {
+    now = holds(value) ? now + 1 : 0;
+    longest = Math.max(longest, now);
+  }
+  return longest;
+}
+
 /** One result: a JSON object on a line of its own. */
 export function report(result: Record<string, unknown>): void {
   process.stdout.write(`${JSON.stringify(result)}\n`);

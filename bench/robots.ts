@@ -1,12 +1,13 @@
 /**
  * Robots: `npm run bench -- robots` times training and says where the time goes; `robots learning` trains the MuJoCo suite,
  * and takes up finished or stopped runs in `--runs` where they are; `robots walking` teaches Arachne (or `--only quadruped`)
- * to walk.
+ * to walk, and says how large its updates were.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
 import type { PpoConfig } from '../src/algos/ppo/settings.ts';
 import { train } from '../src/algos/runs.ts';
 import { machine, median, report, round } from './measure.ts';
@@ -29,6 +30,7 @@ export async function run(): Promise<void> {
       seeds: { type: 'string', default: '1,2,3' },
       only: { type: 'string', default: '' },
       curves: { type: 'string' },
+      set: { type: 'string', multiple: true, default: [] },
     },
   });
   const [part = 'speed'] = positionals;
@@ -41,12 +43,25 @@ export async function run(): Promise<void> {
     case 'learning':
       return learnSuite({ root: values.runs, seeds, only: values.only, curves: values.curves });
     case 'walking':
-      for (const seed of seeds) await learnToWalk(values.only || 'arachne', seed);
+      for (const seed of seeds)
+        await learnToWalk(values.only || 'arachne', seed, {
+          root: values.runs,
+          changes: changesOf(values.set),
+        });
       return;
     default:
       throw new Error(`robots '${part}' is unknown: use speed, learning or walking`);
   }
 }
+
+/** `targetKl=0.01` and the like, as values. */
+const changesOf = (written: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    written.map(text => {
+      const [key, value] = text.split('=');
+      return [key, parse(value) as unknown];
+    }),
+  );
 
 /** Trains for a while with the environment's own settings; the first two iterations warm up. */
 async function timeTraining(env: string, target: number): Promise<void> {

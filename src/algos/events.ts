@@ -9,13 +9,35 @@ export type TrainEvent = Exclude<
 
 const short = (value: number): string => Number(value.toPrecision(3)).toString();
 
+/** What the guard did: to the mean, and to single states where those had to be held too. */
+function guardSentence({
+  klBefore,
+  klAfter,
+  bound,
+  p99,
+  max,
+  scale,
+}: Extract<TrainEvent, { type: 'guard' }>): string {
+  const held = scale === 1 ? 'done again, now' : 'taken back to';
+  const states = Object.entries({ 'one state in a hundred': p99, 'the worst state': max }).flatMap(
+    ([which, kl]) =>
+      kl === undefined
+        ? []
+        : [`${which} ${short(kl.before)} to ${short(kl.after)}, bound ${short(kl.bound)}`],
+  );
+  return [
+    `KL ${short(klBefore)} ${held} ${short(klAfter)}${bound === undefined ? '' : `, bound ${short(bound)}`}`,
+    ...states,
+  ].join('; ');
+}
+
 /** What happened, in a sentence. */
 export function sentenceOf(event: TrainEvent): string {
   switch (event.type) {
     case 'early-stop':
       return `stopped in epoch ${event.epoch + 1}: KL ${short(event.kl)} above ${short(event.limit)}`;
     case 'guard':
-      return `KL ${short(event.klBefore)} ${event.scale === 1 ? 'done again, now' : 'taken back to'} ${short(event.klAfter)}, bound ${short(event.bound)}`;
+      return guardSentence(event);
     case 'skipped':
       return `${event.count} minibatches were not finite and changed nothing`;
     case 'note':

@@ -8,7 +8,14 @@ import type { Series } from './series.ts';
 export interface KlMeaning extends Omit<KlSpec, 'aggregation' | 'direction' | 'estimator' | 'per'> {
   readonly estimator: KlSpec['estimator'] | 'unknown';
   readonly per: KlSpec['per'] | 'unknown';
-  readonly aggregation: 'rollout' | 'minibatches' | 'last-epoch' | 'last-minibatch' | 'unknown';
+  readonly aggregation:
+    | 'rollout'
+    | 'minibatches'
+    | 'p99'
+    | 'max'
+    | 'last-epoch'
+    | 'last-minibatch'
+    | 'unknown';
   /** How many rows later than its update it is logged: 1 in SB3's tables. Taken out of `x` already. */
   readonly lag: number;
 }

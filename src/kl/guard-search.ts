@@ -2,7 +2,15 @@
  * The guard's search outside of a graph, for models too large to have all their looks in one program: the same rule as
  * guard.ts, step by step.
  */
-import { GUARD_MARGIN, GUARD_ROUNDING, MAX_BACKTRACKS } from './guard.ts';
+import {
+  FIRST_STEP,
+  GUARD_MARGIN,
+  GUARD_ROUNDING,
+  LATER_STEPS,
+  MAX_BACKTRACKS,
+  SHORT_OF_BOUND,
+  SHORTEST_STEP,
+} from './guard.ts';
 
 /** What a search found. */
 export interface GuardFound {
@@ -23,10 +31,11 @@ export async function guardSearch(
   let [scale, kl, tooFar, klTooFar] = [0, 0, 1, klRaw];
   let backtracks = 0;
   while (backtracks < MAX_BACKTRACKS) {
+    const most = backtracks === 0 ? FIRST_STEP : LATER_STEPS;
     backtracks++;
     // Near the old parameters KL grows with the square of the distance; what is no number takes the largest step back.
-    const guess = Math.min(0.7, Math.max(0.1, 0.95 * Math.sqrt(limit / klTooFar)));
-    const back = tooFar * (klTooFar < 1e30 ? guess : 0.1);
+    const guess = Math.min(most, Math.max(SHORTEST_STEP, SHORT_OF_BOUND * Math.sqrt(limit / klTooFar)));
+    const back = tooFar * (klTooFar < 1e30 ? guess : SHORTEST_STEP);
     const share = scale === 0 ? back : (scale + tooFar) / 2;
     const found = await klAt(share);
     if (found <= limit) {

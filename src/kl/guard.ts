@@ -27,8 +27,20 @@ import {
 } from '../engine/ops/elementwise.ts';
 import { loop } from '../engine/ops/loop.ts';
 
-/** Looks at most; a step back goes at least 30 % of the way, so that nothing is left after this many. */
+/** Looks at most; from the second on a step back goes at least 30 % of the way, so that nothing is left after this many. */
 export const MAX_BACKTRACKS = 40;
+
+/** The guess aims a little below the bound. */
+export const SHORT_OF_BOUND = 0.98;
+/**
+ * The shares of what is too far that one step back leaves: at least; at most the first time, when a bound that was passed
+ * by a few percent must cost a few percent; and at most from then on, when the square has proved a bad guess.
+ */
+export const SHORTEST_STEP = 0.1;
+/** See {@link SHORTEST_STEP}. */
+export const FIRST_STEP = 0.98;
+/** See {@link SHORTEST_STEP}. */
+export const LATER_STEPS = 0.7;
 
 /** The bound is held with these margins, relative and absolute, so that it also holds for someone who sums in another order. */
 export const GUARD_MARGIN = 1e-4;
@@ -66,11 +78,12 @@ export function guard(
     trips: { count: where(held, none, all), atMost: MAX_BACKTRACKS },
     // What is known to hold (at first the old weights), and the smallest share that is known not to.
     carry: { weights: oldWeights, kl: mul(klRaw, 0), scale: sub(one, 1), tooFar: one, klTooFar: klRaw },
-    body({ carry }) {
+    body({ iteration, carry }) {
       const nothingHolds = equal(carry.scale, 0);
-      const guess = clip(mul(sqrt(div(limit, carry.klTooFar)), 0.95), 0.1, 0.7);
+      const most = where(equal(iteration, 0), FIRST_STEP, LATER_STEPS);
+      const guess = clip(mul(sqrt(div(limit, carry.klTooFar)), SHORT_OF_BOUND), SHORTEST_STEP, most);
       // A KL that is not a number, or beyond any use of the guess, takes the largest step back.
-      const back = mul(carry.tooFar, where(less(carry.klTooFar, 1e30), guess, 0.1));
+      const back = mul(carry.tooFar, where(less(carry.klTooFar, 1e30), guess, SHORTEST_STEP));
       const share = where(nothingHolds, back, mul(add(carry.scale, carry.tooFar), 0.5));
       const candidate = add(oldWeights, mul(step, share));
       const kl = meanKl(candidate);

@@ -5,7 +5,13 @@ export {
   type CoefficientRule,
   nextCoefficient,
 } from './controllers/coefficient.ts';
-export { regainedFactor, slowerFactor } from './controllers/guarded-rate.ts';
+export {
+  fittingCut,
+  isWorthAnotherAttempt,
+  type Overshoot,
+  regainedFactor,
+  slowerFactor,
+} from './controllers/guarded-rate.ts';
 export { type AdaptiveRate, nextRate } from './controllers/learning-rate.ts';
 export { bernoulli } from './distributions/bernoulli.ts';
 export { categorical, MASKED_LOGIT } from './distributions/categorical.ts';

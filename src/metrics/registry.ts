@@ -23,7 +23,7 @@ export interface KlSpec {
   /** What one sample is. */
   readonly per: 'action' | 'token' | 'sequence';
   /** `rollout`: one measurement over all its samples after the update; `minibatches`: mean over those of the update. */
-  readonly aggregation: 'rollout' | 'minibatches';
+  readonly aggregation: 'rollout' | 'minibatches' | 'p99' | 'max';
 }
 
 /** A family of entries on the page and in the documentation. */
@@ -115,6 +115,28 @@ export const metrics: readonly Metric[] = [
     healthy: 'Equal to kl/step. Far above it: the guard is doing the work of a lower learning rate.',
     kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
     band: klBands,
+  },
+  {
+    id: 'kl/step_p99',
+    group: 'kl',
+    title: 'KL of the update, 99th percentile',
+    unit: 'nats',
+    better: 'none',
+    doc: 'The exact KL of the update that at most one state (or token) in a hundred passes, after the guard. What guardP99 bounds.',
+    healthy:
+      'Some times kl/step. Far above it: the update moved a few states much and the rest hardly; guardP99 bounds that.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'p99' },
+  },
+  {
+    id: 'kl/step_max',
+    group: 'kl',
+    title: 'KL of the update, worst state',
+    unit: 'nats',
+    better: 'none',
+    doc: 'The largest exact KL of the update in any single state (or token) of the rollout, after the guard. What guardMax bounds.',
+    healthy:
+      'Larger the more states there are. Above 1: in that state the policy is another one; guardMax bounds that.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'max' },
   },
   {
     id: 'kl/step_k1',

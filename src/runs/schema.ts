@@ -111,6 +111,8 @@ export function parseManifest(value: unknown, source = 'manifest'): Manifest {
 const text = z.string();
 const optionalNumber = z.optional(number);
 
+const heldStates = z.object({ before: number, after: number, bound: number });
+
 /**
  * What happens in a run.
  *
@@ -131,7 +133,11 @@ const eventKinds = {
     fields: z.object({
       klBefore: number,
       klAfter: number,
-      bound: number,
+      /** Of the mean, where there is one. */
+      bound: optionalNumber,
+      /** Of single states, where they had to be held too. */
+      p99: z.optional(heldStates),
+      max: z.optional(heldStates),
       retries: z.optional(count),
       backtracks: count,
       scale: number,

@@ -208,25 +208,58 @@ export const textOptimiserKeys = {
  */
 export const MIN_GUARD = 1e-6;
 
-/** The guard: a bound on the KL `of` an update, and retries at a lower `rate`. */
-export const guardKeys = (of: string, rate: string, facts: SettingFacts = {}) => ({
+const TOO_SMALL = 'single precision cannot tell a smaller KL from 0, and the policy would never move';
+const stateBound = z.nullable(z.number().check(z.minimum(MIN_GUARD)));
+
+/** The guard: bounds on the KL `of` an update and of each `state`, and retries at a lower `rate`. */
+export const guardKeys = (
+  { of, state, rate }: { readonly of: string; readonly state: string; readonly rate: string },
+  facts: SettingFacts = {},
+) => ({
   guard: live(
-    z.nullable(z.number().check(z.minimum(MIN_GUARD))),
+    stateBound,
     0.05,
     `Hard bound on the mean exact KL ${of}, at least 1e-6; null switches the guard off.`,
     {
       offered: 'always',
-      reason: 'single precision cannot tell a smaller KL from 0, and the policy would never move',
+      reason: TOO_SMALL,
       ...facts,
     },
   ),
   guardRetries: live(
     countFromZero,
     3,
-    `Times that an update beyond the bound is done again at a lower ${rate} before the guard steps back.`,
+    `Times that an update far beyond the bound is done again at a lower ${rate} before the guard steps back; 0 never lowers it.`,
     { needs: { key: 'guard', not: null, off: 0 } },
   ),
+  guardP99: live(
+    stateBound,
+    null,
+    `Hard bound that the exact KL of at most one ${state} in a hundred may pass; null is none. Steps back, never tries again.`,
+    { reason: TOO_SMALL },
+  ),
+  guardMax: live(
+    stateBound,
+    null,
+    `Hard bound on the exact KL of every single ${state}; null is none. Steps back, never tries again.`,
+    { reason: TOO_SMALL },
+  ),
 });
+
+/** What is wrong with the bounds on single states together. */
+export function* guardContradictions({
+  guardP99,
+  guardMax,
+}: {
+  readonly guardP99: number | null;
+  readonly guardMax: number | null;
+}): Generator<Contradiction> {
+  if (guardP99 !== null && guardMax !== null && guardP99 >= guardMax)
+    yield wrong(
+      'guardP99',
+      `${guardP99} is not below guardMax ${guardMax}, which then does all: lower it, or remove one`,
+    );
+}
 
 /** What follows steps that are not finite: they are skipped, then the run goes back to `healthy` at a lower rate. */
 export const recoveryKeys = (

@@ -82,9 +82,9 @@ describe('a run is whole', () => {
       metrics,
       lines.map((line, i) => (i in rows ? withKl(line, rows[i as 0]) : line)).join('\n'),
     );
-    const bounds = texts(dir).filter(text => text.includes("the guard's bound"));
+    const bounds = texts(dir).filter(text => text.includes('at most the bound'));
     expect(bounds).toEqual([
-      "metrics.jsonl, line 6: kl/step is 0.0019, expected at most the guard's bound of 0.0005",
+      'metrics.jsonl, line 6: kl/step is 0.0019, expected at most the bound of 0.0005 (guard)',
     ]);
   });
 
@@ -209,7 +209,14 @@ const damages: Record<string, [(dir: string) => void | Promise<void>, RegExp]> =
   ],
   'a KL above the bound': [
     dir => edit(runPaths(dir).metrics, text => text.replace(/"kl\/step":[^,]+/, '"kl/step":0.00101')),
-    /^metrics\.jsonl, line 1: kl\/step is 0\.00101, expected at most the guard's bound of 0\.001$/,
+    /^metrics\.jsonl, line 1: kl\/step is 0\.00101, expected at most the bound of 0\.001 \(guard\)$/,
+  ],
+  'a state above its bound': [
+    dir => {
+      edit(runPaths(dir).manifest, text => text.replace('"guardMax": null', '"guardMax": 0.5'));
+      edit(runPaths(dir).metrics, text => text.replace(/"kl\/step_max":[^,]+/, '"kl/step_max":0.51'));
+    },
+    /^metrics\.jsonl, line 1: kl\/step_max is 0\.51, expected at most the bound of 0\.5 \(guardMax\)$/,
   ],
   'a KL that is no number': [
     dir => edit(runPaths(dir).metrics, text => text.replace(/"kl\/step":[^,]+/, '"kl/step":"NaN"')),

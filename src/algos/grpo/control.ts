@@ -52,10 +52,6 @@ export function knobsAt(config: GrpoConfig, counters: GrpoCounters, progress: nu
   };
 }
 
-/** The share of an update that was within the bound: a KL grows with the square of the rate; a little less than that asks for. */
-export const shareWithin = (kl: number, bound: number): number =>
-  Number.isFinite(kl) ? 0.9 * Math.sqrt(bound / kl) : 0;
-
 /** What the KL to the reference changes of its weight. */
 export function controlReference(
   config: GrpoConfig,

@@ -17,7 +17,7 @@
 
 import { TrainError } from '../../base/errors.ts';
 import { k1, k3, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
-import { guardSearch } from '../../kl/guard-search.ts';
+import { highestOf } from '../../kl/over-states.ts';
 import { Decoder } from '../../lm/decoder.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import { shapeFor } from '../../lm/scorer.ts';
@@ -34,21 +34,15 @@ import { TextPrograms, type TokenBatch, type TokenValues } from '../text/program
 import { guardedUpdate, UNTOUCHED } from '../update/guarded.ts';
 import { meansOf } from '../update/moments.ts';
 import { moveReference } from '../update/reference.ts';
+import { type HeldStates, holdStates, partway, stepBack } from '../update/step-back.ts';
 import { stopwatch } from '../update/stopwatch.ts';
 import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import type { GrpoSnapshot } from './checkpoint.ts';
 import { collectBatch, type TextBatch } from './collect.ts';
 import { completionRecords } from './completions.ts';
-import {
-  controlReference,
-  firstCounters,
-  type GrpoCounters,
-  type Knobs,
-  knobsAt,
-  shareWithin,
-} from './control.ts';
+import { controlReference, firstCounters, type GrpoCounters, type Knobs, knobsAt } from './control.ts';
 import { gradientGraph, type RefKl } from './graphs.ts';
-import { type HeldTokens, rowOf, type TokenMeans } from './row.ts';
+import { rowOf, type TokenMeans } from './row.ts';
 import { compareSampler, refuseMismatch } from './sampler-gap.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
@@ -200,16 +194,27 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
             learningRate: knobs.learningRate,
             failed,
             kl: seen.kl,
-            shareWithin: shareWithin(seen.kl, config.guard ?? Number.POSITIVE_INFINITY),
+            // The policy never waits, so its KL at the end says all.
+            shareWithin: 1,
             knobs,
             gradNorm: learnt?.gradNorm ?? Number.NaN,
             means: learnt?.means ?? {},
             seen,
           };
         },
-        async hold({ failed, kl, seen }, bound): Promise<HeldTokens> {
+        async hold({ failed, kl, seen }, bound): Promise<HeldStates<TokenMeans>> {
           if (failed) return { ...UNTOUCHED, kl, seen };
-          const { weights, ...held } = await stepBack(seen, bound, model.weights, optimiser.draft, measured);
+          let weights = optimiser.draft;
+          /** Looks on the line from the policy before to `end`. */
+          const lookTowards =
+            (end: Float32Array) =>
+            (share: number): Promise<TokenMeans> => {
+              if (weights === end) weights = new Float32Array(end.length);
+              partway(model.weights, end, share, weights);
+              return measured(weights);
+            };
+          const mean = await stepBack(seen, bound, ({ kl }) => kl, lookTowards(weights));
+          const held = await holdStates(mean, config, lookTowards(weights));
           optimiser.adopt(weights);
           watch.lap('guard');
           return held;
@@ -363,6 +368,7 @@ async function measure(
   const { sequences, shape, old } = batch;
   const before = old.all ? { all: old.all } : { weights: sampledWith };
   const seen = await programs.measure(weights, before, batch);
+  const kls = new Float32Array(sequences.length * shape.newTokens);
   const sums = { kl: 0, k1: 0, k3: 0, entropy: 0, ratio: 0 };
   let tokens = 0;
   sequences.forEach((sequence, row) => {
@@ -370,6 +376,7 @@ async function measure(
       const at = row * shape.newTokens + i;
       const logRatio = seen.logProbs[at] - old.logProbs[at];
       sums.kl += seen.kl[at];
+      kls[tokens] = seen.kl[at];
       sums.k1 += k1(logRatio);
       sums.k3 += k3(logRatio);
       sums.entropy += seen.entropy[at];
@@ -377,28 +384,7 @@ async function measure(
       tokens++;
     }
   });
-  return meansOf(sums, tokens);
-}
-
-/** The furthest point on the line from the old weights to the new that is within the bound, and what is seen there. */
-export async function stepBack(
-  seen: TokenMeans,
-  bound: number,
-  before: Float32Array,
-  after: Float32Array,
-  measured: (weights: Float32Array) => Promise<TokenMeans>,
-): Promise<HeldTokens & { readonly weights: Float32Array }> {
-  const tried = { weights: after, seen, share: 1 };
-  const look = async (share: number): Promise<number> => {
-    if (tried.weights === after) tried.weights = new Float32Array(after.length);
-    between(before, after, share, tried.weights);
-    tried.seen = await measured(tried.weights);
-    tried.share = share;
-    return tried.seen.kl;
-  };
-  const { scale, backtracks } = await guardSearch(seen.kl, bound, look);
-  if (backtracks > 0 && tried.share !== scale) await look(scale);
-  return { kl: tried.seen.kl, scale, backtracks, weights: tried.weights, seen: tried.seen };
+  return { ...meansOf(sums, tokens), ...highestOf(kls, tokens) };
 }
 
 // ---- rewards -----------------------------------------------------------------------------------------------------------
@@ -432,11 +418,6 @@ function noteUngraded({ completions }: TextBatch, counters: GrpoCounters, events
       `no completion could be graded in ${MAX_UNGRADED} iterations in a row: ${reason}; correct the task and resume`,
     );
   }
-}
-
-/** The point at `share` of the way from `a` to `b`. */
-function between(a: Float32Array, b: Float32Array, part: number, out: Float32Array): void {
-  for (let i = 0; i < out.length; i++) out[i] = part === 0 ? a[i] : a[i] + (b[i] - a[i]) * part;
 }
 
 /** Each epoch's minibatches, in an order of its own: of whole groups where they fit, whose prompts are then read once. */

@@ -1,10 +1,12 @@
 /** An iteration's row, by registry name. */
 
+import type { KlOverStates } from '../../kl/over-states.ts';
 import type { groupAdvantages } from '../../rollout/group-advantages.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import { wasTruncated } from '../text/graded.ts';
-import { type Attempt, type GuardedUpdate, guardedRow, type Held } from '../update/guarded.ts';
+import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';
+import type { HeldStates } from '../update/step-back.ts';
 import type { TextBatch } from './collect.ts';
 import type { GrpoCounters, Knobs } from './control.ts';
 import type { RefKl } from './graphs.ts';
@@ -12,8 +14,7 @@ import type { SamplerGap } from './sampler-gap.ts';
 import type { GrpoConfig } from './settings.ts';
 
 /** What the whole batch says of weights, per token. */
-export interface TokenMeans {
-  readonly kl: number;
+export interface TokenMeans extends KlOverStates {
   readonly k1: number;
   readonly k3: number;
   readonly entropy: number;
@@ -29,11 +30,6 @@ export interface GrpoAttempt extends Attempt {
   readonly seen: TokenMeans;
 }
 
-/** What the guard left of an update, and what is seen of the weights that stand. */
-export interface HeldTokens extends Held {
-  readonly seen: TokenMeans;
-}
-
 export function rowOf(parts: {
   batch: TextBatch;
   task: TextTask;
@@ -43,7 +39,7 @@ export function rowOf(parts: {
   rewards: Float64Array;
   advantages: Float64Array;
   sampler: SamplerGap;
-  update: GuardedUpdate<GrpoAttempt, HeldTokens>;
+  update: GuardedUpdate<GrpoAttempt, HeldStates<TokenMeans>>;
   refKl: RefKl;
   minibatches: number;
   times: Readonly<Record<string, number>>;

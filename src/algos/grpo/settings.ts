@@ -152,9 +152,10 @@ export const grpoSettings = table(
     klRefCoefMax: live(positive, 10, 'An adaptive klRefCoef grows no further.', { needs: whenAdapting }),
 
     // What bounds an update here is the guard: the doctor's advice on a target is written for it.
-    ...shared.guardKeys('per token of an update over its whole batch', 'rate', {
-      doctor: { writes: 'targetKl' },
-    }),
+    ...shared.guardKeys(
+      { of: 'per token of an update over its whole batch', state: 'token', rate: 'rate' },
+      { doctor: { writes: 'targetKl' } },
+    ),
     ...shared.recoveryKeys('gradient steps', 'the last healthy weights', {
       recoveries: 5,
       rates: 'learning rate',
@@ -187,6 +188,7 @@ export const grpoSettings = table(
         );
       }
       yield* shared.modelContradictions(config);
+      yield* shared.guardContradictions(config);
       const { klRefCoef, klRefCoefRule, klRefCoefMin, klRefCoefMax, maxNewTokens, lengthFree } = config;
       if (klRefCoefRule !== 'fixed' && klRefCoef === 0)
         yield wrong(

@@ -94,10 +94,9 @@ export function control(
   }
 }
 
-/** The share of an update's minibatches that were within the bound. */
-export function shareWithin(kls: Float32Array, bound: number, minibatches: number): number {
-  const within = kls.findIndex(kl => !(kl <= bound));
-  return within < 0 ? 1 : within / minibatches;
+/** The share of an update's minibatches that saw a KL within the bound. */
+export function shareWithin(kls: Float32Array, bound: number): number {
+  return kls.reduce((within, kl) => within + (kl <= bound ? 1 : 0), 0) / kls.length;
 }
 
 /** Puts log-stds that left their bounds back on them: the policy is the same, and they need not find the way back. */

@@ -43,6 +43,7 @@ import { concat, split } from '../../engine/ops/shape.ts';
 import { compile, type Program } from '../../engine/program.ts';
 import { k1Graph, k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
 import { guard } from '../../kl/guard.ts';
+import { highestOf, type KlOverStates } from '../../kl/over-states.ts';
 import { adam, adamCorrections, clipScale, correctionsAt, ratesByGroup } from '../../nn/adam.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { type OptimiserState, outputAll, outputState, stateFrom, stateInputs } from '../update/state.ts';
@@ -378,6 +379,7 @@ function measureGraph(model: ActorCritic, samples: number): Graph {
   outputAll(g, {
     weights: concat([weights, newCritic], 0),
     ...held,
+    stateKls: distribution.graph.kl(oldDistribution, policy), // (samples, 1)
     k1: reduceMean(k1Graph(logRatio)),
     k3: reduceMean(k3Graph(logRatio)),
     entropy: reduceMean(distribution.graph.entropy(policy)),
@@ -440,10 +442,9 @@ export function learn(
 }
 
 /** What the whole rollout says of the policy after the update. */
-export type MeasureStats = Readonly<
-  Record<'kl' | 'klRaw' | 'scale' | 'backtracks' | 'k1' | 'k3' | 'entropy', number> &
-    Record<'ratioMean' | 'ratioMax' | 'ratioMin', number>
->;
+export type MeasureStats = KlOverStates &
+  Readonly<Record<'klRaw' | 'scale' | 'backtracks' | 'k1' | 'k3' | 'entropy', number>> &
+  Readonly<Record<'ratioMean' | 'ratioMax' | 'ratioMin', number>>;
 
 /** Looks at the whole rollout under the weights that an update gave, and takes back what leaves the bound. */
 export function measure(
@@ -453,7 +454,7 @@ export function measure(
   after: Float32Array,
   bound: number,
 ): { weights: Float32Array; stats: MeasureStats } {
-  const { weights, ...seen } = run(program, { ...batch, before, after, bound });
-  const stats = Object.fromEntries(Object.entries(seen).map(([name, value]) => [name, numberOf(value)]));
-  return { weights, stats: stats as MeasureStats };
+  const { weights, stateKls, ...seen } = run(program, { ...batch, before, after, bound });
+  const numbers = Object.fromEntries(Object.entries(seen).map(([name, value]) => [name, numberOf(value)]));
+  return { weights, stats: { ...numbers, ...highestOf(stateKls) } as MeasureStats };
 }

@@ -21,6 +21,7 @@ import type { TrainEvent } from '../events.ts';
 import { guardedUpdate } from '../update/guarded.ts';
 import { moveReference } from '../update/reference.ts';
 import { copyOf, newState, type OptimiserState, refuseOtherSizes } from '../update/state.ts';
+import { holdStates, partway } from '../update/step-back.ts';
 import { stopwatch } from '../update/stopwatch.ts';
 import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import type { PpoSnapshot } from './checkpoint.ts';
@@ -33,7 +34,14 @@ import {
   type PpoCounters,
   shareWithin,
 } from './control.ts';
-import { compilePpo, type LearnStats, learn, measure, type PpoPrograms } from './graphs.ts';
+import {
+  compilePpo,
+  type LearnStats,
+  learn,
+  type MeasureStats,
+  measure,
+  type PpoPrograms,
+} from './graphs.ts';
 import { type PpoAttempt, rowOf } from './row.ts';
 import { type PpoConfig, ppoSettings, unevenMinibatches } from './settings.ts';
 
@@ -206,7 +214,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
             learningRate: knobs.actorRate,
             failed,
             kl: seen.klRaw,
-            shareWithin: shareWithin(stats.kls, knobs.guard, order.length / config.minibatchSize),
+            shareWithin: shareWithin(stats.kls, knobs.guard),
             taken: stats.taken,
             skipped: stats.skipped,
             streak: stats.streak,
@@ -217,11 +225,18 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
             after: { ...after, weights },
           };
         },
-        // The program that measures has stepped back already.
-        hold({ seen, after }) {
+        // The program that measures has stepped back already, for the mean.
+        async hold({ seen, after }) {
           state = after;
+          const look = (share: number): MeasureStats => {
+            const back = actorPartway(model, before.weights, after.weights, share);
+            const looked = measure(programs, batch, before.weights, back, Number.POSITIVE_INFINITY);
+            state = { ...after, weights: looked.weights };
+            return looked.stats;
+          };
+          const held = await holdStates({ seen, ...seen }, config, look);
           holdLogStd(model, state.weights, config);
-          return seen;
+          return held;
         },
       });
       watch.lap('update');
@@ -288,6 +303,19 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
       for (const program of [programs, acting, valuing, valuingAll]) program.dispose();
     },
   };
+}
+
+/** The actor at `share` of the way from `before` to `after`; the critic stays where it is. */
+function actorPartway(
+  { layout }: ActorCritic,
+  before: Float32Array,
+  after: Float32Array,
+  share: number,
+): Float32Array {
+  const [actor] = layout.groups;
+  const weights = after.slice();
+  partway(before, after, share, weights.subarray(0, actor.size));
+  return weights;
 }
 
 /** Says where the KL stopped an update, where it did. */

@@ -6,6 +6,7 @@ import type { CollectStats } from '../../rollout/collect.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.ts';
 import { moments } from '../update/moments.ts';
+import type { HeldStates } from '../update/step-back.ts';
 import { type PpoCounters, referenceCoefAt } from './control.ts';
 import type { LearnStats, MeasureStats, PpoKnobs } from './graphs.ts';
 import type { PpoConfig } from './settings.ts';
@@ -21,7 +22,7 @@ export interface PpoAttempt extends Attempt {
 export function rowOf(parts: {
   rollout: Rollout;
   collected: CollectStats;
-  update: GuardedUpdate<PpoAttempt>;
+  update: GuardedUpdate<PpoAttempt, HeldStates<MeasureStats>>;
   config: PpoConfig;
   counters: PpoCounters;
   minibatches: number;
@@ -31,7 +32,8 @@ export function rowOf(parts: {
   times: Readonly<Record<string, number>>;
 }): Record<string, number> {
   const { rollout, collected, update, config, counters, minibatches, model, weights } = parts;
-  const { knobs, stats, seen } = update.done;
+  const { knobs, stats } = update.done;
+  const { seen } = update.held;
   const adv = moments(rollout.advantages);
   const row: Record<string, number> = {
     ...guardedRow(counters, update),

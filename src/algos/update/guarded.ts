@@ -1,13 +1,19 @@
 /**
  * An update inside its bound, told once for all algorithms: attempt, retry, guard, recover.
  *
- * An attempt learns from what was collected and measures how far the policy has moved. One that left the bound is made
- * again from where it began, at a lower rate; what still leaves it is taken back along the line by the guard. One whose
- * steps were not finite changes nothing, and the rate is cut; after too many of those the run ends with a diagnosis.
+ * An attempt learns from what was collected and measures how far the policy has moved. One that left the bound lowers the
+ * rate; if it left it by far, it is made again from where it began. What still leaves it is taken back along the line by
+ * the guard. One whose steps were not finite changes nothing, and the rate is cut; after too many of those the run ends with a diagnosis.
  */
 
 import { TrainError } from '../../base/errors.ts';
-import { regainedFactor, slowerFactor } from '../../kl/controllers/guarded-rate.ts';
+import {
+  fittingCut,
+  isWorthAnotherAttempt,
+  regainedFactor,
+  slowerFactor,
+} from '../../kl/controllers/guarded-rate.ts';
+import type { KlOverStates, StateBounds } from '../../kl/over-states.ts';
 import type { TrainEvent } from '../events.ts';
 
 /** What every update counts; a checkpoint holds it. */
@@ -71,21 +77,22 @@ export interface Attempt {
 }
 
 /** What the guard left of an update. */
-export interface Held {
-  readonly kl: number;
+export interface Held extends KlOverStates {
   /** The share of the step that stands. */
   readonly scale: number;
   readonly backtracks: number;
+  /** What it was before single states were held within their bounds, where they had to be. */
+  readonly before?: KlOverStates;
 }
 
 /** What an attempt says that has no policy to stay near. */
 export const UNBOUNDED = { kl: 0, shareWithin: 1 } as const;
 
 /** What leaves an update as it is. */
-export const UNTOUCHED: Held = { kl: 0, scale: 1, backtracks: 0 };
+export const UNTOUCHED: Held = { kl: 0, klP99: 0, klMax: 0, scale: 1, backtracks: 0 };
 
 /** Without a guard nothing bounds an update: only what is not finite is taken back. */
-export interface GuardedSettings {
+export interface GuardedSettings extends StateBounds {
   readonly guard?: number | null;
   readonly guardRetries?: number;
   readonly recoveries: number;
@@ -121,12 +128,16 @@ export async function guardedUpdate<A extends Attempt, H extends Held>(
   const klRaw = done.kl;
   let retries = 0;
   const tooFar = (): boolean => guard !== null && !done.failed && !(done.kl <= bound);
-  while (tooFar() && retries < guardRetries && slowDown(counters, done, bound, events)) {
+  while (tooFar() && guardRetries > 0) {
+    const cut = fittingCut(done, bound);
+    const isSlower = slowDown(counters, done, cut, bound, events);
+    if (!isSlower || !isWorthAnotherAttempt(cut) || retries >= guardRetries) break;
     retries++;
     done = await update.attempt();
   }
   const { failed, learningRate } = done;
-  if (!failed && klRaw <= bound) counters.guardedFactor = regainedFactor(counters.guardedFactor);
+  if (!failed && klRaw <= bound)
+    counters.guardedFactor = regainedFactor(counters.guardedFactor, klRaw, bound);
   const held = await update.hold(done, bound);
 
   counters.iteration++;
@@ -138,20 +149,34 @@ export async function guardedUpdate<A extends Attempt, H extends Held>(
   if (done.stop) events.push(done.stop);
   if (held.backtracks > 0 || retries > 0) {
     const { kl: klAfter, backtracks, scale } = held;
-    events.push({ type: 'guard', klBefore: klRaw, klAfter, bound, retries, backtracks, scale });
+    const mean = { klBefore: klRaw, klAfter, ...(guard === null ? {} : { bound }) };
+    events.push({ type: 'guard', ...mean, ...statesHeld(held, config), retries, backtracks, scale });
   }
   return { done, held, klRaw, retries };
+}
+
+/** Which bounds of single states were left, and how they were kept. */
+function statesHeld(
+  { before, klP99, klMax }: Held,
+  { guardP99 = null, guardMax = null }: StateBounds,
+): Pick<Extract<TrainEvent, { type: 'guard' }>, 'p99' | 'max'> {
+  if (before === undefined) return {};
+  return {
+    ...(guardP99 === null ? {} : { p99: { before: before.klP99, after: klP99, bound: guardP99 } }),
+    ...(guardMax === null ? {} : { max: { before: before.klMax, after: klMax, bound: guardMax } }),
+  };
 }
 
 /** A lower rate for another attempt. False where it cannot be lower. */
 function slowDown(
   counters: UpdateCounters,
-  { learningRate, shareWithin }: Attempt,
+  { learningRate }: Attempt,
+  cut: number,
   bound: number,
   events: TrainEvent[],
 ): boolean {
   const from = counters.guardedFactor;
-  counters.guardedFactor = slowerFactor(from, shareWithin);
+  counters.guardedFactor = slowerFactor(from, cut);
   if (counters.guardedFactor === from) return false;
   events.push({
     type: 'rate-change',
@@ -195,6 +220,8 @@ export function guardedRow(
     ...countedRow(counters, done),
     'kl/step': held.kl,
     'kl/step_raw': klRaw,
+    'kl/step_p99': held.klP99,
+    'kl/step_max': held.klMax,
     'guard/retries': retries,
     'guard/backtracks': held.backtracks,
     'guard/scale': held.scale,

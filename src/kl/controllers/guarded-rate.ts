@@ -1,25 +1,55 @@
 /**
  * What the guard tells the learning rate.
  *
- * An update that leaves the bound was too fast. Stepping back along its line holds the bound, but the line itself was
- * drawn by a few wild steps, and the value function, which nobody holds, was thrown about as well: at 30 times a good
- * rate the first updates leave a network that never quite recovers. So such an update is done again from where it began,
- * at the rate with which all its steps would have fitted. The lower rate stays, and calm updates win it back slowly.
+ * An update that leaves the bound was too fast, and an overshoot of a few percent costs a few percent. How much too fast it
+ * was is seen in two things: its KL at the end, and the share of its minibatches that saw a KL within the bound. The first
+ * alone is censored, because the policy waits while a minibatch is beyond the bound. A KL grows with the square of the
+ * rate, and about linearly with the steps: with their square at first, when all of them pull one way, and hardly at the end,
+ * when the clip holds them.
+ *
+ * Where an update was a little too fast, the guard steps back along its line, which costs next to nothing, and the next one
+ * is slower. Where it was far too fast, the line itself was drawn by a few wild steps, and the value function, which nobody
+ * holds, was thrown about as well: at 30 times a good rate the first updates leave a network that never quite recovers. Such
+ * an update is done again from where it began, at the rate with which it would have fitted.
+ *
+ * Calm updates win the rate back.
  */
 
-/** One attempt cuts at least by half, at most to a tenth. */
-const LARGEST_SHARE = 0.5;
-const SMALLEST_SHARE = 0.1;
-/** 140 calm updates double the rate. */
-const REGAIN = 1.005;
+/** One cut goes at most to a tenth; a factor no lower than a ten-thousandth. */
+const SMALLEST_CUT = 0.1;
 const FLOOR = 1e-4;
+/** A little below the rate that would just have fitted, so that the next update does not touch the bound again. */
+const MARGIN = 0.97;
+/** An update that asks for a deeper cut is done again. */
+const WORTH_ANOTHER_ATTEMPT = 0.7;
+/** What a calm update wins back: 15 of them double the rate, 48 make up the largest cut. */
+const REGAIN = 1.05;
+/** The share of the bound that a calm update uses at most: a rate that is won back until it touches the bound keeps touching it. */
+const CALM = 0.3;
 
-/** The factor on the learning rates for another attempt, when this share of the steps was within the bound. */
-export function slowerFactor(factor: number, shareWithin: number): number {
-  return Math.max(FLOOR, factor * Math.min(LARGEST_SHARE, Math.max(SMALLEST_SHARE, shareWithin)));
+/** How an update left its bound. */
+export interface Overshoot {
+  /** The share of its minibatches that saw a KL within the bound. */
+  readonly shareWithin: number;
+  /** Its mean KL at the end. */
+  readonly kl: number;
 }
 
-/** The factor after an update that kept within the bound. */
-export function regainedFactor(factor: number): number {
-  return Math.min(1, factor * REGAIN);
+/** The factor on the learning rate with which an update that left `bound` would have fitted. */
+export function fittingCut({ shareWithin, kl }: Overshoot, bound: number): number {
+  const fitting = MARGIN * Math.sqrt((shareWithin * bound) / kl);
+  return fitting >= SMALLEST_CUT ? Math.min(MARGIN, fitting) : SMALLEST_CUT; // of what is no number, too
+}
+
+/** Whether an update that asks for this cut is done again, and not only stepped back. */
+export const isWorthAnotherAttempt = (cut: number): boolean => cut < WORTH_ANOTHER_ATTEMPT;
+
+/** The factor on the learning rates after a cut. */
+export function slowerFactor(factor: number, cut: number): number {
+  return Math.max(FLOOR, factor * cut);
+}
+
+/** The factor after an update with this KL within its bound. */
+export function regainedFactor(factor: number, kl: number, bound: number): number {
+  return kl <= CALM * bound ? Math.min(1, factor * REGAIN) : factor;
 }

@@ -1,16 +1,21 @@
 import { isEvent, type Manifest, type StoredEvent } from '../schema.ts';
 import type { Numbered } from './evidence.ts';
 
-/** The setting that is the bound of an update's KL. */
-const key = 'guard';
+/** The settings that bound an update's KL, by the metric that each is on. */
+export const boundsByMetric = {
+  'kl/step': 'guard',
+  'kl/step_p99': 'guardP99',
+  'kl/step_max': 'guardMax',
+} as const;
 
 /**
- * The guard's bound that held in each iteration: as configured, as written for a resume, as changed by hand; null where
+ * The bound of `key` that held in each iteration: as configured, as written for a resume, as changed by hand; null where
  * there was none. A resume counts for what it wrote, which are the iterations after its checkpoint.
  */
 export function boundsOf(
   { config }: Manifest,
   events: readonly Numbered<StoredEvent>[],
+  key: (typeof boundsByMetric)[keyof typeof boundsByMetric] = 'guard',
 ): (iteration: number) => number | null {
   const changes: { readonly from: number; readonly bound: number | null }[] = [];
   let first: number | null | undefined;

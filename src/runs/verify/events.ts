@@ -87,7 +87,9 @@ function verifyGuard({ run, rows, events }: Evidence, tell: Tell): void {
       retries: [item.retries ?? 0, retries],
       klAfter: [item.klAfter, row['kl/step']],
       klBefore: [item.klBefore, row['kl/step_raw']],
-      bound: [item.bound, boundAt(iteration)],
+      bound: [item.bound ?? null, boundAt(iteration)],
+      p99: [item.p99?.after, item.p99 && row['kl/step_p99']],
+      max: [item.max?.after, item.max && row['kl/step_max']],
     } as const;
     for (const [name, [said, wanted]] of Object.entries(expected))
       if (wanted !== undefined && !Object.is(said, wanted))

@@ -1,13 +1,14 @@
 import { findMetric } from '../../metrics/registry.ts';
-import type { Row } from '../../metrics/row.ts';
 import { runPaths } from '../layout.ts';
-import { boundsOf } from './bounds.ts';
+import { boundsByMetric, boundsOf } from './bounds.ts';
 import type { Evidence, Tell } from './evidence.ts';
 
 /** Rows are complete and in order, their names are known, and each is within the bound that held for it. */
 export function verifyRows({ run, isWhole, rows, events }: Evidence, tell: Tell): void {
   const { metrics, manifest } = runPaths(run.dir);
-  const boundAt = boundsOf(run.manifest, events);
+  const bounds = Object.entries(boundsByMetric).map(
+    ([metric, key]) => ({ metric, key, at: boundsOf(run.manifest, events, key) }) as const,
+  );
   const unknown = new Set<string>();
   let [iteration, step] = [
     0,
@@ -19,7 +20,11 @@ export function verifyRows({ run, isWhole, rows, events }: Evidence, tell: Tell)
     if (now !== iteration + 1) tell(metrics, place, `train/iteration is ${now}, expected ${iteration + 1}`);
     if (steps <= step) tell(metrics, place, `train/step is ${steps}, expected more than ${step}`);
     [iteration, step] = [now, steps];
-    verifyBound(row, boundAt(now), text => tell(metrics, place, text));
+    for (const { metric, key, at } of bounds) {
+      const [kl, bound] = [row[metric], at(now)];
+      if (!isWithin(kl, bound))
+        tell(metrics, place, `${metric} is ${kl}, expected at most the bound of ${bound} (${key})`);
+    }
     for (const name of Object.keys(row)) {
       if (unknown.has(name) || findMetric(name) !== undefined) continue;
       unknown.add(name);
@@ -38,8 +43,5 @@ export function verifyRows({ run, isWhole, rows, events }: Evidence, tell: Tell)
  * Without any tolerance: the guard holds its bound with a margin of a ten-thousandth and 5e-8 for the rounding of single
  * precision (src/kl/guard.ts), so that what it wrote is never above it.
  */
-function verifyBound(row: Row, bound: number | null, tell: (text: string) => void): void {
-  const kl = row['kl/step'];
-  if (bound === null || kl === undefined || kl <= bound) return;
-  tell(`kl/step is ${kl}, expected at most the guard's bound of ${bound}`);
-}
+const isWithin = (kl: number | undefined, bound: number | null): boolean =>
+  bound === null || kl === undefined || kl <= bound;

@@ -39,12 +39,12 @@ test.each([
       guard: 0.01,
     },
     {
-      sum: 49.691608,
-      length: 7.0554127,
-      reward: 0.3125,
-      entropy: 1.74249,
-      kl: 4.00227e-3,
-      bits: '9c38377f950a12068c63cb4321b9d7b6a13a3f88dd5b529b32a57d748b67e19c',
+      sum: 49.276859,
+      length: 7.0595896,
+      reward: 0.65625,
+      entropy: 1.720374,
+      kl: 9.73208e-3,
+      bits: '32542638a494c1b8328e9d3a380650f7f17260a951e85b87c0686e4d1379f290',
     },
   ],
 ] as const)('%s: numbers after five updates', async (_, settings, traced) => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareWithin } from '../../../src/algos/grpo/control.ts';
-import { penalised, stepBack } from '../../../src/algos/grpo/iteration.ts';
+import { penalised } from '../../../src/algos/grpo/iteration.ts';
 import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
 import { requireMetric } from '../../../src/metrics/index.ts';
 import { resolveSettings } from '../../../src/settings/resolve.ts';
@@ -298,28 +297,6 @@ test('a judge that recovers starts the count of those who never do again', async
   await iterations(trainer, 4);
   await expect(trainer.iterate()).rejects.toThrow(/in 5 iterations in a row/);
   await trainer.dispose();
-});
-
-test('stepping back ends at what was found to hold, to the bit, also where nothing was', async () => {
-  const [before, after] = [Float32Array.of(1, 2), Float32Array.of(3, 2.5)];
-  const seenAt = (kl: number) => ({ kl, k1: 0, k3: 0, entropy: 0, ratio: 1 });
-  // No number as often as it looks on the way; then it looks at where it began.
-  const far = Float32Array.of(3e38, 3e38);
-  let looks = 0;
-  const none = await stepBack(seenAt(Number.NaN), 0.01, before, far, async () =>
-    seenAt(++looks > 40 ? 0 : Number.NaN),
-  );
-  expect(none).toMatchObject({ kl: 0, scale: 0, backtracks: 40, seen: seenAt(0) });
-  expect([...none.weights]).toEqual([...before]);
-  const half = await stepBack(seenAt(1), 0.01, before, after, async ([w]) => seenAt(((w - 1) / 2) ** 2));
-  expect(half.kl).toBeLessThanOrEqual(0.01);
-  expect(half.kl).toBe(half.seen.kl);
-  expect(half.weights[0]).toBeCloseTo(1 + 2 * half.scale, 6);
-});
-
-test('what is done again is so at a rate that should fit: a KL grows with the square of the rate', () => {
-  expect(shareWithin(0.04, 0.01)).toBeCloseTo(0.45, 12);
-  expect([shareWithin(Number.NaN, 0.01), shareWithin(Number.POSITIVE_INFINITY, 0.01)]).toEqual([0, 0]);
 });
 
 test('the reference stays, is refreshed or follows; its weight follows its target', async () => {

@@ -152,25 +152,30 @@ describe('a rate 30 times too high', () => {
     const { rows, results } = await trained(wild, { iterations: 8 });
     expect(rows[0]['guard/retries']).toBeGreaterThan(0);
     const changes = results[0].events.filter(e => e.type === 'rate-change');
-    expect(changes.length).toBe(rows[0]['guard/retries']);
+    const again = rows[0]['guard/retries'];
     expect(changes[0]).toMatchObject({ what: 'learningRate', from: 0.3 });
-    expect(changes.at(-1)!.to).toBeCloseTo(rows[0]['train/lr'], 12);
-    for (const change of changes)
-      expect(Number(change.to) / Number(change.from)).toBeLessThanOrEqual(0.5 + 1e-9);
+    expect(changes[again - 1].to).toBeCloseTo(rows[0]['train/lr'], 12);
+    const cuts = changes.map(({ from, to }) => Number(to) / Number(from));
+    // What is worth another attempt cuts deep; what is only stepped back, after it, cuts little.
+    for (const cut of cuts.slice(0, again)) expect(cut).toBeLessThan(0.7);
+    for (const cut of cuts.slice(again)) expect(cut).toBeGreaterThanOrEqual(0.7);
+    expect(cuts.length - again).toBe(rows[0]['guard/backtracks'] > 0 ? 1 : 0);
     // The same as a run that had the lower rate from the beginning.
     const { rows: slow } = await trained({ ...wild, learningRate: rows[0]['train/lr'] }, { iterations: 1 });
     expect(slow[0]['guard/retries']).toBe(0);
     for (const name of ['kl/step', 'loss/policy', 'loss/value', 'policy/entropy', 'grad/norm']) {
       expect(rows[0][name]).toBeCloseTo(slow[0][name], 5);
     }
-    // What was cut stays cut, but for the little that calm updates win back.
+    // What was cut stays cut, but for what calm updates win back.
     const rates = rows.map(row => row['train/lr']);
-    for (let i = 1; i < rows.length; i++) expect(rates[i] / rates[i - 1]).toBeLessThan(1.006);
+    const isCalm = (row: Readonly<Record<string, number>>): boolean => row['kl/step_raw'] <= 0.3 * 0.02;
+    for (let i = 1; i < rows.length; i++)
+      expect(rates[i] / rates[i - 1]).toBeLessThan(isCalm(rows[i - 1]) ? 1.051 : 1 + 1e-6);
     const calm = rows.findIndex(
-      (row, i) => i > 0 && rows[i - 1]['guard/retries'] === 0 && row['guard/retries'] === 0,
+      (row, i) => i > 0 && isCalm(rows[i - 1]) && row['guard/retries'] === 0 && rates[i] < 0.29,
     );
     expect(calm).toBeGreaterThan(0);
-    expect(rates[calm] / rates[calm - 1]).toBeCloseTo(1.005, 6);
+    expect(rates[calm] / rates[calm - 1]).toBeCloseTo(1.05, 6);
   });
 
   // A fault that was here: KL grows faster than the square of the distance in a network, so one step back by the root
@@ -260,9 +265,9 @@ describe('a rate that no cut can mend', () => {
     const { rows, results } = await trained({ learningRate: 1e6, guard: 1e-6, epochs: 2 }, { iterations: 6 });
     const cuts = results.flatMap(({ events }) => events.filter(e => e.type === 'rate-change'));
     for (const { from, to } of cuts) expect(Number(to)).toBeLessThan(Number(from));
-    expect(cuts.length).toBe(rows.reduce((sum, row) => sum + row['guard/retries'], 0));
-    // 1e-4 in steps of a tenth to a half.
-    expect(cuts.length).toBeLessThanOrEqual(14);
+    // A ten-thousandth, in steps of a tenth to .97.
+    expect(Number(cuts.at(-1)!.to) / Number(cuts[0].from)).toBeCloseTo(1e-4, 10);
+    expect(rows[0]['guard/retries']).toBe(3);
     expect(rows.at(-1)!['guard/retries']).toBe(0);
     for (const row of rows) expect(row['kl/step']).toBeLessThanOrEqual(1e-6);
   });

@@ -18,9 +18,8 @@ const parts = {
       knobs: { clipRange: 0.2 },
       // Eight minibatches were looked at, six of them stepped along.
       stats: { taken: 6, minibatches: 8, stopped: 'kl' },
-      seen: { entropy: 0.5 },
     },
-    held: {},
+    held: { seen: { entropy: 0.5 } },
   },
   config: ppoSettings.defaults,
   counters: { ...newCounters(), bestReturn: 7 },

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoConfig, ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { TrainError } from '../../../src/base/errors.ts';
 import { box, cluster, type Env, pendulum, simulation } from '../../../src/envs/index.ts';
+import { resolveSettings } from '../../../src/settings/resolve.ts';
 import { environmentKeys, logKeys } from '../../../src/settings/shared.ts';
 import {
   disposeTrainers,
@@ -144,6 +145,29 @@ async function pulled(settings: Settings, stepsDone = 0): Promise<number> {
     { advantageScale: 0, reference: elsewhere(), stepsDone },
   );
   return learnt.klRef;
+}
+
+/** A bound on single states holds in every row, costs no rate, and is told where it acted. */
+async function boundsStates(
+  key: 'guardP99' | 'guardMax',
+  metric: 'kl/step_p99' | 'kl/step_max',
+  field: 'p99' | 'max',
+): Promise<void> {
+  const of = (settings: Settings) =>
+    trained({ learningRate: 0.02, guard: null, ...settings }, { iterations: 3, ...toPendulum });
+  const free = await of({});
+  const bound = free.rows[0][metric] / 4;
+  const { rows, results, trainer } = await of({ [key]: bound });
+  for (const row of rows) expect(row[metric]).toBeLessThanOrEqual(bound);
+  expect(rows[0][metric]).toBeGreaterThan(bound / 3);
+  expect(rows[0]['guard/scale']).toBeLessThan(1);
+  expect(rows[0]['guard/retries']).toBe(0);
+  expect(rows[0]['kl/step']).toBeLessThan(free.rows[0]['kl/step']);
+  expect(rows[0]['kl/step_raw']).toBe(free.rows[0]['kl/step_raw']);
+  expect(trainer.counters.guardedFactor).toBe(1);
+  expect(results[0].events).toMatchObject([
+    { type: 'guard', [field]: { before: free.rows[0][metric], after: rows[0][metric], bound } },
+  ]);
 }
 
 const inf = Number.POSITIVE_INFINITY;
@@ -592,6 +616,19 @@ const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
     }
   },
 
+  async guardP99() {
+    await boundsStates('guardP99', 'kl/step_p99', 'p99');
+  },
+
+  async guardMax() {
+    await boundsStates('guardMax', 'kl/step_max', 'max');
+    // A percentile is never above the largest: what could never act is refused.
+    const both = (guardP99: number, guardMax: number) =>
+      resolveSettings(ppoSettings, { preset: {}, given: { guardP99, guardMax } });
+    expect(both(0.4, 0.5)).toMatchObject({ guardP99: 0.4, guardMax: 0.5 });
+    expect(() => both(0.5, 0.5)).toThrow(/guardP99 0\.5 is not below guardMax 0\.5/);
+  },
+
   async reference() {
     expect((await references({ reference: 'none' }, 1)).map(c => c.reference)).toEqual([
       undefined,
@@ -896,6 +933,8 @@ describe('the schema', () => {
       { learningRate: Number.NaN },
       { learningRate: Number.POSITIVE_INFINITY },
       { guard: 0 },
+      { guardP99: 1e-7 },
+      { guardMax: -1 },
       { hidden: [] },
       { hidden: [0] },
       { activation: 'sigmoid' },

@@ -1,6 +1,6 @@
 /** An update inside its bound, with attempts that are made up: what is tried, counted and told, and in which order. */
 import { describe, expect, it } from 'vitest';
-import type { TrainEvent } from '../../../src/algos/events.ts';
+import { sentenceOf, type TrainEvent } from '../../../src/algos/events.ts';
 import {
   type Attempt,
   continuedCounters,
@@ -10,10 +10,12 @@ import {
   guardedUpdate,
   type Held,
   newCounters,
+  UNTOUCHED,
   type UpdateCounters,
 } from '../../../src/algos/update/guarded.ts';
 import { TrainError } from '../../../src/base/errors.ts';
 import { pendulum } from '../../../src/envs/index.ts';
+import { parseEvent } from '../../../src/runs/schema.ts';
 import { disposeTrainers, iterations, trainerOf } from '../ppo/support/trainer.ts';
 
 const config: GuardedSettings = { guard: 0.02, guardRetries: 3, recoveries: 2, recoveryFactor: 0.1 };
@@ -55,7 +57,7 @@ function updates(
       },
       hold({ kl }, bound) {
         log.push(`hold ${kl} to ${bound}`);
-        return { kl: Math.min(kl, bound), scale: 1, backtracks: 0, ...left };
+        return { ...UNTOUCHED, kl: Math.min(kl, bound), klP99: 0.3, klMax: 0.7, ...left };
       },
     });
   return { counters, events, log, update, left: () => rest.length };
@@ -63,21 +65,21 @@ function updates(
 
 describe('an update within its bound', () => {
   it('is one attempt, which counts, tells nothing, and regains a little of a rate that was cut', async () => {
-    const { counters, events, log, update } = updates({}, [{}], { guardedFactor: 0.5 });
-    expect(await update()).toMatchObject({ klRaw: 0.01, retries: 0, held: { kl: 0.01 } });
-    expect(log).toEqual(['attempt at 0.0005', 'hold 0.01 to 0.02']);
+    const { counters, events, log, update } = updates({}, [{ kl: 0.005 }], { guardedFactor: 0.5 });
+    expect(await update()).toMatchObject({ klRaw: 0.005, retries: 0, held: { kl: 0.005 } });
+    expect(log).toEqual(['attempt at 0.0005', 'hold 0.005 to 0.02']);
     expect(events).toEqual([]);
     expect(counters).toEqual({
       ...newCounters(),
       iteration: 1,
       steps: 64,
       gradientSteps: 8,
-      guardedFactor: 0.5 * 1.005,
+      guardedFactor: 0.5 * 1.05,
     });
   });
 
   it('never regains more than there was', async () => {
-    const { counters, update } = updates({}, [{}]);
+    const { counters, update } = updates({}, [{ kl: 0.005 }], { guardedFactor: 0.99 });
     await update();
     expect(counters.guardedFactor).toBe(1);
   });
@@ -86,7 +88,7 @@ describe('an update within its bound', () => {
     const { events, update, counters } = updates({}, [{ kl: 0.02 }], { guardedFactor: 0.5 });
     expect((await update()).retries).toBe(0);
     expect(events).toEqual([]);
-    expect(counters.guardedFactor).toBeGreaterThan(0.5);
+    expect(counters.guardedFactor).toBe(0.5);
   });
 
   it('tells of steps that were left out, and of a stop, and carries the streak on', async () => {
@@ -106,48 +108,90 @@ describe('an update within its bound', () => {
 });
 
 describe('an update that leaves its bound', () => {
-  it('is made again, slower each time, until it fits; the lower rate stays', async () => {
+  it('by far is made again, slower each time, until it fits; the lower rate stays', async () => {
     const { counters, events, log, update, left } = updates({}, [
-      { kl: 0.5, shareWithin: 0.2 },
-      { kl: 0.1, shareWithin: 0.9 },
+      { kl: 0.5, shareWithin: 0.25 },
+      { kl: 0.08, shareWithin: 1 },
       { kl: 0.015, taken: 6 },
     ]);
     const done = await update();
-    // A fifth was within: a fifth of the rate. Nine tenths were: still no more than half.
+    // A KL that is 100 times too large for its steps, then four times: roots of both, and a margin.
+    const [first, second] = [0.1, 0.97 / 2];
     expect(log).toEqual([
       `attempt at ${RATE}`,
-      `attempt at ${RATE * 0.2}`,
-      `attempt at ${RATE * 0.1}`,
+      `attempt at ${RATE * first}`,
+      `attempt at ${RATE * (first * second)}`,
       'hold 0.015 to 0.02',
     ]);
     expect(left()).toBe(0);
     expect(done).toMatchObject({ klRaw: 0.5, retries: 2, done: { kl: 0.015 }, held: { kl: 0.015 } });
     const change = { type: 'rate-change', what: 'learningRate', why: 'the update left the bound of 0.02' };
     expect(events).toEqual([
-      { ...change, from: RATE, to: expect.closeTo(RATE * 0.2, 12) },
-      { ...change, from: RATE * 0.2, to: expect.closeTo(RATE * 0.1, 12) },
+      { ...change, from: RATE, to: expect.closeTo(RATE * first, 12) },
+      { ...change, from: RATE * first, to: expect.closeTo(RATE * first * second, 12) },
       { type: 'guard', klBefore: 0.5, klAfter: 0.015, bound: 0.02, retries: 2, backtracks: 0, scale: 1 },
     ]);
     // One update, of the steps of the attempt that stands, whose success regains nothing: it was too fast at first.
     expect(counters).toMatchObject({ iteration: 1, steps: 64, gradientSteps: 6, recoveries: 0 });
-    expect(counters.guardedFactor).toBeCloseTo(0.1, 12);
+    expect(counters.guardedFactor).toBeCloseTo(first * second, 12);
     expect(guardedRow(counters, done)).toMatchObject({
-      'train/lr': expect.closeTo(RATE * 0.1, 12),
+      'train/lr': expect.closeTo(RATE * first * second, 12),
       'train/minibatches_run': 6,
       'kl/step': 0.015,
       'kl/step_raw': 0.5,
+      'kl/step_p99': 0.3,
+      'kl/step_max': 0.7,
       'guard/retries': 2,
       'guard/backtracks': 0,
       'guard/scale': 1,
     });
   });
 
-  it('regains only in the next one', async () => {
-    const { counters, update } = updates({}, [{ kl: 0.5, shareWithin: 0.5 }, {}, {}]);
+  it('by a few percent is only taken back, and the next one is slower by a few percent', async () => {
+    const { counters, events, log, update, left } = updates({}, [{ kl: 0.021, shareWithin: 0.95 }, {}]);
+    const done = await update({ backtracks: 1, scale: 0.97 });
+    expect([done.retries, left()]).toEqual([0, 1]);
+    expect(log).toEqual([`attempt at ${RATE}`, 'hold 0.021 to 0.02']);
+    expect(events.map(({ type }) => type)).toEqual(['rate-change', 'guard']);
+    expect(counters.guardedFactor).toBeCloseTo(0.97 * Math.sqrt((0.95 * 0.02) / 0.021), 12);
+    expect(counters.guardedFactor).toBeGreaterThan(0.92);
+  });
+
+  it('regains only in the next one, and only where that is calm', async () => {
+    const calm = { kl: 0.006 };
+    const { counters, update } = updates({}, [{ kl: 0.5 }, calm, calm, { kl: 0.0061 }]);
+    await update(); // two attempts
+    const cut = 0.97 * Math.sqrt(0.02 / 0.5);
+    expect(counters.guardedFactor).toBeCloseTo(cut, 12);
     await update();
-    expect(counters.guardedFactor).toBe(0.5);
+    expect(counters.guardedFactor).toBeCloseTo(cut * 1.05, 12);
     await update();
-    expect(counters.guardedFactor).toBe(0.5 * 1.005);
+    expect(counters.guardedFactor).toBeCloseTo(cut * 1.05, 12);
+  });
+
+  it('of single states alone is told with what they were, and neither tried again nor slower', async () => {
+    const { counters, events, update } = updates({ guard: null, guardP99: 0.4, guardMax: 0.8 }, [{}]);
+    const before = { kl: 0.01, klP99: 0.5, klMax: 1.5 };
+    await update({ before, backtracks: 1, scale: 0.7 });
+    expect(events).toEqual([
+      {
+        type: 'guard',
+        klBefore: 0.01,
+        klAfter: 0.01,
+        p99: { before: 0.5, after: 0.3, bound: 0.4 },
+        max: { before: 1.5, after: 0.7, bound: 0.8 },
+        retries: 0,
+        backtracks: 1,
+        scale: 0.7,
+      },
+    ]);
+    expect(counters.guardedFactor).toBe(1);
+    expect(
+      parseEvent({ ...events[0], time: '2026-01-01T00:00:00.000Z', iteration: 1, step: 64, message: '' }),
+    ).toMatchObject(events[0]);
+    expect(sentenceOf(events[0])).toBe(
+      'KL 0.01 taken back to 0.01; one state in a hundred 0.5 to 0.3, bound 0.4; the worst state 1.5 to 0.7, bound 0.8',
+    );
   });
 
   it('is taken back by the guard where it still leaves it, and that is told', async () => {
@@ -156,15 +200,16 @@ describe('an update that leaves its bound', () => {
     const done = await update({ backtracks: 4, scale: 0.0625 });
     expect([done.retries, left()]).toEqual([2, 0]);
     expect(log.at(-1)).toBe('hold 0.5 to 0.02');
-    expect(events.map(({ type }) => type)).toEqual(['rate-change', 'rate-change', 'guard']);
-    expect(events[2]).toMatchObject({
+    // The last one too: the next update begins with what it has shown.
+    expect(events.map(({ type }) => type)).toEqual(['rate-change', 'rate-change', 'rate-change', 'guard']);
+    expect(events[3]).toMatchObject({
       klBefore: 0.5,
       klAfter: 0.02,
       retries: 2,
       backtracks: 4,
       scale: 0.0625,
     });
-    expect(counters.guardedFactor).toBeCloseTo(0.01, 12);
+    expect(counters.guardedFactor).toBeCloseTo(0.001, 12);
   });
 
   it('is only taken back where nothing may be tried again', async () => {
@@ -188,12 +233,16 @@ describe('an update that leaves its bound', () => {
 
   it('that then fails is a failure, and the guard event says that it was tried again', async () => {
     const { counters, events, update } = updates({}, [
-      { kl: 0.5, shareWithin: 0.5 },
+      { kl: 0.08, shareWithin: 1 },
       { failed: true, kl: 0, skipped: 4 },
     ]);
     await update();
     expect(events.map(({ type }) => type)).toEqual(['rate-change', 'restored', 'guard']);
-    expect(counters).toMatchObject({ guardedFactor: 0.5, recoveryFactor: 0.1, gradientSteps: 0 });
+    expect(counters).toMatchObject({
+      guardedFactor: expect.closeTo(0.485, 12),
+      recoveryFactor: 0.1,
+      gradientSteps: 0,
+    });
   });
 });
 
@@ -252,7 +301,7 @@ describe('without a guard', () => {
       guardedFactor: 0.5,
     });
     await update();
-    expect(counters.guardedFactor).toBe(0.5 * 1.005);
+    expect(counters.guardedFactor).toBe(0.5 * 1.05);
     await update();
     expect(events.map(({ type }) => type)).toEqual(['restored']);
   });
@@ -282,12 +331,14 @@ it("PPO's own rate is not raised in an update that was made again", async () => 
     const before = trainer.counters.guardedFactor;
     const [{ row }] = await iterations(trainer, 1);
     const { guardedFactor } = trainer.counters;
-    // The row has the rate of the attempt that stands, which is the one that the next update begins with.
+    // The row has the rate of the attempt that stands; where it had to be stepped back, the next one begins slower still.
     if (row['guard/retries'] > 0) {
       retried++;
-      expect(guardedFactor).toBeLessThanOrEqual(before / 2 ** row['guard/retries']);
-      expect(row['train/lr'] / 0.05).toBeCloseTo(guardedFactor, 10);
-    } else expect(guardedFactor).toBe(Math.min(1, before * 1.005));
+      expect(guardedFactor).toBeLessThanOrEqual(before * 0.7 ** row['guard/retries']);
+      const left = guardedFactor / (row['train/lr'] / 0.05);
+      if (row['guard/backtracks'] > 0) expect(left).toBeLessThan(0.971);
+      else expect(left).toBeCloseTo(1, 6);
+    } else expect(guardedFactor).toBeLessThanOrEqual(Math.min(1, before * 1.05));
   }
   expect(retried).toBeGreaterThan(0);
   await disposeTrainers();
