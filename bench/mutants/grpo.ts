@@ -80,13 +80,7 @@ export const grpo = mutantsOf('src/algos/grpo', [
     'algos/grpo/trainer',
     'reset',
   ],
-  [
-    'iteration.ts',
-    'if (backtracks > 0 && tried.share !== scale) await look(scale);',
-    '',
-    'algos/grpo/trainer',
-    'dropped',
-  ],
+  ['iteration.ts', 'kls[tokens] = seen.kl[at];', '', 'algos/grpo/trainer', 'dropped'],
   [
     'iteration.ts',
     'size % groupSize === 0 ? groupSize : 1',
@@ -108,7 +102,6 @@ export const grpo = mutantsOf('src/algos/grpo', [
     'algos/grpo/trainer algos/grpo/runs',
     'dropped',
   ],
-  ['control.ts', '0.9 * Math.sqrt(bound / kl)', '0.9 * (bound / kl)', 'algos/grpo/trainer', 'formula'],
   [
     'control.ts',
     '(counters.iteration + 1) / config.rewardWarmup',

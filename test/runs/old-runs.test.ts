@@ -60,8 +60,11 @@ function expectSame(got: unknown, want: unknown): void {
   else expect(differences(got, want, 1e-3)).toEqual([]);
 }
 
+/**
+ * ppo-box, ppo-hybrid and grpo were recorded again with the rule of docs/decisions/0002: their guard acts, and what it then makes of the rate has changed. All others come to the bits that version 0.1.0 would have come to.
+ */
 function expectLearnt(got: Learnt | undefined, want: Learnt): void {
-  const { bits, ...learnt } = got!;
+  const { bits, ...learnt } = withColumnsOf(got!, want);
   const { bits: wantedBits, ...wantedLearnt } = want;
   expectSame(learnt, wantedLearnt);
   // What state.json holds shows in all that follows from it; the order of its keys is no contract.
@@ -70,6 +73,12 @@ function expectLearnt(got: Learnt | undefined, want: Learnt): void {
   if (bitsAreKnown) expect(weights).toEqual(wantedWeights);
   else expect(Object.keys(bits)).toEqual(Object.keys(wantedBits));
 }
+
+/** Without metrics that the version that was asked did not log. */
+const withColumnsOf = (got: Learnt, { rows }: Learnt): Learnt => ({
+  ...got,
+  rows: Object.fromEntries(Object.entries(got.rows).filter(([name]) => Object.hasOwn(rows, name))),
+});
 
 test('each kind of run is there', () => {
   expect(Object.keys(wanted)).toEqual(oldRuns.map(({ name }) => name));

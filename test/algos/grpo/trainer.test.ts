@@ -102,6 +102,35 @@ test('a step that is not finite restores the weights to the bit, cuts the rate, 
   await trainer.dispose();
 });
 
+test('single tokens stay within bounds of their own, in every row, without doing anything again', async () => {
+  const wild = { learningRate: 0.02, guard: null, epochs: 2 } as const;
+  const free = trainerFor(wild);
+  const { row: far } = await free.iterate();
+  expect(far['kl/step_max']).toBeGreaterThan(far['kl/step_p99']);
+  expect(far['kl/step_p99']).toBeGreaterThan(far['kl/step']);
+  for (const [key, metric, field] of [
+    ['guardP99', 'kl/step_p99', 'p99'],
+    ['guardMax', 'kl/step_max', 'max'],
+  ] as const) {
+    const bound = far[metric] / 3;
+    const trainer = trainerFor({ ...wild, [key]: bound });
+    const { row, events } = await trainer.iterate();
+    const { rows } = await iterations(trainer, 2);
+    for (const row of rows) {
+      expect(row[metric]).toBeLessThanOrEqual(bound);
+      expect(row['guard/retries']).toBe(0);
+    }
+    expect(row[metric]).toBeLessThanOrEqual(bound);
+    expect(row[metric]).toBeGreaterThan(bound / 2);
+    expect(events).toMatchObject([
+      { type: 'guard', [field]: { before: far[metric], after: row[metric], bound } },
+    ]);
+    expect(trainer.counters.guardedFactor).toBe(1);
+    await trainer.dispose();
+  }
+  await free.dispose();
+});
+
 test('without a guard an update whose KL is no number is taken back as well', async () => {
   // One step to weights of 1e25: all finite, and nothing that they compute is.
   const trainer = trainerFor({
