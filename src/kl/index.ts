@@ -8,7 +8,7 @@ export {
 export {
   fittingCut,
   isWorthAnotherAttempt,
-  type Overshoot,
+  type Moved,
   regainedFactor,
   slowerFactor,
 } from './controllers/guarded-rate.ts';

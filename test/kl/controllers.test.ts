@@ -157,7 +157,7 @@ describe('nextRate', () => {
 describe('what the guard makes of the rate', () => {
   it('an overshoot of a few percent at the end costs a few percent, and is not worth doing the update again', () => {
     for (const percent of [1, 3, 10]) {
-      const cut = fittingCut({ shareWithin: 1, kl: 0.05 * (1 + percent / 100) }, 0.05);
+      const cut = fittingCut({ klBegun: 0, shareWithin: 1, kl: 0.05 * (1 + percent / 100) }, 0.05);
       expect(1 - cut).toBeGreaterThan(percent / 200);
       expect(1 - cut).toBeLessThan(0.03 + percent / 100);
       expect(isWorthAnotherAttempt(cut)).toBe(false);
@@ -165,20 +165,28 @@ describe('what the guard makes of the rate', () => {
   });
 
   it('a KL grows with the square of the rate and linearly with the steps: a cut is the root of both shares', () => {
-    expect(fittingCut({ shareWithin: 1, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
-    expect(fittingCut({ shareWithin: 0.25, kl: 0.05 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
-    expect(fittingCut({ shareWithin: 0.25, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 4, 12);
+    expect(fittingCut({ klBegun: 0, shareWithin: 1, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
+    expect(fittingCut({ klBegun: 0, shareWithin: 0.25, kl: 0.05 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
+    expect(fittingCut({ klBegun: 0, shareWithin: 0.25, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 4, 12);
+  });
+
+  it('what had moved the policy before the first step is not the rate’s: only the rest is measured by it', () => {
+    const moved = { klBegun: 0.02, kl: 0.14, shareWithin: 1 };
+    expect(fittingCut(moved, 0.05)).toBeCloseTo(0.97 / 2, 12);
+    expect(regainedFactor(0.5, { kl: 0.029, klBegun: 0.02 }, 0.05)).toBeCloseTo(0.525, 12);
+    expect(regainedFactor(0.5, { kl: 0.0291, klBegun: 0.02 }, 0.05)).toBe(0.5);
   });
 
   it('one that was passed early is done again, whatever little its censored KL says', () => {
-    expect(isWorthAnotherAttempt(fittingCut({ shareWithin: 0.4, kl: 0.0501 }, 0.05))).toBe(true);
-    expect(isWorthAnotherAttempt(fittingCut({ shareWithin: 0.6, kl: 0.0501 }, 0.05))).toBe(false);
+    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.4, kl: 0.0501 }, 0.05))).toBe(true);
+    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.6, kl: 0.0501 }, 0.05))).toBe(false);
   });
 
   it('cuts to a tenth at most at once, what is no number too', () => {
     for (const kl of [1e6, Number.NaN, Number.POSITIVE_INFINITY])
-      expect(fittingCut({ shareWithin: 1, kl }, 0.05)).toBe(0.1);
-    for (const shareWithin of [0, Number.NaN]) expect(fittingCut({ shareWithin, kl: 0.06 }, 0.05)).toBe(0.1);
+      expect(fittingCut({ klBegun: 0, shareWithin: 1, kl }, 0.05)).toBe(0.1);
+    for (const shareWithin of [0, Number.NaN])
+      expect(fittingCut({ klBegun: 0, shareWithin, kl: 0.06 }, 0.05)).toBe(0.1);
   });
 
   it('never fails to cut', () => {
@@ -187,7 +195,7 @@ describe('what the guard makes of the rate', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         fc.double({ min: 1, max: 1e9, noNaN: true }),
         (shareWithin, beyond) => {
-          const cut = fittingCut({ shareWithin, kl: 0.05 * beyond }, 0.05);
+          const cut = fittingCut({ klBegun: 0, shareWithin, kl: 0.05 * beyond }, 0.05);
           return cut >= 0.1 && cut <= 0.97;
         },
       ),
@@ -204,15 +212,15 @@ describe('what the guard makes of the rate', () => {
 
   it('tens of calm updates win the largest cut back, up to the rate that was asked for', () => {
     let [factor, updates] = [0.1, 0];
-    for (; factor < 1; updates++) factor = regainedFactor(factor, 0.01, 0.05);
+    for (; factor < 1; updates++) factor = regainedFactor(factor, { kl: 0.01, klBegun: 0 }, 0.05);
     expect(factor).toBe(1);
     expect(updates).toBe(48);
-    expect(regainedFactor(1, 0, 0.05)).toBe(1);
+    expect(regainedFactor(1, { kl: 0, klBegun: 0 }, 0.05)).toBe(1);
   });
 
   it('only calm ones do: those that use more than three tenths of the bound leave it as it is', () => {
-    expect(regainedFactor(0.5, 0.015, 0.05)).toBeCloseTo(0.525, 12);
-    expect(regainedFactor(0.5, 0.0151, 0.05)).toBe(0.5);
-    expect(regainedFactor(0.5, 50, Number.POSITIVE_INFINITY)).toBeCloseTo(0.525, 12);
+    expect(regainedFactor(0.5, { kl: 0.015, klBegun: 0 }, 0.05)).toBeCloseTo(0.525, 12);
+    expect(regainedFactor(0.5, { kl: 0.0151, klBegun: 0 }, 0.05)).toBe(0.5);
+    expect(regainedFactor(0.5, { kl: 50, klBegun: 0 }, Number.POSITIVE_INFINITY)).toBeCloseTo(0.525, 12);
   });
 });

@@ -194,6 +194,7 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
             learningRate: knobs.learningRate,
             failed,
             kl: seen.kl,
+            klBegun: 0,
             // The policy never waits, so its KL at the end says all.
             shareWithin: 1,
             knobs,

@@ -113,19 +113,20 @@ export function holdLogStd(
 
 /**
  * Brings log-stds down to the bound that falls from `logStdInitial` to `logStdEnd`. A fall of δ in each of n costs a KL of
- * about n δ²: at most half of the guard's bound goes to it, or a short run's updates would have nothing left to learn with.
+ * about n δ²: at most half of what an update may have goes to it, by the guard and by the early stop, or a short run's
+ * updates would have nothing left to learn with.
  */
 export function lowerLogStd(
   model: ActorCritic,
   before: Float32Array,
   weights: Float32Array,
-  { logStdInitial, logStdEnd, guard }: PpoConfig,
-  progress: number,
+  { logStdInitial, logStdEnd }: PpoConfig,
+  { guard, klLimit, progress }: Pick<PpoKnobs, 'guard' | 'klLimit'> & { readonly progress: number },
 ): void {
   const logStd = model.layout.views(weights)['actor.logStd'];
   if (logStdEnd === null || !logStd) return;
   const bound = logStdInitial + (logStdEnd - logStdInitial) * progress;
-  const mostFall = guard === null ? Number.POSITIVE_INFINITY : Math.sqrt(guard / (2 * logStd.length));
+  const mostFall = Math.sqrt(Math.min(guard, klLimit) / (2 * logStd.length));
   const old = model.layout.views(before)['actor.logStd'];
   logStd.forEach((value, i) => {
     logStd[i] = Math.min(value, Math.max(bound, old[i] - mostFall));

@@ -196,11 +196,16 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
         diagnosis: DIAGNOSIS(config.skipLimit),
         attempt(): PpoAttempt & { after: OptimiserState } {
           const knobs = knobsAt(config, counters, progress);
-          const { state: learnt, stats } = learn(programs, batch, before, order, knobs, reference);
+          // Before the first step, so that the early stop and the guard see what this changes; and after the last one, which
+          // may have raised it again.
+          const lower = (weights: Float32Array): void =>
+            lowerLogStd(model, before.weights, weights, config, { ...knobs, progress });
+          const start = config.logStdEnd === null ? before : { ...before, weights: before.weights.slice() };
+          lower(start.weights);
+          const { state: learnt, stats } = learn(programs, batch, start, order, knobs, reference);
           const failed = stats.stopped === 'non-finite';
           const after = failed ? before : learnt;
-          // Before the KL is measured: the guard's bound holds for what this changes as well.
-          if (!failed) lowerLogStd(model, before.weights, after.weights, config, progress);
+          if (!failed) lower(after.weights);
           watch.lap('update');
           const { weights, stats: seen } = measure(
             programs,
@@ -214,6 +219,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
             learningRate: knobs.actorRate,
             failed,
             kl: seen.klRaw,
+            klBegun: Number.isFinite(stats.kls[0]) ? stats.kls[0] : 0,
             shareWithin: shareWithin(stats.kls, knobs.guard),
             taken: stats.taken,
             skipped: stats.skipped,

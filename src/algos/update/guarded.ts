@@ -66,6 +66,8 @@ export interface Attempt {
   readonly failed: boolean;
   /** The mean exact KL to the policy before, before the guard looked. */
   readonly kl: number;
+  /** The same before its first step, where something else than its steps had moved the policy; 0 where nothing has. */
+  readonly klBegun: number;
   /** The share of its steps that were within the bound. */
   readonly shareWithin: number;
   /** Gradient steps that were taken, those that were not finite, and how many of those in a row at the end. */
@@ -86,7 +88,7 @@ export interface Held extends KlOverStates {
 }
 
 /** What an attempt says that has no policy to stay near. */
-export const UNBOUNDED = { kl: 0, shareWithin: 1 } as const;
+export const UNBOUNDED = { kl: 0, klBegun: 0, shareWithin: 1 } as const;
 
 /** What leaves an update as it is. */
 export const UNTOUCHED: Held = { kl: 0, klP99: 0, klMax: 0, scale: 1, backtracks: 0 };
@@ -125,7 +127,8 @@ export async function guardedUpdate<A extends Attempt, H extends Held>(
   const { guard = null, guardRetries = 0 } = config;
   const bound = guard ?? Number.POSITIVE_INFINITY;
   let done = await update.attempt();
-  const klRaw = done.kl;
+  const first = done;
+  const { kl: klRaw } = first;
   let retries = 0;
   const tooFar = (): boolean => guard !== null && !done.failed && !(done.kl <= bound);
   while (tooFar() && guardRetries > 0) {
@@ -137,7 +140,7 @@ export async function guardedUpdate<A extends Attempt, H extends Held>(
   }
   const { failed, learningRate } = done;
   if (!failed && klRaw <= bound)
-    counters.guardedFactor = regainedFactor(counters.guardedFactor, klRaw, bound);
+    counters.guardedFactor = regainedFactor(counters.guardedFactor, first, bound);
   const held = await update.hold(done, bound);
 
   counters.iteration++;

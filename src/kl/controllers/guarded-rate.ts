@@ -27,17 +27,19 @@ const REGAIN = 1.05;
 /** The share of the bound that a calm update uses at most: a rate that is won back until it touches the bound keeps touching it. */
 const CALM = 0.3;
 
-/** How an update left its bound. */
-export interface Overshoot {
-  /** The share of its minibatches that saw a KL within the bound. */
-  readonly shareWithin: number;
+/** How far an update went. */
+export interface Moved {
   /** Its mean KL at the end. */
   readonly kl: number;
+  /** Its mean KL before the first step: what no rate can change. */
+  readonly klBegun: number;
+  /** The share of its minibatches that saw a KL within the bound. */
+  readonly shareWithin: number;
 }
 
 /** The factor on the learning rate with which an update that left `bound` would have fitted. */
-export function fittingCut({ shareWithin, kl }: Overshoot, bound: number): number {
-  const fitting = MARGIN * Math.sqrt((shareWithin * bound) / kl);
+export function fittingCut({ shareWithin, kl, klBegun }: Moved, bound: number): number {
+  const fitting = MARGIN * Math.sqrt((shareWithin * (bound - klBegun)) / (kl - klBegun));
   return fitting >= SMALLEST_CUT ? Math.min(MARGIN, fitting) : SMALLEST_CUT; // of what is no number, too
 }
 
@@ -49,7 +51,12 @@ export function slowerFactor(factor: number, cut: number): number {
   return Math.max(FLOOR, factor * cut);
 }
 
-/** The factor after an update with this KL within its bound. */
-export function regainedFactor(factor: number, kl: number, bound: number): number {
-  return kl <= CALM * bound ? Math.min(1, factor * REGAIN) : factor;
+/** The factor after an update within its bound. */
+export function regainedFactor(
+  factor: number,
+  { kl, klBegun }: Omit<Moved, 'shareWithin'>,
+  bound: number,
+): number {
+  const isCalm = kl - klBegun <= CALM * (bound - klBegun);
+  return isCalm ? Math.min(1, factor * REGAIN) : factor;
 }

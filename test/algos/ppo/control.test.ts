@@ -16,17 +16,21 @@ it('log-stds go back on their bounds, both', () => {
   expect([...weights]).toEqual([-2, -2, 0, 1, 1]);
 });
 
-it('log-stds come down to the falling bound, by no more than half of the guard allows', () => {
-  const lowered = (progress: number, guard: number | null): number[] => {
+it('log-stds come down to the falling bound, by no more than half of what an update may have', () => {
+  const inf = Number.POSITIVE_INFINITY;
+  const lowered = (guard: number, klLimit: number): number[] => {
     const weights = Float32Array.of(0, -0.75);
-    lowerLogStd(model, Float32Array.of(0, -0.75), weights, { ...config, logStdEnd: -1, guard }, progress);
+    const at = { guard, klLimit, progress: 0.5 };
+    lowerLogStd(model, Float32Array.of(0, -0.75), weights, { ...config, logStdEnd: -1 }, at);
     return [...weights];
   };
-  expect(lowered(0.5, null)).toEqual([-0.5, -0.75]);
+  expect(lowered(inf, inf)).toEqual([-0.5, -0.75]);
   // Two of them, each by δ: a KL of 2 δ², which is half of the bound.
-  expect(lowered(0.5, 0.04)).toEqual([expect.closeTo(-0.1, 6), -0.75]);
+  expect(lowered(0.04, inf)).toEqual([expect.closeTo(-0.1, 6), -0.75]);
+  expect(lowered(0.04, 0.01)).toEqual([expect.closeTo(-0.05, 6), -0.75]);
   const weights = Float32Array.of(0);
-  lowerLogStd(model, weights.slice(), weights, { ...config, logStdEnd: null }, 1);
+  const at = { guard: inf, klLimit: inf, progress: 1 };
+  lowerLogStd(model, weights.slice(), weights, { ...config, logStdEnd: null }, at);
   expect([...weights]).toEqual([0]);
 });
 

@@ -48,6 +48,7 @@ function updates(
           learningRate: rate(),
           failed: false,
           kl: 0.01,
+          klBegun: 0,
           shareWithin: 1,
           taken: 8,
           skipped: 0,
