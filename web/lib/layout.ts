@@ -16,6 +16,8 @@ const standIns: Readonly<Record<string, readonly string[]>> = {
 /** Where the registry's title is too long for a tile. */
 const shortTitles: Readonly<Record<string, string>> = {
   'kl/step_raw': 'KL unguarded',
+  'kl/step_p99': 'KL, 99th percentile',
+  'kl/step_max': 'KL, worst state',
   'kl/step_k1': 'KL, k1 estimate',
   'kl/step_k3': 'KL, k3 estimate',
 };
