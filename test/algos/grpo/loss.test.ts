@@ -29,8 +29,9 @@ const N = shape.newTokens;
 const mask = new Float32Array(3 * N);
 const weights = new Float32Array(3 * N);
 const tokenAdvantages = new Float32Array(3 * N);
-const oldLogProbs = new Float32Array(3 * N);
-const reference = new Float32Array(3 * N * V);
+// Where there is no token a program leaves what it likes, and no two of them the same.
+const oldLogProbs = new Float32Array(3 * N).fill(-2);
+const reference = new Float32Array(3 * N * V).fill(-1);
 const rng = new Rng(4);
 sequences.forEach(({ prompt, tokens }, row) => {
   const mine = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
@@ -47,7 +48,7 @@ sequences.forEach(({ prompt, tokens }, row) => {
 });
 const referenceTaken = Float32Array.from({ length: 3 * N }, (_, at) => {
   const token = sequences[Math.floor(at / N)].tokens[at % N];
-  return token === undefined ? 0 : reference[at * V + token];
+  return token === undefined ? -1 : reference[at * V + token];
 });
 
 /** The exact KL to the reference at a token, in float64. */
