@@ -72,8 +72,11 @@ test('a run that was stopped, and one that was killed, go on to the same bits; c
 test('a run made before the denominator was a setting goes on to the bits of one that was never stopped', async () => {
   const config = {
     ...settings,
-    ...{ aggregation: 'sequence', truncated: 'mask', klRefEstimator: 'exact-or-k3' },
-    ...{ maxNewTokens: 2, learningRate: 0.01 },
+    aggregation: 'sequence',
+    truncated: 'mask',
+    klRefEstimator: 'exact-or-k3',
+    maxNewTokens: 2,
+    learningRate: 0.01,
   } as const;
   const endOf = async (denominator: 'all' | 'counted', stopAfter: number) => {
     const controller = new AbortController();
