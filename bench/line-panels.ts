@@ -25,12 +25,20 @@ const COLUMNS = 4;
 const POINTS = 160;
 const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
 
-export function panelsSvg(title: string, panels: readonly Panel[]): string {
+export const panelsSvg = (title: string, panels: readonly Panel[]): string =>
+  gridSvg(title, panels.map(panelSvg), { width: WIDTH, height: HEIGHT });
+
+/** Panels that are drawn already, at most four beside each other. */
+export function gridSvg(
+  title: string,
+  panels: readonly string[],
+  each: { readonly width: number; readonly height: number },
+): string {
   const columns = Math.min(COLUMNS, panels.length);
-  const [width, height] = [columns * WIDTH, Math.ceil(panels.length / columns) * HEIGHT];
+  const [width, height] = [columns * each.width, Math.ceil(panels.length / columns) * each.height];
   const drawn = panels.map((panel, i) => {
-    const [x, y] = [(i % columns) * WIDTH, Math.floor(i / columns) * HEIGHT];
-    return `<g transform="translate(${x} ${y})">${panelSvg(panel)}</g>`;
+    const [x, y] = [(i % columns) * each.width, Math.floor(i / columns) * each.height];
+    return `<g transform="translate(${x} ${y})">${panel}</g>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="10">
 <title>${title}</title>

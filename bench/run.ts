@@ -7,6 +7,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   engine: () => import('./engine.ts'),
   fuzz: () => import('./fuzz.ts'),
   gpt: () => import('./gpt.ts'),
+  'kl-gradients': () => import('./kl-gradients.ts'),
   learning: () => import('./learning.ts'),
   mutants: () => import('./mutants.ts'),
   ppo: () => import('./ppo.ts'),

@@ -35,8 +35,8 @@ export const rollout = mutantsOf('src/rollout', [
   ],
   [
     'group-advantages.ts',
-    'return 1 / (counted * lengths[i]);',
-    'return 1 / (lengths.length * lengths[i]);',
+    "denominator === 'all' ? lengths.length : counted",
+    'counted',
     'rollout/group-advantages',
     'mask',
   ],

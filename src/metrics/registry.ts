@@ -182,7 +182,7 @@ export const metrics: readonly Metric[] = [
     title: 'KL to the reference, k3 estimate',
     unit: 'nats',
     better: 'none',
-    doc: 'Sampled estimate of the KL(policy‖reference), mean over tokens, where the exact one over a large vocabulary would not fit in memory.',
+    doc: 'Sampled estimate of the KL(policy‖reference): k3 of the tokens drawn, mean over tokens. Where klRefEstimator goes by the tokens drawn (ratio-k3, k2, k1-advantage, k3), whichever of them the loss has.',
     healthy: 'As kl/ref.',
     kl: { pair: 'ref', direction: 'new‖ref', estimator: 'k3', per: 'token', aggregation: 'minibatches' },
   },

@@ -60,30 +60,40 @@ export function groupAdvantages(
 
 export type Aggregation = 'token' | 'sequence' | 'constant';
 
+/** Which completions of a minibatch a mean over them is divided by: all, or those that count. */
+export type Denominator = 'all' | 'counted';
+
 /**
- * The weight of each completion's tokens in a minibatch's loss; completions that do not count have length 0. All weights,
- * each as often as its completion has tokens, sum to 1, but for `constant`, where they sum to the mean share of
- * `maxNewTokens` that was used.
+ * The weight of each completion's tokens in a minibatch's loss; completions that do not count have length 0. As TRL has it:
+ *
+ * - `token`: 1 / tokens that count (its `dapo`, and `bnpo` of one microbatch)
+ * - `sequence`: 1 / (completions · the completion's tokens) (its `grpo`)
+ * - `constant`: 1 / (completions · `maxNewTokens`) (its `dr_grpo`)
+ *
+ * A completion that does not count is one of the `completions` all the same, so that the pull of the others does not grow
+ * with those that are left out; with `counted` it is not.
  */
 export function tokenWeights(
   lengths: ArrayLike<number>,
   aggregation: Aggregation,
   maxNewTokens: number,
+  denominator: Denominator = 'all',
 ): Float64Array {
   let [tokens, counted] = [0, 0];
   for (let i = 0; i < lengths.length; i++) {
     tokens += lengths[i];
     if (lengths[i] > 0) counted++;
   }
+  const completions = denominator === 'all' ? lengths.length : counted;
   return Float64Array.from({ length: lengths.length }, (_, i) => {
     if (lengths[i] === 0) return 0;
     switch (aggregation) {
       case 'token':
         return 1 / tokens;
       case 'sequence':
-        return 1 / (counted * lengths[i]);
+        return 1 / (completions * lengths[i]);
       case 'constant':
-        return 1 / (counted * maxNewTokens);
+        return 1 / (completions * maxNewTokens);
       default:
         return aggregation satisfies never;
     }

@@ -107,8 +107,23 @@ test('preflight tries every part, and says that random weights look random', asy
   );
   const of = (part: string) => report.parts.find(each => each.part === part)!;
   expect(of('model').warnings[0]).toMatch(/weights are random/);
+  expect(of('batch').detail).toMatch(/; KL to the reference: exact$/);
   expect(of('nonfinite').detail).toMatch(/undone, weights to the bit/);
   expect(of('resume').detail).toMatch(/to the bit/);
+});
+
+test("preflight says how the KL to the reference comes about at the run's own size, where less may fit", async () => {
+  const many = ['--set', 'promptsPerIteration=1000000', '--set', 'groupSize=8'];
+  const batchPart = async (...sets: string[]) => {
+    const { stdout } = await keel(['preflight', 'arithmetic', '--json', ...small, ...many, ...sets], { cwd });
+    const { parts } = JSON.parse(stdout) as { parts: { part: string; status: string; detail: string }[] };
+    return parts.find(({ part }) => part === 'batch');
+  };
+  expect((await batchPart())?.detail).toMatch(/; KL to the reference: ratio-k3$/);
+  expect(await batchPart('--set', 'klRefEstimator=exact')).toMatchObject({
+    status: 'failed',
+    detail: expect.stringMatching(/^klRefEstimator exact keeps \d+ numbers a batch.*: use ratio-k3/),
+  });
 });
 
 test.each<[string[], number, RegExp]>([

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { guardSearch } from '../../src/kl/guard-search.ts';
-import { groupAdvantages, tokenWeights } from '../../src/rollout/group-advantages.ts';
+import {
+  type Aggregation,
+  type Denominator,
+  groupAdvantages,
+  tokenWeights,
+} from '../../src/rollout/group-advantages.ts';
 
 type Kind = Parameters<typeof groupAdvantages>[2];
 
@@ -71,9 +76,26 @@ test('advantages sum to 0, do not depend on a constant, and have the bound of th
 test('weights of tokens: all tokens alike, all completions alike, or all by the length allowed', () => {
   const lengths = [4, 1, 0, 5];
   expect(Array.from(tokenWeights(lengths, 'token', 10))).toEqual([0.1, 0.1, 0, 0.1]);
-  expect(Array.from(tokenWeights(lengths, 'sequence', 10))).toEqual([1 / 12, 1 / 3, 0, 1 / 15]);
-  expect(Array.from(tokenWeights(lengths, 'constant', 10))).toEqual([1 / 30, 1 / 30, 0, 1 / 30]);
-  expect(Array.from(tokenWeights([0, 0], 'token', 10))).toEqual([0, 0]);
+  expect(Array.from(tokenWeights(lengths, 'sequence', 10))).toEqual([1 / 16, 1 / 4, 0, 1 / 20]);
+  expect(Array.from(tokenWeights(lengths, 'constant', 10))).toEqual([1 / 40, 1 / 40, 0, 1 / 40]);
+  for (const aggregation of ['token', 'sequence', 'constant'] as const)
+    expect(Array.from(tokenWeights([0, 0], aggregation, 10))).toEqual([0, 0]);
+});
+
+test("with completions left out the weights are those of TRL's losses, by hand", () => {
+  // Four completions, of which the second is masked; (loss · mask).sum(-1) / mask.sum(-1).clamp(1), then the mean over 4.
+  const lengths = [2, 0, 8, 5];
+  const weights = (how: Aggregation, most: number, denominator?: Denominator) =>
+    Array.from(tokenWeights(lengths, how, most, denominator));
+  expect(weights('sequence', 8)).toEqual([1 / 8, 0, 1 / 32, 1 / 20]); // grpo
+  expect(weights('constant', 8)).toEqual([1 / 32, 0, 1 / 32, 1 / 32]); // dr_grpo: (4 · 8)
+  expect(weights('token', 8)).toEqual([1 / 15, 0, 1 / 15, 1 / 15]); // dapo: 2 + 8 + 5 tokens
+  expect(Array.from(tokenWeights([4, 0], 'constant', 8))).toEqual([1 / 16, 0]);
+  expect(Array.from(tokenWeights([4, 0], 'sequence', 8))).toEqual([1 / 8, 0]);
+  // As runs made before had it: the others pull more, the more are left out.
+  expect(weights('sequence', 8, 'counted')).toEqual([1 / 6, 0, 1 / 24, 1 / 15]);
+  expect(weights('constant', 8, 'counted')).toEqual([1 / 24, 0, 1 / 24, 1 / 24]);
+  expect(weights('token', 8, 'counted')).toEqual(weights('token', 8));
 });
 
 test("the guard's search holds any bound on any curve, and uses half of it where it can", async () => {

@@ -6,8 +6,7 @@
  *
  *   w · ( -min(r A, clip(r, 1 - low, 1 + high) A) + klRefCoef · KL(policy ‖ reference) - entropyCoef · entropy )
  *
- * The KL is exact over the vocabulary where the reference's log-probabilities are fed whole, else k3 of the token drawn
- * (with r = log reference - log policy, which is ± LOG_RATIO_LIMIT at most).
+ * reference-kl.ts has what the KL is; r is e^± LOG_RATIO_LIMIT at most.
  */
 
 import { Graph, type Tensor } from '../../engine/graph.ts';
@@ -25,14 +24,11 @@ import {
   sub,
 } from '../../engine/ops/elementwise.ts';
 import { reduceSum } from '../../engine/ops/reduce.ts';
-import { klFromLogProbs } from '../../kl/distributions/categorical.ts';
-import { k3Graph, LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
-import { type BatchShape, batchInputs, completionLogProbs, flat } from '../../lm/scorer.ts';
+import { LOG_RATIO_LIMIT } from '../../kl/estimators.ts';
+import { type BatchShape, batchInputs, completionLogProbs } from '../../lm/scorer.ts';
 import { outputGradients, type TextNetwork } from '../text/graphs.ts';
 import { outputAll } from '../update/state.ts';
-
-/** How the KL to the reference comes about; `none` without a reference. */
-export type RefKl = 'none' | 'exact' | 'k3';
+import { isExact, type RefKl, referenceKl } from './reference-kl.ts';
 
 export interface LossOptions {
   readonly refKl: RefKl;
@@ -40,41 +36,57 @@ export interface LossOptions {
 }
 
 /** Gradients `g.<name>` of the loss of a microbatch, and its diagnostics, all sums over its tokens. */
-export function gradientGraph(
-  network: TextNetwork,
-  shape: BatchShape,
-  { refKl, entropy }: LossOptions,
-): Graph {
+export function gradientGraph(network: TextNetwork, shape: BatchShape, options: LossOptions): Graph {
   const g = new Graph();
-  const tokens = shape.rows * shape.newTokens;
   const scored = completionLogProbs(network, batchInputs(g, shape));
+  const { loss, info } = tokenLoss(scored, shape.newTokens, options);
+  outputGradients(g, network, loss, scored.weights);
+  outputAll(g, { ...info, loss });
+  return g;
+}
+
+/**
+ * The loss from log-probabilities, whatever network they are of: `all` (rows · newTokens, vocabulary), those of the tokens
+ * drawn and entropies (rows · newTokens). What else it needs are inputs of the graph.
+ */
+export function tokenLoss(
+  { all, taken, entropy: entropies }: Readonly<Record<'all' | 'taken' | 'entropy', Tensor>>,
+  newTokens: number,
+  { refKl, entropy }: LossOptions,
+): { loss: Tensor; info: Record<string, Tensor> } {
+  const g = all.node.graph;
+  const [tokens, vocabulary] = all.shape;
   const column = (name: string): Tensor => g.input(name, [tokens]);
   const scalar = (name: string): Tensor => g.input(name, []);
   // The weight of each token in the minibatch is 0, and its mask not 1, where there is none that counts.
-  const [weights, mask, advantages] = ['weights', 'mask', 'advantages'].map(column);
-  const logRatio = sub(scored.taken, column('oldLogProbs'));
-  const ratio = exp(clip(logRatio, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
+  const [weights, mask, given] = ['weights', 'mask', 'advantages'].map(column);
+  const oldLogProbs = column('oldLogProbs');
+  const ratio = exp(clip(sub(taken, oldLogProbs), -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
+  const reference =
+    refKl === 'none'
+      ? undefined
+      : referenceKl(refKl, {
+          ...{ all, taken, oldLogProbs, ratio, mask, newTokens },
+          reference: g.input('reference', isExact(refKl) ? [tokens, vocabulary] : [tokens]),
+        });
+  const klRefCoef = reference && scalar('klRefCoef');
+  const { inAdvantage, inLoss } = reference ?? {};
+  const advantages = inAdvantage ? sub(given, mul(inAdvantage, klRefCoef!)) : given;
   const [lowest, highest] = [sub(1, scalar('clipLow')), add(1, scalar('clipHigh'))];
   const clipped = clip(ratio, lowest, highest);
   // Where the clipped side is smaller, it is constant.
   const gain = min(mul(ratio, advantages), stopGradient(mul(clipped, advantages)));
   const policyLoss = neg(reduceSum(mul(weights, gain)));
-  const info: Record<string, Tensor> = {
-    policyLoss,
-    clippedLow: reduceSum(mul(mask, cast(less(ratio, lowest), 'float32'))),
-    clippedHigh: reduceSum(mul(mask, cast(greater(ratio, highest), 'float32'))),
-  };
   let loss = policyLoss;
-  if (refKl !== 'none') {
-    const kl =
-      refKl === 'exact'
-        ? flat(klFromLogProbs(scored.all, g.input('reference', [tokens, network.options.vocabulary])))
-        : k3Graph(sub(column('reference'), scored.taken));
-    loss = add(loss, mul(reduceSum(mul(weights, kl)), scalar('klRefCoef')));
-    info.klRef = reduceSum(mul(mask, kl));
-  }
-  if (entropy) loss = sub(loss, mul(reduceSum(mul(weights, scored.entropy)), scalar('entropyCoef')));
-  outputGradients(g, network, loss, scored.weights);
-  outputAll(g, { ...info, loss });
-  return g;
+  if (inLoss) loss = add(loss, mul(reduceSum(mul(weights, inLoss)), klRefCoef!));
+  if (entropy) loss = sub(loss, mul(reduceSum(mul(weights, entropies)), scalar('entropyCoef')));
+  return {
+    loss,
+    info: {
+      policyLoss,
+      clippedLow: reduceSum(mul(mask, cast(less(ratio, lowest), 'float32'))),
+      clippedHigh: reduceSum(mul(mask, cast(greater(ratio, highest), 'float32'))),
+      ...(reference ? { klRef: reduceSum(mul(mask, reference.kl)) } : {}),
+    },
+  };
 }

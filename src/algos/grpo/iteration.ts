@@ -8,7 +8,8 @@
  * Where this leaves the paper:
  * 1. Tokens, not texts, go from sampler to scorer, and logits are divided by the temperature in both. The two programs
  *    are compared in every batch (`kl/sampler`), and a run whose first batch disagrees does not start.
- * 2. The KL to the reference is exact over the vocabulary where it fits in memory, and k3 with a clamp otherwise.
+ * 2. The KL to the reference is exact over the vocabulary where it fits in memory, and ratio · k3 with a clamp otherwise
+ *    (reference-kl.ts): the paper's k3 has another KL's gradient.
  * 3. A group of nearly equal rewards is divided by a floor and not by its tiny std.
  * 4. After the update the guard bounds the mean exact KL per token over the whole batch (src/kl/guard-search.ts).
  * 5. A step with a non-finite loss or gradient changes nothing; several in a row restore the weights.
@@ -41,7 +42,8 @@ import type { GrpoSnapshot } from './checkpoint.ts';
 import { collectBatch, type TextBatch } from './collect.ts';
 import { completionRecords } from './completions.ts';
 import { controlReference, firstCounters, type GrpoCounters, type Knobs, knobsAt } from './control.ts';
-import { gradientGraph, type RefKl } from './graphs.ts';
+import { gradientGraph } from './graphs.ts';
+import { isExact, MAX_KEPT, type RefKl, refKlOf } from './reference-kl.ts';
 import { rowOf, type TokenMeans } from './row.ts';
 import { compareSampler, refuseMismatch } from './sampler-gap.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
@@ -62,8 +64,6 @@ export interface GrpoTrainer extends TextTrainer<GrpoSnapshot> {
   readonly records: readonly GroupRecord[];
 }
 
-/** Numbers that are kept for each batch, old and reference log-probabilities of the whole vocabulary each: 256 MB. */
-const MAX_KEPT = 64_000_000;
 const MAX_UNGRADED = 5;
 
 const DIAGNOSIS = (skipLimit: number) => ({
@@ -74,7 +74,7 @@ const DIAGNOSIS = (skipLimit: number) => ({
 /** A batch with everything that the update needs to know of its tokens; rows are completions. */
 interface ScoredBatch extends TokenBatch {
   readonly old: TokenValues;
-  /** Log-probabilities of the reference, as the KL to it is made: of the whole vocabulary, or of the tokens drawn. */
+  /** How the KL to the reference is made, and its log-probabilities: of the whole vocabulary, or of the tokens drawn. */
   readonly refKl: RefKl;
   readonly reference: Float32Array | undefined;
   /** Tokens of each completion that count; 0 where it does not. */
@@ -155,7 +155,7 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
       const shape = shapeFor(sequences, microRows, context);
       const tokens = { sequences, shape, temperature: config.temperature };
       const old = await programs.score(model.weights, tokens, keepsAll);
-      const ofReference = reference && (await programs.score(reference, tokens, refKl === 'exact'));
+      const ofReference = reference && (await programs.score(reference, tokens, isExact(refKl)));
       const sampler = compareSampler(batch, old.logProbs, shape.newTokens);
       if (counters.iteration === 0)
         refuseMismatch(sampler, batch, old.logProbs, shape.newTokens, config.device);
@@ -163,7 +163,7 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
         ...tokens,
         old,
         refKl,
-        reference: ofReference && (refKl === 'exact' ? ofReference.all : ofReference.logProbs),
+        reference: ofReference && (isExact(refKl) ? ofReference.all : ofReference.logProbs),
         lengths: Int32Array.from(completions, completion => countedTokens(completion, config)),
         maxNewTokens,
         advantages,
@@ -281,18 +281,6 @@ export function createGrpoTrainer({ model, task, config }: GrpoTrainerOptions): 
   };
 }
 
-/** How the KL to the reference is made: exact where the vocabulary's log-probabilities of a batch can be kept. */
-function refKlOf({ reference, klRefEstimator }: GrpoConfig, keptSize: number): RefKl {
-  if (reference === 'none') return 'none';
-  if (klRefEstimator === 'auto') return keptSize <= MAX_KEPT ? 'exact' : 'k3';
-  if (klRefEstimator === 'exact' && keptSize > MAX_KEPT) {
-    throw new TrainError(
-      `klRefEstimator exact keeps ${keptSize} numbers a batch, at most ${MAX_KEPT}: use k3, or fewer or shorter completions`,
-    );
-  }
-  return klRefEstimator;
-}
-
 // ---- learn -----------------------------------------------------------------------------------------------------------
 
 /** All epochs and minibatches of an update, in the optimiser's draft; undefined where too many steps were not finite. */
@@ -330,6 +318,7 @@ async function learn(
       Array.from(chosen, row => lengths[row]),
       config.aggregation,
       batch.maxNewTokens,
+      config.denominator,
     );
     let tokens = 0;
     chosen.forEach((row, i) => {

@@ -12,6 +12,7 @@ import type { PartReport, PreflightOptions } from '../algorithm.ts';
 import * as tried from '../preflight.ts';
 import { type ModelStart, newModel } from '../text/model.ts';
 import { createGrpoTrainer, type GrpoTrainer } from './iteration.ts';
+import { refKlOf } from './reference-kl.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
 /** The parts in their order. */
@@ -70,7 +71,7 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
           ...namelessTokens(model),
         ],
       };
-      yield* batchParts(trainer, options.config);
+      yield* batchParts(trainer, options.config, task.maxNewTokens);
       yield* updateParts(trainer, config);
     } finally {
       await trainer.dispose();
@@ -85,8 +86,8 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
   });
 }
 
-/** What one batch is; `run` are the settings of the run, whose batches are larger. */
-async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig): tried.Parts {
+/** What one batch is; `run` are the settings of the run, whose batches are larger; `newTokens` is the task's limit. */
+async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig, newTokens: number): tried.Parts {
   const { temperature, promptsPerIteration, groupSize } = trainer.config;
   trainer.adjust({ learningRate: tried.NO_RATE });
   const row = yield* tried.firstIteration(trainer);
@@ -131,9 +132,11 @@ async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig): tried.Parts {
   }
   const full = run.promptsPerIteration * run.groupSize;
   const truncated = row['completion/truncated'];
+  // Of the run's own size: what fits here may not fit there.
+  const refKl = refKlOf(run, full * (run.maxNewTokens ?? newTokens) * model.options.vocabulary);
   const cutOff = 'of completions were cut off: maxNewTokens is too small, or the model never ends';
   yield {
-    detail: `${promptsPerIteration} groups of ${groupSize} here, ${full} completions a batch in the run, ${Math.min(run.microbatchSize, run.minibatchSize ?? full)} at once; advantages sum to 0 in each group`,
+    detail: `${promptsPerIteration} groups of ${groupSize} here, ${full} completions a batch in the run, ${Math.min(run.microbatchSize, run.minibatchSize ?? full)} at once; advantages sum to 0 in each group${refKl === 'none' ? '' : `; KL to the reference: ${refKl}`}`,
     warnings: truncated > 0.5 ? [`${percent(truncated)} ${cutOff}`] : [],
   };
 }

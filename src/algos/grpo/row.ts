@@ -9,7 +9,7 @@ import { moments } from '../update/moments.ts';
 import type { HeldStates } from '../update/step-back.ts';
 import type { TextBatch } from './collect.ts';
 import type { GrpoCounters, Knobs } from './control.ts';
-import type { RefKl } from './graphs.ts';
+import { isExact, type RefKl } from './reference-kl.ts';
 import type { SamplerGap } from './sampler-gap.ts';
 import type { GrpoConfig } from './settings.ts';
 
@@ -91,7 +91,7 @@ export function rowOf(parts: {
     ...parts.times,
   };
   if (means.klRef !== undefined) {
-    row[parts.refKl === 'exact' ? 'kl/ref' : 'kl/ref_k3'] = means.klRef;
+    row[isExact(parts.refKl) ? 'kl/ref' : 'kl/ref_k3'] = means.klRef;
     row['kl/ref_coef'] = knobs.klRefCoef;
   }
   if (config.klCap !== null) row['completion/kl_capped'] = shareOf(({ end }) => end === 'kl');

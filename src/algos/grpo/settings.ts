@@ -1,7 +1,15 @@
 /** Every setting of GRPO. */
 import * as z from 'zod/mini';
 import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, live, type SettingsOf, setting, table, wrong } from '../../settings/spec.ts';
+import {
+  type ConfigOf,
+  live,
+  type SettingsOf,
+  setting,
+  table,
+  type Values,
+  wrong,
+} from '../../settings/spec.ts';
 import { coefficientRule, count, countFromZero, fromZero, positive } from '../../settings/values.ts';
 
 /** What needs a model to stay near. */
@@ -96,6 +104,12 @@ export const grpoSettings = table(
       'The loss is a mean over all tokens, a mean over completions of their mean, or a sum divided by completions x maxNewTokens.',
       { aliases: 'losstype lossaggmode' },
     ),
+    denominator: setting(
+      z.enum(['all', 'counted']),
+      'all',
+      'The completions that sequence and constant divide by: all of the minibatch, or without those that are left out of the loss, as in runs made before.',
+      { needs: { key: 'aggregation', not: 'token', add: 'aggregation sequence or constant' } },
+    ),
     entropyCoef: shared.entropyCoef('Weight of the entropy bonus, per token.'),
     rewardWarmup: live(countFromZero, 0, 'Iterations over which advantages rise from 0 to their full size.'),
     lengthPenalty: live(
@@ -118,10 +132,10 @@ export const grpoSettings = table(
 
     ...shared.referenceKeys('model', 'frozen', 20),
     klRefEstimator: setting(
-      z.enum(['auto', 'exact', 'k3']),
+      z.enum(['auto', 'exact', 'exact-sequence', 'ratio-k3', 'k2', 'k1-advantage', 'k3', 'exact-or-k3']),
       'auto',
-      'The KL to the reference: exact over the whole vocabulary, or k3 of the tokens drawn; auto is exact where it fits in memory.',
-      { needs: toReference },
+      'How the KL to the reference is in the loss. Of each token: exact over the whole vocabulary, or ratio-k3 or k2 of the token drawn. Of the sequence: exact-sequence, or k1-advantage. auto is exact where it fits in memory, else ratio-k3. For runs made before: k3, whose gradient is that of the KL of the reference to the policy, and exact-or-k3, which was auto.',
+      { aliases: 'usebiascorrectionkl kllosstype klestimator', needs: toReference },
     ),
     klRefCoef: live(fromZero, 0.01, 'Weight of the KL to the reference, per token.', {
       aliases: 'beta klcoef klcoeff initklcoef',
@@ -200,6 +214,7 @@ export const grpoSettings = table(
       if (maxNewTokens !== null && lengthFree >= maxNewTokens && config.lengthPenalty > 0)
         yield wrong('lengthFree', `${lengthFree} is not below maxNewTokens ${maxNewTokens}: use less`);
     },
+    upgrade: saved => (Object.hasOwn(saved, 'denominator') ? saved : fromBefore(saved)),
   },
 );
 
@@ -207,3 +222,16 @@ export const grpoSettings = table(
 export type GrpoConfig = ConfigOf<typeof grpoSettings>;
 /** What a user may set. */
 export type GrpoSettings = SettingsOf<typeof grpoSettings>;
+
+/**
+ * Runs from before `denominator` was a setting divided by the completions that count, and their `auto` was k3 where the exact
+ * KL does not fit. They go on as they began.
+ */
+function fromBefore(saved: Values): Values {
+  const { klRefEstimator = 'auto' } = saved;
+  return {
+    ...saved,
+    denominator: 'counted',
+    klRefEstimator: klRefEstimator === 'auto' ? 'exact-or-k3' : klRefEstimator,
+  };
+}

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gradientGraph as cloneGraph } from '../../../src/algos/clone/text/graphs.ts';
 import { gradientGraph, type LossOptions } from '../../../src/algos/grpo/graphs.ts';
+import { isExact } from '../../../src/algos/grpo/reference-kl.ts';
 import { TextPrograms } from '../../../src/algos/text/programs.ts';
 import { compile, Graph } from '../../../src/engine/index.ts';
 import { shapeFor } from '../../../src/lm/index.ts';
@@ -28,8 +29,9 @@ const N = shape.newTokens;
 const mask = new Float32Array(3 * N);
 const weights = new Float32Array(3 * N);
 const tokenAdvantages = new Float32Array(3 * N);
-const oldLogProbs = new Float32Array(3 * N);
-const reference = new Float32Array(3 * N * V);
+// Where there is no token a program leaves what it likes, and no two of them the same.
+const oldLogProbs = new Float32Array(3 * N).fill(-2);
+const reference = new Float32Array(3 * N * V).fill(-1);
 const rng = new Rng(4);
 sequences.forEach(({ prompt, tokens }, row) => {
   const mine = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
@@ -46,27 +48,39 @@ sequences.forEach(({ prompt, tokens }, row) => {
 });
 const referenceTaken = Float32Array.from({ length: 3 * N }, (_, at) => {
   const token = sequences[Math.floor(at / N)].tokens[at % N];
-  return token === undefined ? 0 : reference[at * V + token];
+  return token === undefined ? -1 : reference[at * V + token];
 });
 
-/** The loss at some weights, in float64. */
+/** The exact KL to the reference at a token, in float64. */
+const exactKl = (logProbs: ArrayLike<number>, at: number): number =>
+  Array.from(logProbs).reduce((sum, p, id) => sum + Math.exp(p) * (p - reference[at * V + id]), 0);
+
+/** The loss at some weights, in float64; what is held constant is that of the model's own. */
 function plainLoss(values: ArrayLike<number>, { refKl, entropy }: LossOptions): number {
   let loss = 0;
   sequences.forEach(({ prompt, tokens }, row) => {
     const all = plainLogProbs(model, values, [...prompt, ...tokens], temperature);
+    const held = plainLogProbs(model, model.weights, [...prompt, ...tokens], temperature);
+    const afterwards = (from: number, of: (at: number, logProbs: ArrayLike<number>) => number): number =>
+      tokens.reduce((sum, _, s) => (s < from ? sum : sum + of(row * N + s, held[prompt.length - 1 + s])), 0);
     tokens.forEach((token, i) => {
       const at = row * N + i;
       const logProbs = all[prompt.length - 1 + i];
       const ratio = Math.exp(logProbs[token] - oldLogProbs[at]);
       const clipped = Math.min(1 + clipHigh, Math.max(1 - clipLow, ratio));
-      let value = -Math.min(ratio * advantages[row], clipped * advantages[row]);
-      if (refKl === 'exact')
-        value +=
-          klRefCoef * logProbs.reduce((sum, p, id) => sum + Math.exp(p) * (p - reference[at * V + id]), 0);
-      if (refKl === 'k3') {
-        const r = referenceTaken[at] - logProbs[token];
-        value += klRefCoef * (Math.exp(r) - 1 - r);
+      let advantage = advantages[row];
+      if (refKl === 'k1-advantage')
+        advantage -= klRefCoef * afterwards(i, here => oldLogProbs[here] - referenceTaken[here]);
+      let value = -Math.min(ratio * advantage, clipped * advantage);
+      if (refKl === 'exact' || refKl === 'exact-sequence') value += klRefCoef * exactKl(logProbs, at);
+      if (refKl === 'exact-sequence') {
+        const heldRatio = Math.exp(held[prompt.length - 1 + i][token] - oldLogProbs[at]);
+        value += klRefCoef * (ratio - heldRatio) * afterwards(i + 1, (here, those) => exactKl(those, here));
       }
+      const r = referenceTaken[at] - logProbs[token];
+      if (refKl === 'k3') value += klRefCoef * (Math.exp(r) - 1 - r);
+      if (refKl === 'ratio-k3') value += klRefCoef * ratio * (Math.exp(r) - 1 - r);
+      if (refKl === 'k2') value += (klRefCoef * r * r) / 2;
       if (entropy) value += entropyCoef * logProbs.reduce((sum, p) => sum + Math.exp(p) * p, 0);
       loss += weights[at] * value;
     });
@@ -86,10 +100,7 @@ function plainInfo({ refKl }: LossOptions) {
       if (ratio < 1 - clipLow) info.clippedLow++;
       if (ratio > 1 + clipHigh) info.clippedHigh++;
       const r = referenceTaken[at] - logProbs[token];
-      info.klRef +=
-        refKl === 'k3'
-          ? Math.exp(r) - 1 - r
-          : logProbs.reduce((sum, p, id) => sum + Math.exp(p) * (p - reference[at * V + id]), 0);
+      info.klRef += isExact(refKl) ? exactKl(logProbs, at) : Math.exp(r) - 1 - r;
     });
   });
   return info;
@@ -112,7 +123,7 @@ const run = (options: LossOptions, into: Float32Array) =>
         oldLogProbs,
         ...(options.refKl === 'none'
           ? {}
-          : { reference: options.refKl === 'exact' ? reference : referenceTaken }),
+          : { reference: isExact(options.refKl) ? reference : referenceTaken }),
       },
       scalars: {
         clipLow,
@@ -136,6 +147,10 @@ afterAll(() => programs.dispose());
 test.each([
   { refKl: 'none', entropy: false },
   { refKl: 'exact', entropy: true },
+  { refKl: 'exact-sequence', entropy: false },
+  { refKl: 'ratio-k3', entropy: false },
+  { refKl: 'k2', entropy: false },
+  { refKl: 'k1-advantage', entropy: true },
   { refKl: 'k3', entropy: false },
 ] as const)('loss and gradient are those of float64 loops: $refKl, entropy $entropy', async options => {
   const gradient = new Float32Array(model.layout.size);

@@ -69,6 +69,36 @@ test('a run that was stopped, and one that was killed, go on to the same bits; c
   }
 });
 
+test('a run made before the denominator was a setting goes on to the bits of one that was never stopped', async () => {
+  const config = {
+    ...settings,
+    aggregation: 'sequence',
+    truncated: 'mask',
+    klRefEstimator: 'exact-or-k3',
+    maxNewTokens: 2,
+    learningRate: 0.01,
+  } as const;
+  const endOf = async (denominator: 'all' | 'counted', stopAfter: number) => {
+    const controller = new AbortController();
+    let rows = 0;
+    const onRow = () => {
+      if (++rows === stopAfter) controller.abort();
+    };
+    return train({ task, config: { ...config, denominator }, root, signal: controller.signal, onRow });
+  };
+  const whole = await endOf('counted', 6);
+  const stopped = await endOf('counted', 2);
+  // As that version wrote it.
+  const path = join(stopped.dir, 'manifest.json');
+  const manifest = JSON.parse(readFileSync(path, 'utf8'));
+  const { denominator: _, ...before } = manifest.config;
+  writeFileSync(path, JSON.stringify({ ...manifest, config: { ...before, klRefEstimator: 'auto' } }));
+  expect((await resume(stopped.dir)).status).toBe('finished');
+  sameEnd(whole.dir, stopped.dir, 160);
+  const other = await endOf('all', 6);
+  expect(readTrajectory(other.dir).rows).not.toEqual(readTrajectory(whole.dir).rows);
+});
+
 test('a checkpoint is a model that loads; training starts from it, and refuses what does not fit', async () => {
   const cloned = await clone({
     task,
