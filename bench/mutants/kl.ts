@@ -134,8 +134,8 @@ export const kl = mutantsOf('src/kl', [
   ],
   [
     'controllers/guarded-rate.ts',
+    'Math.sqrt((shareWithin * (bound - klBegun)) / (kl - klBegun))',
     'Math.sqrt((shareWithin * bound) / kl)',
-    'Math.sqrt(bound / kl)',
     'kl/controllers',
     'formula',
   ],

@@ -146,7 +146,7 @@ export const ppo = mutantsOf('src/algos', [
   ],
   [
     'ppo/control.ts',
-    'Math.sqrt(guard / (2 * logStd.length))',
+    'Math.sqrt(Math.min(guard, klLimit) / (2 * logStd.length))',
     'Math.sqrt(2 * guard)',
     'algos/ppo/control',
     'bound',
