@@ -83,7 +83,7 @@ export {
   resolveSettings,
   settingsJsonSchema,
 } from './settings/resolve.ts';
-export { runKeys } from './settings/shared.ts';
+export { evaluationKeys, runKeys } from './settings/shared.ts';
 export {
   type DoctorSetting,
   type Needs,

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fittingActions, refuseInertForActions } from '../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../agents/environments.ts';
+import { evaluationsOf } from '../agents/evaluate.ts';
 import { savePolicy } from '../agents/export.ts';
 import { hookWriter, replayWriter } from '../agents/record.ts';
 import { normaliserOf, type PolicyStart } from '../agents/start.ts';
@@ -29,6 +30,7 @@ export async function openLearner(
     const normaliser = start && normaliserOf(start, config.normaliseObservations, model.observationSize);
     const policy = () => ({ weights: trainer.weights, normaliser: trainer.observationNormaliser });
     const recorded = { env: subject.id, options: subject.options, model, policy };
+    const evaluations = evaluationsOf(recorded, config);
     const hook = subject.kind === 'env' ? subject.definition.recording : undefined;
     return {
       trainer,
@@ -53,6 +55,7 @@ export async function openLearner(
         await trainer.restore({ ...snapshot, counters });
       },
       iterate: () => trainer.iterate(),
+      evaluate: evaluations.evaluate,
       adjust: changes => trainer.adjust(changes as Partial<PpoConfig>),
       async save() {
         const snapshot = await trainer.snapshot();
@@ -65,6 +68,7 @@ export async function openLearner(
       }),
       async close() {
         trainer.dispose();
+        await evaluations.close();
         await envs.close();
       },
     };
