@@ -52,7 +52,7 @@ export const evaluationKeys = ({
   evaluateEvery: setting(
     countFromZero,
     0,
-    'Iterations between evaluations, which also come after the last one and then pick the best checkpoint; 0 never evaluates.',
+    'Iterations between evaluations; one follows the last iteration, too. They then pick the best checkpoint. 0 never evaluates.',
     { aliases: 'evalfreq evalevery evalinterval evaluationinterval testfreq' },
   ),
   evaluateEpisodes: setting(count, episodes, doc, {

@@ -19,6 +19,7 @@ import {
   readRows,
   readTrajectory,
 } from '../../src/runs/index.ts';
+import { createTask, type TextTask, type TextTaskDefinition } from '../../src/tasks/index.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 import { echoFile, tiny } from './grpo/support.ts';
 
@@ -301,4 +302,35 @@ test('every evaluation plays the same episodes, none of which training plays, in
   expect([...each.values()].filter(times => times === 3).length).toBeGreaterThanOrEqual(37);
   expect(evaluated.some(start => trained.includes(start))).toBe(false);
   expect(closed).toBe(made);
+});
+
+test('a task that has prompts held out is evaluated on them', async () => {
+  const { default: echo } = (await import(task)) as { default: TextTaskDefinition };
+  const asked: string[] = [];
+  const closed: string[] = [];
+  const told = (name: string, made: TextTask): TextTask => ({
+    ...made,
+    prompt: rng => {
+      asked.push(name);
+      return made.prompt(rng);
+    },
+    grade(prompt, completion, out) {
+      made.grade(prompt, completion, out);
+      if (name === 'held out') [out.reward, out.parts[0]] = [7, 7];
+    },
+    close: () => void closed.push(name),
+  });
+  const { dir } = await train({
+    task: {
+      ...echo,
+      make: async (options, context) => told('training', await echo.make(options, context)),
+      heldOut: async (options, context) => told('held out', await createTask(echo, options, context)),
+    },
+    config: { ...tiny, ...log, steps: 32 * 4, evaluateEvery: 2, evaluateEpisodes: 11 },
+    root,
+  });
+  expect(readRows(dir).items.map(row => row['eval/return'])).toEqual([undefined, 7, undefined, 7]);
+  // Its prompts are drawn once, for all evaluations.
+  expect(asked.filter(name => name === 'held out')).toHaveLength(11);
+  expect(closed.toSorted()).toEqual(['held out', 'training']);
 });

@@ -65,18 +65,21 @@ export async function openTextLearner<
   if (start) refuseModelSizes(parts.settings, written);
   const notices: string[] = [];
   const { definition, options } = subject;
-  const newTask = (): Promise<TextTask> =>
-    createTask(definition, options, {
-      notice: message => {
-        if (notices.length < MOST_NOTICES) notices.push(message);
-      },
-    });
-  const task = await newTask();
+  const context = {
+    notice: (message: string) => {
+      if (notices.length < MOST_NOTICES) notices.push(message);
+    },
+  };
+  const task = await createTask(definition, options, context);
   try {
     const model = await modelFor(task, config, start, from);
     refuseUnfit(task, model);
     const trainer = parts.create({ model, task, config });
-    const evaluations = evaluationsOf(model, newTask, config);
+    const evaluations = evaluationsOf(
+      model,
+      () => definition.heldOut?.(options, context) ?? createTask(definition, options, context),
+      config,
+    );
     const { besideLog } = parts;
     return {
       trainer,
