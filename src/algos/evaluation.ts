@@ -3,7 +3,6 @@ import { MAX_SEED } from '../random/rng.ts';
 import { recentEpisodes } from '../runs/score.ts';
 import { STOP_EPISODES } from '../settings/shared.ts';
 import type { RunConfig } from '../settings/spec.ts';
-import type { Progress } from './algorithm.ts';
 import type { TrainEvent } from './events.ts';
 import { moments, summaryOf } from './update/moments.ts';
 
@@ -26,7 +25,7 @@ export const roundSeed = (runSeed: number, round: number): number =>
 /** Whether to evaluate after an iteration: each so many, and after the last. */
 export function isEvaluated(
   { evaluateEvery = 0 }: Pick<RunConfig, 'evaluateEvery'>,
-  { iteration, steps }: Progress,
+  { iteration, steps }: { readonly iteration: number; readonly steps: number },
   totalSteps: number,
 ): boolean {
   return evaluateEvery > 0 && (iteration % evaluateEvery === 0 || steps >= totalSteps);

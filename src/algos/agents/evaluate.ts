@@ -6,9 +6,8 @@ import { makeVectorEnv } from '../../envs/vector/make.ts';
 import { Rng } from '../../random/rng.ts';
 import { type LearnerEvaluation, roundSeed } from '../evaluation.ts';
 import { type Summary, summaryOf } from '../update/moments.ts';
-import { compileActor, type PolicyWeights } from './actor.ts';
+import { compileActor, type LivePolicy, type PolicyWeights } from './actor.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
-import type { Recorded } from './record.ts';
 
 /** What is played in, and by which network. */
 interface PlayerOptions {
@@ -109,7 +108,7 @@ export async function evaluatePolicy(options: EvaluateOptions): Promise<EpisodeE
  * begins from a seed of its own, whatever the policy did in those before: all evaluations play the same ones.
  */
 export function evaluationsOf(
-  { env, options: envOptions, model, policy }: Recorded,
+  { env, options: envOptions, model, policy }: LivePolicy,
   {
     evaluateEpisodes: episodes,
     seed,

@@ -29,8 +29,8 @@ export async function openLearner(
     const weights = start?.fit(model.layout);
     const normaliser = start && normaliserOf(start, config.normaliseObservations, model.observationSize);
     const policy = () => ({ weights: trainer.weights, normaliser: trainer.observationNormaliser });
-    const recorded = { env: subject.id, options: subject.options, model, policy };
-    const evaluations = evaluationsOf(recorded, config);
+    const live = { env: subject.id, options: subject.options, model, policy };
+    const evaluations = evaluationsOf(live, config);
     const hook = subject.kind === 'env' ? subject.definition.recording : undefined;
     return {
       trainer,
@@ -64,7 +64,7 @@ export async function openLearner(
       saved: ({ dir }) =>
         savePolicy({ model, actionSpace: envs.actionSpace, ...policy() }, join(dir, 'policy.onnx')),
       ...(config.record && {
-        recorder: runDir => (hook ? hookWriter(runDir, hook, recorded) : replayWriter(runDir, recorded)),
+        recorder: runDir => (hook ? hookWriter(runDir, hook, live) : replayWriter(runDir, live)),
       }),
       async close() {
         trainer.dispose();
