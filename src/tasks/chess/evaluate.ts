@@ -63,7 +63,7 @@ const definition = chessDefinition as unknown as TextTaskDefinition;
 const optionsOf = (options: object) => taskOptions(definition, options) as unknown as ChessOptions;
 
 /** The task with generated positions from games that training cannot see; those of a file are the file's. */
-export function heldOutChess(options: object, context?: TaskContext): Promise<TextTask> {
+export async function heldOutChess(options: object, context?: TaskContext): Promise<TextTask> {
   const given = optionsOf(options);
   const heldOut = given.positions === '' ? { ...given, gameSeed: HELD_OUT + given.gameSeed } : given;
   return createTask({ ...definition, options: unlimitedSeed(definition) }, heldOut, context);
