@@ -18,7 +18,7 @@ test('it says where it stopped and why, and how to go on; a resume does so, too'
   ]);
   expect(trained).toMatchObject({ code: 0, stderr: '' });
   expect(trained.stdout).toMatch(
-    /^ +256 {2}mean return 1 in an evaluation over 5 episodes reached\s+stopAt\s+1$/m,
+    /^ +256 {2}mean return 1 in an evaluation over 5 episodes\s+reached\s+stopAt\s+1$/m,
   );
   expect(trained.stdout).toMatch(/^Finished: 256 steps/m);
   expect(trained.stdout).toMatch(/^ {2}best +checkpoint 256, mean return 1.00 in its evaluation$/m);
@@ -26,7 +26,9 @@ test('it says where it stopped and why, and how to go on; a resume does so, too'
   expect(trained.stdout).toMatch(/ eval 1\.00 /);
 
   const shown = await keel(['runs', 'show', 'last', '--run-dir', runs]);
-  expect(shown.stdout).toMatch(/reason +mean return 1 in an evaluation over 5 episodes reached\s+stopAt\s+1$/m);
+  expect(shown.stdout).toMatch(
+    /reason +mean return 1 in an evaluation over 5 episodes\s+reached\s+stopAt\s+1$/m,
+  );
 
   // More steps alone are none that it would do.
   for (const more of [[], ['--steps', '1280'], ['--set', 'stopAt=0.5']]) {
