@@ -26,6 +26,7 @@ export type {
 export { registerAlgorithm } from './algos/algorithms.ts';
 export type { ClonePolicyConfig, ClonePolicySettings } from './algos/clone/policy/settings.ts';
 export type { CloneTextConfig, CloneTextSettings } from './algos/clone/text/settings.ts';
+export type { LearnerEvaluation, Reached } from './algos/evaluation.ts';
 export type { TrainEvent } from './algos/events.ts';
 export { createGrpoTrainer, type GrpoTrainer, type GrpoTrainerOptions } from './algos/grpo/iteration.ts';
 export { type GrpoConfig, type GrpoSettings, grpoSettings } from './algos/grpo/settings.ts';
@@ -62,6 +63,7 @@ export {
 export type { Subject } from './algos/subject.ts';
 export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
 export type { Trust } from './algos/trust.ts';
+export type { Summary } from './algos/update/moments.ts';
 export { ConfigError, KeelError, type Problem, RunError, TrainError } from './base/errors.ts';
 export * as engine from './engine/index.ts';
 export { defineEnv } from './envs/definition.ts';
@@ -83,7 +85,7 @@ export {
   resolveSettings,
   settingsJsonSchema,
 } from './settings/resolve.ts';
-export { runKeys } from './settings/shared.ts';
+export { evaluationKeys, runKeys } from './settings/shared.ts';
 export {
   type DoctorSetting,
   type Needs,

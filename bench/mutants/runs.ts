@@ -31,12 +31,13 @@ export const runs = [
       'checksum',
     ],
     [
-      'checkpoint.ts',
-      'index.score > best.score!) ? index : best',
-      'index.score >= best.score!) ? index : best',
+      'score.ts',
+      'one.score! > best.score! ? one : best',
+      'one.score! >= best.score! ? one : best',
       'runs/checkpoint',
       'tie',
     ],
+    ['score.ts', 'kindOf(one) === kind', 'true', 'runs/score', 'mixed up'],
     [
       'checkpoint.ts',
       'const newest = Math.max(1, keepLast);',

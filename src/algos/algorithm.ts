@@ -15,6 +15,7 @@ import type { EnvironmentSpec, Manifest } from '../runs/schema.ts';
 import type { RunWriter } from '../runs/writer.ts';
 import type { RunConfig, SettingTable } from '../settings/spec.ts';
 import type { RecordingWriter } from './agents/record.ts';
+import type { LearnerEvaluation } from './evaluation.ts';
 import type { TrainEvent } from './events.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
@@ -158,6 +159,11 @@ export interface Learner {
   begin(): Promise<void>;
   restore(checkpoint: Checkpoint, how: Restoring): Promise<void>;
   iterate(): Promise<IterationResult>;
+  /**
+   * Tries what was learnt so far where training never is: on `evaluateEpisodes` episodes or prompts, the same ones each
+   * time. Changes nothing that training depends on. Without it a run cannot have `evaluateEvery`.
+   */
+  evaluate?(): Promise<LearnerEvaluation>;
   /** Other values from now on; throws a `TrainError` where one cannot change. */
   adjust(changes: Readonly<Record<string, number | null>>): void;
   /** All that a checkpoint holds. */

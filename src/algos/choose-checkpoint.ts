@@ -3,6 +3,7 @@
 import { TrainError } from '../base/errors.ts';
 import { knownEnv } from '../envs/registry.ts';
 import { type Checkpoint, type CheckpointInfo, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
+import { kindOf } from '../runs/score.ts';
 import type { Run } from '../runs/store.ts';
 import type { WhichCheckpoint } from './algorithm.ts';
 
@@ -15,7 +16,9 @@ export function chooseCheckpoint(
   const best = checkpoints.find(({ isBest }) => isBest);
   // A task, or an environment that is not known here, says nothing of its returns.
   const rule = knownEnv(run.manifest.environment.id)?.definition.checkpoint ?? 'best';
-  const which = wanted ?? (rule === 'best' && best !== undefined ? 'best' : 'last');
+  // Evaluations play the same episodes each time: their returns compare in any case.
+  const compares = rule === 'best' || kindOf(best?.index) === 'evaluation';
+  const which = wanted ?? (compares && best !== undefined ? 'best' : 'last');
   if (which === 'best') return { which, found: best };
   return {
     which,

@@ -4,7 +4,7 @@ import type { EventFields } from '../runs/schema.ts';
 /** Something that happened in training; its fields are those of the run's events, which also tell of processes. */
 export type TrainEvent = Exclude<
   EventFields,
-  { type: 'evaluation' | 'finding' | 'started' | 'resumed' | 'finished' | 'stopped' | 'failed' }
+  { type: 'finding' | 'started' | 'resumed' | 'finished' | 'stopped' | 'failed' }
 >;
 
 const short = (value: number): string => Number(value.toPrecision(3)).toString();
@@ -55,6 +55,8 @@ export function sentenceOf(event: TrainEvent): string {
       return `critic rescaled by ${short(event.factor)}: rewardScale ${event.from} to ${event.to}`;
     case 'checkpoint':
       return `saved checkpoint ${event.checkpoint}${event.best ? ', the best so far' : ''}`;
+    case 'reached':
+      return `mean return ${short(event.return)} ${event.of === 'evaluation' ? 'in an evaluation' : 'in training'} over ${event.episodes} episodes reached stopAt ${event.stopAt}`;
     case 'act':
       return `${event.what}, set from the ${event.by}`;
     default:

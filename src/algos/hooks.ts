@@ -1,6 +1,7 @@
 /** Ways to watch a run, to stop it, and to know what came of it. */
 
 import type { RunConfig } from '../settings/spec.ts';
+import type { Reached } from './evaluation.ts';
 import type { TrainEvent } from './events.ts';
 
 /** How far a run is, for whoever watches it. */
@@ -36,6 +37,8 @@ export interface TrainResult {
   readonly status: 'finished' | 'stopped';
   readonly step: number;
   readonly lastRow: Readonly<Record<string, number>> | undefined;
+  /** Of a run that ended at its `stopAt`: the return that did it. */
+  readonly reached?: Reached;
   /** Of a policy that was cloned: what each demonstrator's play is worth. */
   readonly demonstrators?: readonly { readonly name: string; readonly rewardMean: number }[];
 }

@@ -31,7 +31,7 @@ export type Evaluation = EpisodeEvaluation | CompletionEvaluation | MeasuredEval
 export interface EvaluatePolicyOptions extends ActOptions {
   /** Episodes to play, or prompts to complete; 100 unless told. */
   readonly episodes?: number;
-  /** Of the episodes or the prompts; 10,000 unless told: training has seen others. */
+  /** Of the episodes or the prompts; 10,000 unless told: training with another seed, and its evaluations, have seen others. */
   readonly seed?: number;
 }
 
@@ -112,3 +112,5 @@ export function asking({ id }: Policy['run'], input: 'observation' | 'prompt') {
 
 /** How many an evaluation plays or completes unless told. */
 export const usualEpisodes = 100;
+/** The seed of those episodes or prompts unless told. */
+export const evaluationSeed = 10_000;

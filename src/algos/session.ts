@@ -1,12 +1,14 @@
 /** A learner and a run on disk that it writes to, whatever the algorithm: iterations, rows, events, checkpoints, the inbox. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ConfigError } from '../base/errors.ts';
 import type { Adjustment } from '../runs/inbox.ts';
 import { readRows } from '../runs/log.ts';
-import { recentReturn, scoreEpisodes } from '../runs/score.ts';
+import { recentReturn, type ScoreKind, scoreEpisodes } from '../runs/score.ts';
 import type { RunWriter } from '../runs/writer.ts';
-import type { RunConfig } from '../settings/spec.ts';
+import { type RunConfig, wrong } from '../settings/spec.ts';
 import { type LiveRecorder, recordLive } from './agents/record.ts';
 import type { Algorithm, Learner } from './algorithm.ts';
+import { evaluationRow, isEvaluated, type Reached, reachedIn } from './evaluation.ts';
 import { sentenceOf, type TrainEvent } from './events.ts';
 import { type HandChanges, handChanges } from './hand-changes.ts';
 import type { TrainHooks, TrainProgress, TrainResult } from './hooks.ts';
@@ -43,13 +45,25 @@ export async function runSession(
   open: () => SessionStart,
 ): Promise<TrainResult> {
   try {
+    refuseBlind(opened);
     return await trainIn(open(), opened, hooks);
   } finally {
     await opened.learner.close();
   }
 }
 
-/** Iterates until the steps are done or someone stops it, and leaves a run that can be resumed. */
+/** An algorithm of someone's own may have the setting, and nothing that evaluates. */
+function refuseBlind({ algorithm, config: { evaluateEvery = 0 }, learner }: Opened): void {
+  if (evaluateEvery > 0 && learner.evaluate === undefined)
+    throw new ConfigError([
+      wrong(
+        'evaluateEvery',
+        `${evaluateEvery} has no effect: the learner of ${algorithm.name} has no evaluate(); add one, or remove evaluateEvery`,
+      ),
+    ]);
+}
+
+/** Iterates until the steps are done, a return is reached or someone stops it, and leaves a run that can be resumed. */
 async function trainIn(
   { writer, ...start }: SessionStart,
   { learner, config, algorithm }: Opened,
@@ -93,10 +107,14 @@ async function trainIn(
     await hooks.onStart?.(progress());
     let lastRow: Record<string, number> | undefined;
     let logSeconds = 0;
-    while (counters.steps < learner.totalSteps && !hooks.signal?.aborted) {
+    // A run that goes on may be one that had come to its end.
+    let reached = checkpoints.reached();
+    while (counters.steps < learner.totalSteps && !reached && !hooks.signal?.aborted) {
       byHand.apply();
       if (byHand.stopped) break;
       const { row, events } = await learner.iterate();
+      const evaluated = isEvaluated(config, counters, learner.totalSteps);
+      if (evaluated) await evaluate(learner, row, events);
       const iteratedAt = performance.now();
       row['time/log_s'] = logSeconds;
       row['time/elapsed_s'] = (iteratedAt - startedAt) / 1000;
@@ -107,7 +125,11 @@ async function trainIn(
       lastRow = row;
       checkpoints.see(row);
       hooks.onRow?.(row, progress());
-      if (counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
+      reached = checkpoints.reached();
+      // Before its checkpoint: a kill after that one must not have lost it.
+      if (reached) tell({ type: 'reached', ...reached });
+      // What was judged is what is kept.
+      if (evaluated || counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
       // A recording makes its own directory: never where the run's is gone.
       writer.requireThere();
       recording?.tick();
@@ -120,12 +142,21 @@ async function trainIn(
       writer.requireThere();
       recording?.last();
     }
-    const status = counters.steps < learner.totalSteps ? 'stopped' : 'finished';
+    const status = counters.steps < learner.totalSteps && !reached ? 'stopped' : 'finished';
     const by = byHand.stopped ? 'stopped from the page' : 'stopped by its user';
-    writer.end(status, status === 'stopped' ? by : undefined);
+    const why = reached ? sentenceOf({ type: 'reached', ...reached }) : undefined;
+    writer.end(status, status === 'stopped' ? by : why);
     byHand.close(`the run has ${status}`);
     const { id, dir } = writer;
-    return { id, dir, status, step: counters.steps, lastRow, ...learner.results?.() };
+    return {
+      id,
+      dir,
+      status,
+      step: counters.steps,
+      lastRow,
+      ...(reached && { reached }),
+      ...learner.results?.(),
+    };
   } catch (error) {
     writer.end('failed', error instanceof Error ? error.message : String(error));
     byHand?.close('the run has failed');
@@ -135,19 +166,36 @@ async function trainIn(
   }
 }
 
+/** Adds what an evaluation says of what was learnt to the row of its iteration, and what happened in it to the events. */
+async function evaluate(learner: Learner, row: Record<string, number>, events: TrainEvent[]): Promise<void> {
+  const startedAt = performance.now();
+  const evaluation = await learner.evaluate!();
+  Object.assign(row, evaluationRow(evaluation));
+  row['time/eval_s'] = (performance.now() - startedAt) / 1000;
+  events.push(...(evaluation.events ?? []));
+}
+
 /** When a run is saved, and what its checkpoints are scored by. */
 function checkpointsOf(learner: Learner, writer: RunWriter, config: RunConfig, hooks: TrainHooks) {
   const { counters } = learner;
   // What `best` looks at goes back no further than the last regular checkpoint, which had another policy.
   const scoredRows = Math.min(config.checkpointEvery, scoreEpisodes);
   let recent: Readonly<Record<string, number>>[] = [];
+  // What `stopAt` looks at: the newest row, and as many before it with episodes as can matter.
+  let ended: Readonly<Record<string, number>>[] = [];
+  const withEpisodes = (rows: typeof ended) => rows.filter(row => row['episode/return'] !== undefined);
+  /** By an evaluation where the run has some: a checkpoint between two of them has no score. */
+  const scored = (): { score?: number; scoredBy?: ScoreKind } => {
+    const evaluates = (config.evaluateEvery ?? 0) > 0;
+    const score = evaluates ? recent.at(-1)?.['eval/return'] : recentReturn(recent);
+    return score === undefined ? {} : { score, ...(evaluates && { scoredBy: 'evaluation' }) };
+  };
   let savedAt = -1;
   const save = async (): Promise<void> => {
     const { iteration, steps } = counters;
     if (iteration === savedAt) return;
-    const score = recentReturn(recent);
     const keep = config.keepEvery > 0 && iteration % config.keepEvery === 0;
-    const saved = { ...(await learner.save()), ...(score !== undefined && { score }) };
+    const saved = { ...(await learner.save()), ...scored() };
     const { isBest } = await writer.checkpoint({ step: steps, iteration, keep, ...saved });
     await learner.saved?.(writer);
     savedAt = iteration;
@@ -163,11 +211,15 @@ function checkpointsOf(learner: Learner, writer: RunWriter, config: RunConfig, h
       // What follows a checkpoint may be what a kill cut off.
       else if (restored) await learner.saved?.(writer);
       savedAt = counters.iteration;
-      recent = readRows(writer.dir).items.slice(-scoredRows);
+      const { items } = readRows(writer.dir);
+      recent = items.slice(-scoredRows);
+      ended = [...withEpisodes(items.slice(0, -1)).slice(-scoreEpisodes), ...items.slice(-1)];
     },
     see(row: Readonly<Record<string, number>>): void {
       recent = [...recent, row].slice(-scoredRows);
+      ended = [...withEpisodes(ended).slice(-scoreEpisodes), row];
     },
+    reached: (): Reached | undefined => reachedIn(config, ended),
     save,
   };
 }

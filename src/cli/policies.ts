@@ -10,7 +10,7 @@ import { isEnvFile } from '../base/code-reference.ts';
 import { grouped, number } from '../base/numbers.ts';
 import { isEnvName } from '../envs/registry.ts';
 import type { Replay } from '../runs/replay-format.ts';
-import { scoreEpisodes } from '../runs/score.ts';
+import { kindOf, type ScoreKind, scoreEpisodes } from '../runs/score.ts';
 import { type Run, resolveRun } from '../runs/store.ts';
 import { isTaskName } from '../tasks/registry.ts';
 import type { PolicyFlags } from './options.ts';
@@ -18,9 +18,16 @@ import { absoluteEnv } from './settings.ts';
 import { trustOf } from './trust.ts';
 
 /** The rule, for the help of every command that takes a policy. */
-export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return over
-the last ${scoreEpisodes} episodes before it; the last one if no episode has ended, or if
-returns do not compare, as in Cluster-v0, where each episode has its own load.`;
+export const checkpointHelp = `Without --checkpoint it is the best one: that of the highest mean return in its
+evaluation, of runs that evaluate (evaluateEvery), else over the last ${scoreEpisodes}
+episodes before it; the last one if there is none, or if returns do not compare,
+as in Cluster-v0, where each episode has its own load.`;
+
+/** What a score is of, for people. */
+export const scoreWords: Readonly<Record<ScoreKind, string>> = {
+  training: 'when it was saved',
+  evaluation: 'in its evaluation',
+};
 
 /** The checkpoint that is meant and why, in a sentence; empty where it is missing, which is said when it is opened. */
 export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): string {
@@ -30,8 +37,10 @@ export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): st
   const score = index?.score ?? undefined;
   const names = [isBest && 'the best', isLast && 'the last', typeof which === 'number' && 'as asked'];
   const kind = names.some(Boolean) ? ` (${names.filter(Boolean).join(', ')})` : '';
+  const evaluates = Number(run.manifest.config.evaluateEvery ?? 0) > 0;
+  const unmeasured = evaluates ? 'which was not evaluated' : 'no episode had ended';
   const measured =
-    score === undefined ? 'no episode had ended' : `mean return ${number(score)} when it was saved`;
+    score === undefined ? unmeasured : `mean return ${number(score)} ${scoreWords[kindOf(index)]}`;
   return `checkpoint ${grouped(step)}${kind}, ${measured}`;
 }
 

@@ -162,7 +162,7 @@ function calmly(show: (line: string) => void) {
 
 /**
  * Steps a second as they feel: over some twenty updates, what happens between them (logging, checkpoints) included. Rows
- * without an episode keep the return before.
+ * without an episode keep the return before, those without an evaluation that of the one before.
  */
 function speedometer() {
   const KEEP = 0.95;
@@ -171,10 +171,14 @@ function speedometer() {
   const speed = {
     rate: 0,
     episodeReturn: undefined as number | undefined,
+    evalReturn: undefined as number | undefined,
     start({ step: from, dir }: TrainProgress): void {
       [at, step] = [performance.now(), from];
       // A run that goes on has had returns already; until an episode ends, the last of them stands.
-      if (from > 0) speed.episodeReturn = lastReturn(dir);
+      if (from === 0) return;
+      const { items } = readRows(dir);
+      speed.episodeReturn = newest(items, 'episode/return');
+      speed.evalReturn = newest(items, 'eval/return');
     },
     row(row: Row, now: number): void {
       const time = performance.now();
@@ -183,19 +187,25 @@ function speedometer() {
       [at, step] = [time, now];
       speed.rate = steps / Math.max(1e-6, seconds);
       speed.episodeReturn = row['episode/return'] ?? speed.episodeReturn;
+      speed.evalReturn = row['eval/return'] ?? speed.evalReturn;
     },
   };
   return speed;
 }
 
-const lastReturn = (dir: string): number | undefined =>
-  readRows(dir).items.findLast(row => row['episode/return'] !== undefined)?.['episode/return'];
+const newest = (rows: readonly Row[], id: string): number | undefined =>
+  rows.findLast(row => row[id] !== undefined)?.[id];
 
 /** What a line needs to know of how far a run is. */
 type Progress = Pick<TrainProgress, 'step' | 'totalSteps'> & {
   readonly config: Pick<TrainProgress['config'], 'learningRate'>;
 };
-type Speed = { readonly rate: number; readonly episodeReturn: number | undefined };
+type Speed = {
+  readonly rate: number;
+  readonly episodeReturn: number | undefined;
+  /** Of the newest evaluation, where there was one. */
+  readonly evalReturn?: number | undefined;
+};
 
 /** One line of at most 79 columns. */
 export function summary(
@@ -210,9 +220,20 @@ export function summary(
   const left = step >= totalSteps ? 'done' : `${duration((totalSteps - step) / rate)} left`;
   // Cloning has a loss, and neither rewards nor a step that KL would measure.
   const isCloning = row['kl/step'] === undefined && row['loss/clone'] !== undefined;
-  const columns = isCloning ? cloningColumns(row, paint) : trainingColumns(row, progress, speed, paint);
+  const rateColumn = `${short(rate).padStart(5)}/s`;
+  const evaluated =
+    speed.evalReturn === undefined ? [] : [`${paint('eval', 'dim')} ${number(speed.evalReturn).padEnd(7)}`];
+  const columns = isCloning
+    ? [...cloningColumns(row, paint), ...evaluated, rateColumn]
+    : trainingColumns(
+        row,
+        progress,
+        speed,
+        paint,
+        evaluated.length > 0 ? evaluated : [lastColumn(row, paint), rateColumn],
+      );
   const head = `${percent} ${short(step).padStart(5)}`;
-  return [head, ...columns, `${short(rate).padStart(5)}/s`, left].join('  ');
+  return [head, ...columns, left].join('  ');
 }
 
 function cloningColumns(row: Row, paint: Paint): string[] {
@@ -223,7 +244,14 @@ function cloningColumns(row: Row, paint: Paint): string[] {
   return [loss, `${paint('agrees', 'dim')} ${(100 * accuracy).toFixed(1).padStart(5)}%`];
 }
 
-function trainingColumns(row: Row, { config }: Progress, { episodeReturn }: Speed, paint: Paint): string[] {
+/** `others` are what there is room for besides: the newest evaluation takes that of what the page shows as well. */
+function trainingColumns(
+  row: Row,
+  { config }: Progress,
+  { episodeReturn }: Speed,
+  paint: Paint,
+  others: readonly string[],
+): string[] {
   const kl = row['kl/step'] ?? Number.NaN;
   // At the end of a falling rate the policy rests, which is no alarm.
   const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < (config.learningRate ?? 0) / 50;
@@ -231,17 +259,21 @@ function trainingColumns(row: Row, { config }: Progress, { episodeReturn }: Spee
   const [word, tone] =
     band.name === 'frozen' && resting ? (['resting', 'muted'] as const) : [band.name, band.tone];
   const step = `${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`;
-  // How well the critic does; of language models, which have none, how many completions could be read: where none could
-  // be graded nobody knows.
-  const last =
-    row['completion/length'] === undefined
-      ? `${paint('ev', 'dim')} ${shownVariance(row['value/explained_variance']).padStart(5)}`
-      : `${paint('read', 'dim')} ${row['completion/parse_rate']?.toFixed(2) ?? '   -'}`;
   return [
     `${paint('return', 'dim')} ${number(episodeReturn).padEnd(7)}`,
     `${paint('kl', 'dim')} ${paint(step, toneColours[tone])}`,
-    last,
+    ...others,
   ];
+}
+
+/**
+ * How well the critic does; of language models, which have none, how many completions could be read: where none could be
+ * graded nobody knows.
+ */
+function lastColumn(row: Row, paint: Paint): string {
+  return row['completion/length'] === undefined
+    ? `${paint('ev', 'dim')} ${shownVariance(row['value/explained_variance']).padStart(5)}`
+    : `${paint('read', 'dim')} ${row['completion/parse_rate']?.toFixed(2) ?? '   -'}`;
 }
 
 function shownVariance(value: number | undefined): string {
@@ -260,7 +292,7 @@ function eventLine({ type, step, message }: TrainEvent, { paint }: Context): str
   const colour = eventColours[type];
   const name = type.replaceAll('-', ' ');
   // "saved checkpoint 2048" needs no name before it, nor does "critic rescaled".
-  const namesItself = type === 'checkpoint' || type === 'rescaled';
+  const namesItself = type === 'checkpoint' || type === 'rescaled' || type === 'reached';
   const what = namesItself ? '' : `${colour ? paint(name, colour) : name}: `;
   return `  ${paint(grouped(step).padStart(9), 'dim')}  ${what}${message}`;
 }

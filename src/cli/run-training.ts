@@ -9,13 +9,15 @@ import { columnsOf } from '../base/terminal.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { defaultRoot } from '../runs/layout.ts';
 import { listReplays } from '../runs/replays.ts';
-import type { Manifest } from '../runs/schema.ts';
+import type { CheckpointIndex, Manifest } from '../runs/schema.ts';
+import { kindOf } from '../runs/score.ts';
 import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
 import { type Context, programName, referenceTo, shownDir } from './context.ts';
 import { ExitWith } from './errors.ts';
 import { envFileOption, setOption, trustOption } from './options.ts';
 import { startDash, type TrainingFlags, trainingOptions } from './page.ts';
+import { scoreWords } from './policies.ts';
 import { reporterFor } from './progress.ts';
 import { located } from './settings.ts';
 
@@ -111,7 +113,7 @@ export async function runTraining(
   const best = listCheckpoints(result.dir).find(({ isBest }) => isBest)?.index;
   if (json) {
     const { lastRow: _, ...ended } = result;
-    const bestCheckpoint = best ? { step: best.step, return: best.score } : null;
+    const bestCheckpoint = best ? { step: best.step, return: best.score, of: kindOf(best) } : null;
     context.json({ kind: 'end', ...ended, best: bestCheckpoint });
   } else {
     const seconds = (performance.now() - startedAt) / 1000;
@@ -124,7 +126,7 @@ export async function runTraining(
 function farewell(
   { print, raw, paint, columns }: Context,
   result: TrainResult,
-  best: { step: number; score: number | null } | undefined,
+  best: CheckpointIndex | undefined,
   done: string,
   next: TrainingView['next'],
 ): void {
@@ -138,14 +140,17 @@ function farewell(
   print();
   print(`${result.status === 'finished' ? paint('Finished', 'green') : paint('Stopped', 'yellow')}: ${done}`);
   if (best?.score !== undefined && best.score !== null)
-    print(`  ${label('best')}checkpoint ${best.step}, mean return ${number(best.score)}`);
+    print(
+      `  ${label('best')}checkpoint ${best.step}, mean return ${number(best.score)} ${scoreWords[kindOf(best)]}`,
+    );
   print(`  ${label('run')}${shownDir(result.dir)}`);
   if (result.status === 'stopped') advise('resume', name => `resume ${name}`);
   if (result.step > 0) advise('evaluate', name => `eval ${name}`);
   if (listReplays(result.dir).length > 0) advise('see it', name => `play ${name}`);
   if (result.status === 'finished') {
     if (next !== undefined) advise(next.label, next.command);
-    advise('go on', name => `resume ${name} ${lengthOf(openRun(result.dir).manifest).twice}`);
+    const further = result.reached ? forgetStop : lengthOf(openRun(result.dir).manifest).twice;
+    advise('go on', name => `resume ${name} ${further}`);
   }
   const root = dirname(result.dir);
   raw(`  ${label('look')}${program} dash${root === resolve(defaultRoot) ? '' : ` ${shownDir(root)}`}`);
@@ -161,6 +166,9 @@ function amount(
   const each = totalSteps / settingOf(config, length);
   return `${counted(steps / each, length.slice(0, -1))} of ${grouped(each)} ${unit}`;
 }
+
+/** What makes a run that has reached its `stopAt` do the rest of its steps. */
+export const forgetStop = '--set stopAt=null';
 
 /** How long a finished run is: the setting that says so, how much of it was done, and the flags for twice as much. */
 export function lengthOf(manifest: Manifest): { key: string; done: number; twice: string } {

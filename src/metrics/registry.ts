@@ -282,7 +282,17 @@ export const metrics: readonly Metric[] = [
     title: 'Evaluation return',
     unit: 'reward',
     better: 'higher',
-    doc: 'Mean episode return in separate environments. Present only in iterations that evaluated.',
+    doc: 'Mean return of episodes that are for evaluation alone, with the most likely actions (of language models: mean reward of prompts that are). Present only in iterations that evaluated.',
+    healthy:
+      'Rises with episode/return. Far above it: the noise of training costs that much. Far below: the policy leans on its noise.',
+  },
+  {
+    id: 'eval/return_se',
+    group: 'eval',
+    title: 'Standard error of the evaluation',
+    unit: 'reward',
+    better: 'lower',
+    doc: 'How far eval/return would scatter if other episodes were played: std of the returns, of a sample, over the root of their number. Two evaluations that differ by less do not differ.',
   },
   {
     id: 'eval/return_std',
@@ -298,7 +308,7 @@ export const metrics: readonly Metric[] = [
     title: 'Evaluation episode length',
     unit: 'steps',
     better: 'none',
-    doc: 'Mean length of the evaluation episodes.',
+    doc: 'Mean length of the evaluation episodes; of language models, in tokens.',
   },
   {
     id: 'eval/episodes',
@@ -306,7 +316,7 @@ export const metrics: readonly Metric[] = [
     title: 'Evaluation episodes',
     unit: 'episodes',
     better: 'none',
-    doc: 'How many episodes the evaluation played.',
+    doc: 'How many episodes the evaluation played, or how many completions it could grade.',
   },
   {
     id: 'eval/success',
@@ -896,6 +906,14 @@ export const metrics: readonly Metric[] = [
     unit: 's',
     better: 'lower',
     doc: 'Seconds of this iteration spent measuring the KL of the update and stepping back.',
+  },
+  {
+    id: 'time/eval_s',
+    group: 'time',
+    title: 'Time evaluating',
+    unit: 's',
+    better: 'lower',
+    doc: 'Seconds of this iteration spent in its evaluation. Present only in iterations that evaluated.',
   },
   {
     id: 'time/log_s',

@@ -2,8 +2,8 @@
  * Checkpoints: whole or absent, and known to be undamaged before anything is made of them.
  *
  * A checkpoint is a directory `checkpoints/<step>` with the caller's files, `state.json` and, written last,
- * `checkpoint.json` with the size and SHA-256 of each. `last` is the highest step, `best` the highest score (the
- * earlier of two equal ones); the small files of those names say so to people and other tools, and are made again
+ * `checkpoint.json` with the size and SHA-256 of each. `last` is the highest step, `best` the highest score
+ * (`bestScored`); the small files of those names say so to people and other tools, and are made again
  * when a kill came between.
  */
 import { createHash, type Hash } from 'node:crypto';
@@ -15,6 +15,7 @@ import { attempt, readAt, readBounded, writeFileAtomic, writeNewFile } from '../
 import { encodeJson, parseJson } from '../base/json.ts';
 import { checkpointDir, runPaths } from './layout.ts';
 import { type CheckpointIndex, type EnvironmentSpec, parseCheckpointIndex, schemaVersion } from './schema.ts';
+import { bestScored, type ScoreKind } from './score.ts';
 import { thinned } from './thinned.ts';
 
 /** A file's bytes, or a function that writes it: for weights that should not be in memory twice. */
@@ -32,6 +33,8 @@ export interface CheckpointInput {
   readonly state: Readonly<Record<string, unknown>>;
   /** What `best` is about, higher is better. */
   readonly score?: number | undefined;
+  /** What that is of; of training unless told. */
+  readonly scoredBy?: ScoreKind | undefined;
   /** Whether it is spared by pruning: one of "every N". */
   readonly keep?: boolean | undefined;
   /** What the policy was trained in: a resume compares it. */
@@ -105,6 +108,7 @@ export async function saveCheckpoint(
       iteration,
       savedAt: (options.now ?? (() => new Date()))().toISOString(),
       score: input.score !== undefined && Number.isFinite(input.score) ? input.score : null,
+      ...(input.scoredBy && { scoredBy: input.scoredBy }),
       keep: input.keep ?? false,
       environment: input.environment ?? null,
       files: saved,
@@ -118,10 +122,13 @@ export async function saveCheckpoint(
 }
 
 /** Whether a score would make a checkpoint the best so far. */
-export function wouldBeBest(runDir: string, score: number | undefined): boolean {
+export function wouldBeBest(
+  runDir: string,
+  { score, scoredBy }: Pick<CheckpointInput, 'score' | 'scoredBy'>,
+): boolean {
   if (score === undefined || !Number.isFinite(score)) return false;
-  const best = bestOf(readIndexes(runDir));
-  return best === undefined || score > best.score!;
+  const saved = { score, scoredBy };
+  return bestScored([...readIndexes(runDir), saved]) === saved;
 }
 
 /** How many older checkpoints stay as a run's history. */
@@ -135,7 +142,7 @@ export function pruneCheckpoints(runDir: string, keepLast: number): void {
   const indexes = readIndexes(runDir);
   const newest = Math.max(1, keepLast);
   const spared = new Set(indexes.slice(-newest).map(({ step }) => step));
-  const best = bestOf(indexes);
+  const best = bestScored(indexes);
   if (best !== undefined) spared.add(best.step);
   const older = indexes.slice(0, -newest).filter(({ keep }) => !keep);
   for (const step of thinned(
@@ -160,7 +167,7 @@ export function discardCheckpointsAfter(runDir: string, step: number): void {
 export function updatePointers(runDir: string): void {
   const { best, last } = runPaths(runDir);
   const indexes = readIndexes(runDir);
-  point(best, bestOf(indexes)?.step);
+  point(best, bestScored(indexes)?.step);
   point(last, indexes.at(-1)?.step);
 }
 
@@ -211,7 +218,7 @@ export function listCheckpoints(runDir: string): CheckpointInfo[] {
     }
   });
   const indexes = found.flatMap(({ index }) => (index === undefined ? [] : [index]));
-  const best = bestOf(indexes)?.step;
+  const best = bestScored(indexes)?.step;
   const last = indexes.at(-1)?.step;
   return found.map(info => ({ ...info, isBest: info.step === best, isLast: info.step === last }));
 }
@@ -234,15 +241,6 @@ function readIndexes(runDir: string): CheckpointIndex[] {
       throw error;
     }
   });
-}
-
-/** The highest score; of equal ones the earliest, as while training only a better one replaces the best. */
-function bestOf(indexes: readonly CheckpointIndex[]): CheckpointIndex | undefined {
-  return indexes.reduce<CheckpointIndex | undefined>(
-    (best, index) =>
-      index.score !== null && (best === undefined || index.score > best.score!) ? index : best,
-    undefined,
-  );
 }
 
 function sizeProblem(dir: string, index: CheckpointIndex): string | undefined {
@@ -293,7 +291,7 @@ function findStep(runDir: string, which: 'last' | 'best'): number | undefined {
   // A damaged newest one is not passed over in silence: it is for the user to decide to go back.
   if (which === 'last') return stepsOf(runDir).at(-1);
   return (
-    bestOf(readIndexes(runDir))?.step ??
+    bestScored(readIndexes(runDir))?.step ??
     fail(`${runDir} has no best checkpoint: none was scored yet; use the last`, 'no-checkpoint')
   );
 }

@@ -7,6 +7,7 @@
 import * as z from 'zod/mini';
 import { fail, RunError, show } from '../base/errors.ts';
 import { decodeEvent, decodeNumber, type JsonNumber, type LogEvent } from '../metrics/row.ts';
+import { scoreKinds } from './score.ts';
 
 export { RunError } from '../base/errors.ts';
 export type { Row } from '../metrics/row.ts';
@@ -91,7 +92,7 @@ const manifestSchema = z.looseObject({
   host: z.string(),
   /** How often it was resumed. */
   resumes: count,
-  /** Why it stopped or failed, in a sentence. */
+  /** Why it stopped or failed, or finished before it did all its steps, in a sentence. */
   reason: z.nullable(z.string()),
 });
 
@@ -189,7 +190,19 @@ const eventKinds = {
     scope: 'training',
     title: 'Checkpoint',
     doc: 'Everything needed to go on was saved.',
-    fields: z.object({ checkpoint: count, best: z.boolean(), keep: z.boolean(), score: optionalNumber }),
+    fields: z.object({
+      checkpoint: count,
+      best: z.boolean(),
+      keep: z.boolean(),
+      score: optionalNumber,
+      scoredBy: z.optional(z.enum(scoreKinds)),
+    }),
+  },
+  reached: {
+    scope: 'training',
+    title: 'Return reached',
+    doc: 'The return that the run was to stop at was reached, and it ends.',
+    fields: z.object({ return: number, stopAt: number, episodes: count, of: z.enum(scoreKinds) }),
   },
   finding: {
     scope: 'training',
@@ -241,7 +254,7 @@ const eventKinds = {
   finished: {
     scope: 'process',
     title: 'Finished',
-    doc: 'The run did all its steps.',
+    doc: 'The run did all its steps, or reached the return that it was to stop at.',
     fields: z.object({}),
   },
   stopped: {
@@ -351,6 +364,8 @@ const checkpointIndexSchema = z.looseObject({
   savedAt: isoTime,
   /** What `best` compares, higher is better; null if it was not scored. */
   score: z.nullable(z.number()),
+  /** What that is of; of training where it is not said. */
+  scoredBy: z.optional(z.enum(scoreKinds)),
   /** Whether pruning spares it. */
   keep: z.boolean(),
   environment: z.nullable(environmentSchema),

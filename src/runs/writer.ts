@@ -237,7 +237,7 @@ export class RunWriter {
       );
     }
     this.requireThere();
-    const best = wouldBeBest(this.dir, input.score);
+    const best = wouldBeBest(this.dir, input);
     const keep = input.keep ?? false;
     this.event({
       type: 'checkpoint',
@@ -248,6 +248,7 @@ export class RunWriter {
       best,
       keep,
       ...(input.score === undefined ? {} : { score: input.score }),
+      ...(input.scoredBy && { scoredBy: input.scoredBy }),
     });
     this.#truth.flush(); // the projections can be made again
     const { environment } = this.#manifest;
@@ -267,7 +268,7 @@ export class RunWriter {
     this.#update({ config });
   }
 
-  /** Ends the run: says how in events and manifest, closes everything, gives up the lock. May be called twice. */
+  /** Ends the run: says how, and why where it is not that all its steps are done, in events and manifest, closes everything, gives up the lock. May be called twice. */
   end(status: 'finished' | 'stopped' | 'failed', reason?: string): void {
     if (this.#ended) return;
     const errors: unknown[] = [];
@@ -278,14 +279,14 @@ export class RunWriter {
         errors.push(error);
       }
     };
-    const message = status === 'finished' ? 'the run did all its steps' : (reason ?? status);
+    const message = reason ?? (status === 'finished' ? 'the run did all its steps' : status);
     const event = status === 'finished' ? { type: status } : { type: status, reason: message };
     trying(() => this.#happened(message, event));
     for (const sink of this.#sinks) trying(() => sink.close());
     trying(() =>
       this.#update({
         status,
-        reason: status === 'finished' ? null : message,
+        reason: status === 'finished' ? (reason ?? null) : message,
         endedAt: new Date(this.#now()).toISOString(),
         iteration: this.#iteration,
         step: this.#step,

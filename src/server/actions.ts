@@ -61,6 +61,22 @@ const actionSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
+/** What `keel eval --json` says that is shown: of episodes at its top, of completions under their reward. */
+interface Told extends Worth {
+  readonly episodes?: number;
+  readonly completions?: number;
+  readonly reward?: Worth;
+  readonly sampled?: boolean;
+  readonly differ?: boolean;
+  readonly other?: Told;
+}
+interface Worth {
+  readonly mean?: number;
+  readonly std?: number;
+  readonly standardError?: number | null;
+}
+const worthOf = (told: Told): Worth => told.reward ?? told;
+
 export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: ActionsOptions): Actions {
   const stop = new AbortController();
   /** What runs in a child, so that a second click does not start it again. */
@@ -282,13 +298,17 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
             `${episodes} episodes took longer than ${Math.round(evaluationMs / 1000)} seconds: use keel eval with fewer`,
           );
         if (code !== 0) throw new Problem(422, 'not-evaluated', complaint(stderr));
-        const { mean, std, episodes: played, sampled } = jsonOf(stdout) as Record<string, number | boolean>;
+        const told = jsonOf(stdout) as Told;
+        const { mean, std, standardError } = worthOf(told);
+        const drawn = told.differ && told.other ? worthOf(told.other) : null;
         return {
           step,
-          episodes: Number(played),
+          episodes: Number(told.episodes ?? told.completions),
           mean: Number(mean),
           std: Number(std),
-          deterministic: sampled !== true,
+          standardError: standardError ?? null,
+          deterministic: told.sampled !== true,
+          drawn: drawn && { mean: Number(drawn.mean), standardError: drawn.standardError ?? null },
         };
       });
     },

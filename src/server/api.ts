@@ -236,7 +236,11 @@ export interface EvaluationAnswer {
   readonly episodes: number;
   readonly mean: number;
   readonly std: number;
+  /** Of the mean; null of one episode. */
+  readonly standardError: number | null;
   readonly deterministic: boolean;
+  /** With actions drawn as in training, where that differs by more than the standard error; null where it does not. */
+  readonly drawn: { readonly mean: number; readonly standardError: number | null } | null;
 }
 
 /** What a button does. */

@@ -31,6 +31,59 @@ const checkpointKeys = {
   ),
 };
 
+/** Episodes of training without which a return to stop at is not believed: a few may be luck. */
+export const STOP_EPISODES = 20;
+
+const whenEvaluating = { key: 'evaluateEvery', not: 0, add: 'evaluateEvery of at least 1' } as const;
+
+/**
+ * Looking while it trains. `episodes` are what an evaluation plays: so many unless told. Where training has no returns of
+ * its own, as in cloning, there is nothing to stop at without evaluations.
+ */
+export const evaluationKeys = ({
+  episodes,
+  doc,
+  ownReturns,
+}: {
+  readonly episodes: number;
+  readonly doc: string;
+  readonly ownReturns: boolean;
+}) => ({
+  evaluateEvery: setting(
+    countFromZero,
+    0,
+    'Iterations between evaluations; one follows the last iteration, too. They then pick the best checkpoint. 0 never evaluates.',
+    { aliases: 'evalfreq evalevery evalinterval evaluationinterval testfreq' },
+  ),
+  evaluateEpisodes: setting(count, episodes, doc, {
+    aliases: 'evalepisodes nevalepisodes numevalepisodes evaluationduration',
+    needs: whenEvaluating,
+  }),
+  stopAt: setting(
+    z.nullable(z.number()),
+    null,
+    ownReturns
+      ? `The run ends once the mean return is at least this: of an evaluation; without evaluateEvery, of the newest episodes of training, as checkpoints are scored, at least ${STOP_EPISODES}. null does all steps.`
+      : 'The run ends once the mean return of an evaluation is at least this; null does all steps.',
+    {
+      aliases: 'stopreturn stopreward rewardthreshold targetreturn targetreward',
+      ...(!ownReturns && { needs: { ...whenEvaluating, off: null } }),
+    },
+  ),
+});
+
+/** Of policies in environments. */
+const episodeEvaluation = {
+  episodes: 20,
+  doc: 'Episodes of an evaluation: the same ones each time, with the most likely actions, in environments of their own whose seeds training never has.',
+};
+
+/** Of language models. */
+const promptEvaluation = {
+  episodes: 100,
+  doc: 'Prompts of an evaluation: the same ones each time, completed with the most likely tokens, from a seed that training never has.',
+};
+
 export const logKeys = {
   tensorboard: setting(z.boolean(), true, 'Write TensorBoard event files beside the log.'),
   csv: setting(z.boolean(), true, 'Write metrics.csv beside the log.'),
@@ -45,12 +98,13 @@ export const runKeys = (fallback: number, doc: string) => ({
 });
 
 /** The run of a language model. */
-export const textRunKeys = {
+export const textRunKeys = ({ ownReturns }: { readonly ownReturns: boolean }) => ({
   seed,
   ...computeKeys(count.check(z.maximum(1024)), 2, 'Threads that one operator may use.'),
   ...checkpointKeys,
+  ...evaluationKeys({ ...promptEvaluation, ownReturns }),
   ...logKeys,
-};
+});
 
 // ---- environments --------------------------------------------------------------------------------------------------
 
@@ -78,7 +132,12 @@ export const envKeys = {
 };
 
 /** What a run on environments has beside its steps and its log. */
-export const environmentKeys = { seed, ...envKeys, ...checkpointKeys };
+export const environmentKeys = ({ ownReturns }: { readonly ownReturns: boolean }) => ({
+  seed,
+  ...envKeys,
+  ...checkpointKeys,
+  ...evaluationKeys({ ...episodeEvaluation, ownReturns }),
+});
 
 /** The std of continuous actions as the network has it. */
 export const logStdKeys = {

@@ -171,6 +171,10 @@ export type RunConfig = {
   readonly learningRate?: number;
   readonly checkpointEvery: number;
   readonly keepEvery: number;
+  /** Where it has them (`evaluationKeys`). */
+  readonly evaluateEvery?: number;
+  readonly evaluateEpisodes?: number;
+  readonly stopAt?: number | null;
   readonly csv: boolean;
   readonly tensorboard: boolean;
 };

@@ -72,6 +72,11 @@ export interface TextTaskDefinition<O extends OptionValues = OptionValues> {
   make(options: O, context: TaskContext): TextTask | Promise<TextTask>;
   /** Measurements of its own, in place of graded completions, of what completes prompts. */
   evaluate?(options: object, complete: Complete, settings: EvaluationSettings): Promise<TaskEvaluation>;
+  /**
+   * The same task with prompts that training cannot draw, for evaluations while it trains. Without it they come from what
+   * `make` gives, drawn with a seed that training does not have.
+   */
+  heldOut?(options: object, context?: TaskContext): Promise<TextTask>;
 }
 
 /** Completes prompts, in their order. */

@@ -246,7 +246,17 @@ describe('eval and export', () => {
     expect(result.median).toBeCloseTo((third + fourth) / 2, 9);
     expect(mean).toBeCloseTo(returns.reduce((x, y) => x + y) / 6, 9);
     expect(std).toBeCloseTo(Math.sqrt(returns.reduce((sum, x) => sum + (x - mean) ** 2, 0) / 6), 9);
-    expect(text.stdout).toMatch(/return [\d.]+ ± [\d.]+ over 6 episodes/);
+    const error = Math.sqrt(returns.reduce((sum, x) => sum + (x - mean) ** 2, 0) / 5 / 6);
+    expect(result.standardError).toBeCloseTo(error, 9);
+    expect(text.stdout).toMatch(/^ {2}most likely actions, seed 10000$/m);
+    expect(text.stdout).toMatch(/^ {4}return [\d.]+ ± [\d.]+ \(standard error\) over 6 episodes$/m);
+    // The other way of acting is told where it differs, and that it agrees where it does not.
+    expect(result.other).toMatchObject({ sampled: true, episodes: 6 });
+    const combined = Math.hypot(result.standardError, result.other.standardError);
+    expect(result.differ).toBe(Math.abs(mean - result.other.mean) > combined);
+    expect(text.stdout).toMatch(/^ {2}actions drawn as in training(, seed 10000| agree: [\d.]+ ± [\d.]+)$/m);
+    for (const line of text.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect(JSON.parse(sampled.stdout)).not.toHaveProperty('other');
     expect(JSON.parse(sampled.stdout)).toMatchObject({ sampled: true, seed: 4, checkpoint: 128 });
   });
 

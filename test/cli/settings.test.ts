@@ -369,8 +369,12 @@ describe('terminal', () => {
             { 'completion/length': 30, 'completion/parse_rate': 0.25 },
           ]) {
             const row = { 'kl/step': kl, ...last };
-            const line = summary(row, { step, totalSteps: 2e8, config }, { rate, episodeReturn }, context);
-            expect(columnsOf(line), line).toBeLessThanOrEqual(79);
+            for (const evalReturn of [undefined, episodeReturn]) {
+              const speed = { rate, episodeReturn, evalReturn };
+              const line = summary(row, { step, totalSteps: 2e8, config }, speed, context);
+              expect(columnsOf(line), line).toBeLessThanOrEqual(79);
+              expect(line.includes('eval')).toBe(evalReturn !== undefined);
+            }
           }
         }
       }

@@ -153,7 +153,7 @@ describe('best, last and pruning', () => {
     const scores = [1, 5, 2, 3, undefined, Number.NaN, 5, ...Array<number>(73).fill(4)];
     for (const [i, score] of scores.entries()) {
       const step = 10 * (i + 1);
-      expect(wouldBeBest(dir, score)).toBe(i < 2);
+      expect(wouldBeBest(dir, { score })).toBe(i < 2);
       await saveCheckpoint(dir, simple(step, score, step === 40), { keepLast: 2 });
       expect(pointer('last')).toBe(`${step}\n`);
       expect(pointer('best')).toBe(i === 0 ? '10\n' : '20\n');

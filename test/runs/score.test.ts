@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { recentReturn, scoreEpisodes } from '../../src/runs/index.ts';
+import { bestScored, recentEpisodes } from '../../src/runs/score.ts';
 
 const row = (mean: number | undefined, count: number) => ({
   'train/iteration': 1,
@@ -40,4 +41,28 @@ it('lies between the least and the largest of what it looks at', () => {
       expect(score).toBeLessThanOrEqual(Math.max(...means) + 1e-9);
     }),
   );
+});
+
+it('says how many episodes it is of', () => {
+  expect(recentEpisodes([row(1, 30), row(3, 10)])).toEqual({ mean: 1.5, episodes: 40 });
+  expect(recentEpisodes([row(undefined, 0)])).toEqual({ mean: Number.NaN, episodes: 0 });
+});
+
+it('the best is the highest, of equal ones the earliest, and those without a score are none', () => {
+  const list = [1, 3, null, 3, 2, undefined].map((score, at) => ({ score, at }));
+  expect(bestScored(list)?.at).toBe(1);
+  expect(bestScored([{ score: null }])).toBeUndefined();
+  expect(bestScored([])).toBeUndefined();
+});
+
+it('scores of training and of evaluations are never compared: the newest says which count', () => {
+  const list = [
+    { score: 9, at: 0 },
+    { score: 8, scoredBy: 'training' as const, at: 1 },
+    { score: 2, scoredBy: 'evaluation' as const, at: 2 },
+    { score: 5, scoredBy: 'evaluation' as const, at: 3 },
+    { score: null, at: 4 },
+    { score: 3, at: 5 },
+  ];
+  expect(list.map((_, i) => bestScored(list.slice(0, i + 1))?.at)).toEqual([0, 0, 2, 3, 3, 0]);
 });

@@ -13,6 +13,20 @@ const standIns: Readonly<Record<string, readonly string[]>> = {
   'loss/value': ['loss/policy', 'loss/total', 'grad/norm'],
 };
 
+/** What is drawn beside a metric, in its plot: the same thing, measured otherwise, under a short name. */
+const companions: Readonly<Record<string, { readonly id: string; readonly label: string }>> = {
+  'episode/return': { id: 'eval/return', label: 'evaluation' },
+};
+
+/** What a plot of a metric draws beside it, of the metrics that there are. */
+export function companionOf(
+  metric: string,
+  known: readonly Pick<MetricInfo, 'id'>[],
+): { readonly id: string; readonly label: string } | undefined {
+  const companion = Object.hasOwn(companions, metric) ? companions[metric] : undefined;
+  return companion && known.some(({ id }) => id === companion.id) ? companion : undefined;
+}
+
 /** Where the registry's title is too long for a tile. */
 const shortTitles: Readonly<Record<string, string>> = {
   'kl/step_raw': 'KL unguarded',

@@ -2,6 +2,7 @@
 import uPlot from 'uplot';
 import type { XAxis } from '../../src/server/api.ts';
 import { formatTicks, timeTicks } from '../lib/axis.ts';
+import { lowerBound, upperBound } from '../lib/envelope.ts';
 import { formatTick } from '../lib/format.ts';
 import { groupPins, type Pin, type PinGroup } from '../lib/pins.ts';
 import { aboveFloor, type Curve, paddedRange, rangeOf } from '../lib/plot-data.ts';
@@ -60,6 +61,8 @@ export interface Chart {
 
 const parts = 4;
 const pinGap = 15;
+/** Pixels that a point takes of the width. */
+const pointRoom = 10;
 
 export function createChart(host: HTMLElement, first: ChartModel, events: ChartEvents): Chart {
   let model = first;
@@ -224,6 +227,14 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
     model.colors.lines[(model.curves[i]?.color ?? 0) % model.colors.lines.length];
   const curveColor = (seriesIndex: number) => lineColor(Math.floor((seriesIndex - 1) / parts));
 
+  /** Whether a curve's own points have room: where curves share a plot, those of another say nothing of it. */
+  function isSparse(u: uPlot, i: number): boolean {
+    const { x } = model.curves[i] ?? { x: [] };
+    const [from, to] = model.range;
+    const inside = upperBound(x, to) - lowerBound(x, from);
+    return inside * pointRoom <= u.bbox.width / devicePixelRatio;
+  }
+
   function curveSeries(i: number): uPlot.Series[] {
     const edge: uPlot.Series = { width: 0, points: { show: false } };
     const dashed = (model.curves[i]?.color ?? 0) >= model.colors.lines.length ? { dash: [6, 3] } : {};
@@ -236,7 +247,7 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
         stroke: () => fade(lineColor(i), 0.32),
         points: { show: false },
       },
-      { width: 1.6, stroke: () => lineColor(i), points: { size: 5 }, ...dashed },
+      { width: 1.6, stroke: () => lineColor(i), points: { size: 5, show: u => isSparse(u, i) }, ...dashed },
     ];
   }
 

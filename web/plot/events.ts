@@ -33,6 +33,7 @@ const looks: Readonly<Record<EventType, Look>> = {
   resumed: { shape: 'bar', tone: 'muted', weight: 5 },
   stopped: { shape: 'bar', tone: 'muted', weight: 5 },
   finished: { shape: 'bar', tone: 'good', weight: 5 },
+  reached: { shape: 'diamond', tone: 'good', weight: 5 },
   act: { shape: 'square', tone: 'good', weight: 6 },
   skipped: { shape: 'cross', tone: 'bad', weight: 7 },
   restored: { shape: 'cross', tone: 'bad', weight: 7 },

@@ -16,11 +16,13 @@ export interface Readout {
   readonly max: number | null;
   /** How many values share the bucket. */
   readonly count: number;
+  /** Whether it stands beside what the plot is of. */
+  readonly beside: boolean;
 }
 
 /** The values nearest to a place; without one, the last. */
 export function readoutsOf(lines: readonly NamedLine[], at: number | null): Readout[] {
-  return lines.map(({ label, color, line }) => {
+  return lines.map(({ label, color, line, beside = false }) => {
     let i = at === null ? line.x.length - 1 : nearestIndex(line.x, at);
     // The newest buckets may have none.
     if (at === null) while (i > 0 && line.mean[i] === null) i--;
@@ -32,6 +34,7 @@ export function readoutsOf(lines: readonly NamedLine[], at: number | null): Read
       min: line.min[i] ?? null,
       max: line.max[i] ?? null,
       count: line.count[i] ?? 0,
+      beside,
     };
   });
 }

@@ -6,6 +6,8 @@ export interface NamedLine {
   readonly label: string;
   readonly color: number;
   readonly line: Line;
+  /** Drawn beside what the plot is of, such as evaluations beside returns. */
+  readonly beside?: boolean;
 }
 
 export interface Source {
@@ -15,13 +17,33 @@ export interface Source {
   watch(onChange: () => void): () => void;
 }
 
-export function seriesSource(store: SeriesStore, metric: string, label: string): Source {
+/** The line of a metric, and beside it that of another once it has values. */
+export function seriesSource(
+  store: SeriesStore,
+  metric: string,
+  label: string,
+  companion?: { readonly id: string; readonly label: string },
+): Source {
   return {
     lines() {
       const line = store.line(metric);
-      return line === null ? null : [{ label, color: 0, line }];
+      if (line === null) return null;
+      const beside = companion === undefined ? null : store.line(companion.id);
+      return [
+        { label, color: 0, line },
+        ...(beside === null || beside.x.length === 0
+          ? []
+          : [{ label: companion!.label, color: 1, line: beside, beside: true }]),
+      ];
     },
     failure: () => store.failure(metric),
-    watch: onChange => store.watch(metric, onChange),
+    watch(onChange) {
+      const stops = [metric, ...(companion === undefined ? [] : [companion.id])].map(id =>
+        store.watch(id, onChange),
+      );
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
   };
 }

@@ -2,6 +2,7 @@
 
 import { Graph } from '../../engine/graph.ts';
 import { compile, type Program } from '../../engine/program.ts';
+import type { OptionValues } from '../../envs/options.ts';
 import type { Space } from '../../envs/spaces.ts';
 import { parameters } from '../../nn/parameters.ts';
 import type { Rng } from '../../random/rng.ts';
@@ -45,6 +46,15 @@ export function partsOf({ layout }: ActorCritic, weights: Float32Array): Record<
 export interface PolicyWeights {
   readonly weights: Float32Array;
   readonly normaliser: ObservationNormaliser | undefined;
+}
+
+/** A policy while it is trained, and what it acts in: for whoever looks at it meanwhile. */
+export interface LivePolicy {
+  readonly env: string;
+  readonly options: OptionValues;
+  readonly model: ActorCritic;
+  /** As it is now. */
+  readonly policy: () => PolicyWeights;
 }
 
 export interface Actor {

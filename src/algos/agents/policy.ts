@@ -6,7 +6,14 @@ import { makeEnv } from '../../envs/registry.ts';
 import { Rng } from '../../random/rng.ts';
 import type { RunConfig } from '../../settings/spec.ts';
 import type { PolicyOpening } from '../algorithm.ts';
-import { type ActOptions, asking, type Observation, type Policy, usualEpisodes } from '../policy.ts';
+import {
+  type ActOptions,
+  asking,
+  evaluationSeed,
+  type Observation,
+  type Policy,
+  usualEpisodes,
+} from '../policy.ts';
 import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';
@@ -75,7 +82,7 @@ export async function agentPolicy(
       checkOpen('score');
       actor.distribution(policy, observation, out);
     },
-    async evaluate({ episodes = usualEpisodes, seed = 10_000, sampled } = {}) {
+    async evaluate({ episodes = usualEpisodes, seed = evaluationSeed, sampled } = {}) {
       checkEvaluate(episodes);
       return evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled });
     },

@@ -4,13 +4,11 @@ import { TrainError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import type { MadeEnv, RecordingHook } from '../../envs/definition.ts';
 import type { EnvView } from '../../envs/env.ts';
-import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import { packTurn, type Replay } from '../../runs/replay-format.ts';
 import { saveReplay } from '../../runs/replays.ts';
 import type { RecordOptions } from '../policy.ts';
-import { type Actor, compileActor, type PolicyWeights } from './actor.ts';
-import type { ActorCritic } from './networks/actor-critic.ts';
+import { type Actor, compileActor, type LivePolicy } from './actor.ts';
 
 /** Of an episode without an end, or a very long one, no more is kept. */
 const MOST_STEPS = 2000;
@@ -32,7 +30,7 @@ export interface Moment {
  * A recorder for an environment's id, which must be registered and ready to be made. Undefined where there is nothing to
  * draw. It has its own environment, and draws no randomness but from `seed`: whoever trains meanwhile notices nothing.
  */
-async function openRecorder({ env: id, options, model, policy }: Recorded): Promise<Recorder | undefined> {
+async function openRecorder({ env: id, options, model, policy }: LivePolicy): Promise<Recorder | undefined> {
   const env = makeEnv(id, options);
   try {
     if (env.view) return recorderOf(env, env.view(), await compileActor(model, env.actionSpace, 1), policy);
@@ -44,7 +42,7 @@ async function openRecorder({ env: id, options, model, policy }: Recorded): Prom
   return undefined;
 }
 
-function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: Recorded['policy']): Recorder {
+function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolicy['policy']): Recorder {
   const { scene, stepSeconds } = view;
   const { rewardTerms: terms, spec } = env;
   const most = Math.min(spec.maxEpisodeSteps ?? MOST_STEPS, MOST_STEPS) + 1;
@@ -141,17 +139,11 @@ export interface RecordingWriter {
   close(): void;
 }
 
-/** The policy that is recorded, and what it acts in. */
-export interface Recorded {
-  readonly env: string;
-  readonly options: OptionValues;
-  readonly model: ActorCritic;
-  /** As it is now. */
-  readonly policy: () => PolicyWeights;
-}
-
 /** Of episodes, as replays; undefined where there is nothing to draw. */
-export async function replayWriter(runDir: string, recorded: Recorded): Promise<RecordingWriter | undefined> {
+export async function replayWriter(
+  runDir: string,
+  recorded: LivePolicy,
+): Promise<RecordingWriter | undefined> {
   const recorder = await openRecorder(recorded);
   if (recorder === undefined) return undefined;
   const { record, close } = recorder;
@@ -162,7 +154,7 @@ export async function replayWriter(runDir: string, recorded: Recorded): Promise<
 export async function hookWriter(
   runDir: string,
   hook: RecordingHook,
-  { env, options, model, policy }: Recorded,
+  { env, options, model, policy }: LivePolicy,
 ): Promise<RecordingWriter> {
   const made = makeEnv(env, options);
   const actor = await compileActor(model, made.actionSpace, 1);
@@ -245,7 +237,7 @@ export async function recordLive({ open, progress, seed, onProblem }: LiveOption
 /** Records episodes of a checkpoint's policy into its run, from the starts of the run's own replays; returns their names. */
 export async function recordEpisodes(
   runDir: string,
-  recorded: Recorded,
+  recorded: LivePolicy,
   at: Moment,
   { episodes = 1, onReplay }: RecordOptions,
 ): Promise<string[]> {

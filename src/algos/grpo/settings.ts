@@ -181,7 +181,7 @@ export const grpoSettings = table(
       'Groups of each iteration whose completions are written to completions.jsonl.',
     ),
     ...shared.modelKeys,
-    ...shared.textRunKeys,
+    ...shared.textRunKeys({ ownReturns: true }),
   },
   {
     name: 'grpo',

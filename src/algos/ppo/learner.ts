@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fittingActions, refuseInertForActions } from '../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../agents/environments.ts';
+import { evaluationsOf } from '../agents/evaluate.ts';
 import { savePolicy } from '../agents/export.ts';
 import { hookWriter, replayWriter } from '../agents/record.ts';
 import { normaliserOf, type PolicyStart } from '../agents/start.ts';
@@ -28,7 +29,8 @@ export async function openLearner(
     const weights = start?.fit(model.layout);
     const normaliser = start && normaliserOf(start, config.normaliseObservations, model.observationSize);
     const policy = () => ({ weights: trainer.weights, normaliser: trainer.observationNormaliser });
-    const recorded = { env: subject.id, options: subject.options, model, policy };
+    const live = { env: subject.id, options: subject.options, model, policy };
+    const evaluations = evaluationsOf(live, config);
     const hook = subject.kind === 'env' ? subject.definition.recording : undefined;
     return {
       trainer,
@@ -53,6 +55,7 @@ export async function openLearner(
         await trainer.restore({ ...snapshot, counters });
       },
       iterate: () => trainer.iterate(),
+      evaluate: evaluations.evaluate,
       adjust: changes => trainer.adjust(changes as Partial<PpoConfig>),
       async save() {
         const snapshot = await trainer.snapshot();
@@ -61,10 +64,11 @@ export async function openLearner(
       saved: ({ dir }) =>
         savePolicy({ model, actionSpace: envs.actionSpace, ...policy() }, join(dir, 'policy.onnx')),
       ...(config.record && {
-        recorder: runDir => (hook ? hookWriter(runDir, hook, recorded) : replayWriter(runDir, recorded)),
+        recorder: runDir => (hook ? hookWriter(runDir, hook, live) : replayWriter(runDir, live)),
       }),
       async close() {
         trainer.dispose();
+        await evaluations.close();
         await envs.close();
       },
     };

@@ -202,7 +202,7 @@ export const ppoSettings = table(
     }),
 
     steps: shared.steps(100_000, 'Environment steps of the run, over all environments.'),
-    ...shared.environmentKeys,
+    ...shared.environmentKeys({ ownReturns: true }),
     record: setting(
       z.boolean(),
       true,

@@ -7,9 +7,9 @@ import type { LanguageModel } from '../../lm/model.ts';
 import type { SamplingOptions } from '../../lm/truncation.ts';
 import { Rng } from '../../random/rng.ts';
 import type { TaskEvaluation, TaskPrompt, TextTask } from '../../tasks/text-task.ts';
-import { moments } from '../update/moments.ts';
-import { gradeOf, wasTruncated } from './graded.ts';
-import { drawPrompts, promptTokens } from './prompts.ts';
+import { moments, type Summary, summaryOf } from '../update/moments.ts';
+import { type GradedCompletion, gradeOf, wasTruncated } from './graded.ts';
+import { drawPrompts, promptTokens, type TokenisedPrompt } from './prompts.ts';
 
 export interface CompleteOptions extends Partial<SamplingOptions> {
   readonly maxNewTokens?: number;
@@ -63,7 +63,7 @@ export interface CompletionEvaluation {
   readonly kind: 'completions';
   readonly completions: number;
   readonly ungraded: number;
-  readonly reward: { readonly mean: number; readonly std: number };
+  readonly reward: Summary;
   readonly parseRate: number;
   readonly truncated: number;
   readonly meanTokens: number;
@@ -86,12 +86,27 @@ export interface MeasuredEvaluation extends TaskEvaluation {
 
 const EXAMPLES = 5;
 
-/** Grades completions of prompts that training has not seen: their seed is another. */
-export async function evaluateText(
+/** How prompts are drawn and completed. */
+export interface EvaluateTextOptions extends CompleteOptions {
+  readonly prompts: number;
+  readonly promptSeed: number;
+}
+
+/** Completions of the same prompts each time, graded: of the weights that the model has then. */
+export interface TextJudge {
+  judge(): Promise<{
+    readonly prompts: readonly TokenisedPrompt[];
+    readonly graded: readonly GradedCompletion[];
+  }>;
+  close(): Promise<void>;
+}
+
+/** Draws prompts that training has not seen, because their seed is another, and makes ready to complete them. */
+export async function openJudge(
   model: LanguageModel,
   task: TextTask,
-  options: CompleteOptions & { readonly prompts: number; readonly promptSeed: number },
-): Promise<CompletionEvaluation> {
+  options: EvaluateTextOptions,
+): Promise<TextJudge> {
   if (!Number.isInteger(options.prompts) || options.prompts < 1)
     throw new TrainError(`prompts is ${options.prompts}: a whole number from 1 is needed`);
   const maxNewTokens = options.maxNewTokens ?? task.maxNewTokens;
@@ -103,23 +118,35 @@ export async function evaluateText(
     new Rng(options.promptSeed),
   );
   const { complete, close } = completer(model, task, options);
+  return {
+    async judge() {
+      const completions = await complete(prompts.map(({ prompt }) => prompt));
+      const graded = await Promise.all(
+        completions.map((completion, i) => gradeOf(task, prompts[i].prompt, completion)),
+      );
+      return { prompts, graded };
+    },
+    close,
+  };
+}
+
+/** Grades completions of prompts that training has not seen. */
+export async function evaluateText(
+  model: LanguageModel,
+  task: TextTask,
+  options: EvaluateTextOptions,
+): Promise<CompletionEvaluation> {
+  const { judge, close } = await openJudge(model, task, options);
   try {
-    const completions = await complete(prompts.map(({ prompt }) => prompt));
-    const graded = await Promise.all(
-      completions.map((completion, i) => gradeOf(task, prompts[i].prompt, completion)),
-    );
+    const { prompts, graded } = await judge();
     const good = graded.filter(({ problem }) => problem === undefined);
     if (good.length === 0) throw new TrainError(`no completion could be graded: ${graded[0].problem}`);
     const mean = (values: readonly number[]): number => moments(values).mean;
-    const rewards = good.map(({ reward }) => reward);
-    // Equal rewards have a mean that rounding may take a little off.
-    const allEqual = rewards.every(reward => reward === rewards[0]);
-    const reward = { ...moments(rewards), ...(allEqual ? { std: 0 } : {}) };
     return {
       kind: 'completions',
       completions: graded.length,
       ungraded: graded.length - good.length,
-      reward,
+      reward: summaryOf(good.map(({ reward }) => reward)),
       parseRate: mean(good.map(({ parsed }) => (parsed ? 1 : 0))),
       truncated: mean(graded.map(completion => (wasTruncated(completion) ? 1 : 0))),
       meanTokens: mean(graded.map(({ tokens }) => tokens.length)),

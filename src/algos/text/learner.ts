@@ -12,8 +12,10 @@ import { createTask, taskOptions } from '../../tasks/definition.ts';
 import { sourcesOf } from '../../tasks/draw-safely.ts';
 import type { TextTask } from '../../tasks/text-task.ts';
 import type { IterationResult, Learner, Opening, Settings } from '../algorithm.ts';
+import { type LearnerEvaluation, roundSeed } from '../evaluation.ts';
 import type { Continuing, UpdateCounters } from '../update/guarded.ts';
 import { checkpointModel, savedText, type TextSnapshot } from './checkpoint.ts';
+import { openJudge, type TextJudge } from './evaluate.ts';
 import { type ModelConfig, type ModelStart, newModel, refuseUnfit } from './model.ts';
 
 /** What trains a model on a task. */
@@ -37,12 +39,21 @@ export interface TextParts<C extends RunConfig, S extends TextSnapshot, T extend
   readonly besideLog?: (trainer: T, runDir: string, iteration: number) => () => void;
 }
 
+/** What a config says of evaluations. */
+interface TextEvaluation {
+  readonly seed: number;
+  readonly device: 'cpu' | 'webgpu' | 'cuda';
+  readonly threads: number;
+  readonly evaluateEpisodes: number;
+  readonly maxNewTokens?: number | null;
+}
+
 /** A faulty engine may have a notice for every position: the first say enough. */
 const MOST_NOTICES = 20;
 
 /** Makes the task and the model: of the checkpoint to go on from, the one to start from, or a new one. */
 export async function openTextLearner<
-  C extends RunConfig & ModelConfig,
+  C extends RunConfig & ModelConfig & TextEvaluation,
   S extends TextSnapshot,
   T extends TextTrainer<S>,
 >(
@@ -53,15 +64,22 @@ export async function openTextLearner<
     throw new TrainError(`${subject.id} is no text task: use one, such as arithmetic`);
   if (start) refuseModelSizes(parts.settings, written);
   const notices: string[] = [];
-  const task = await createTask(subject.definition, subject.options, {
-    notice: message => {
+  const { definition, options } = subject;
+  const context = {
+    notice: (message: string) => {
       if (notices.length < MOST_NOTICES) notices.push(message);
     },
-  });
+  };
+  const task = await createTask(definition, options, context);
   try {
     const model = await modelFor(task, config, start, from);
     refuseUnfit(task, model);
     const trainer = parts.create({ model, task, config });
+    const evaluations = evaluationsOf(
+      model,
+      () => definition.heldOut?.(options, context) ?? createTask(definition, options, context),
+      config,
+    );
     const { besideLog } = parts;
     return {
       trainer,
@@ -74,7 +92,7 @@ export async function openTextLearner<
       environment: {
         id: subject.id,
         version: '0',
-        options: { ...taskOptions(subject.definition, subject.options) } as EnvironmentSpec['options'],
+        options: { ...taskOptions(definition, options) } as EnvironmentSpec['options'],
         reward: { scale: 1, normalised: false },
       },
       notes: () => ({
@@ -97,12 +115,14 @@ export async function openTextLearner<
         for (const text of notices.splice(0)) result.events.push({ type: 'notice', text });
         return result;
       },
+      evaluate: evaluations.evaluate,
       adjust: changes => trainer.adjust(changes),
       save: async () => savedText(model, trainer.snapshot()),
       saved: async writer => noteSources(writer, task),
       ...(besideLog && { besideLog: (runDir, iteration) => besideLog(trainer, runDir, iteration) }),
       async close() {
         await trainer.dispose();
+        await evaluations.close();
         await task.close?.();
       },
     };
@@ -110,6 +130,45 @@ export async function openTextLearner<
     await task.close?.();
     throw error;
   }
+}
+
+/**
+ * Evaluations of a model while it is trained: on a task of their own, which is made at the first one and kept, because one
+ * may remember what it was asked.
+ */
+function evaluationsOf(
+  model: LanguageModel,
+  newTask: () => Promise<TextTask>,
+  { evaluateEpisodes: prompts, seed, device, threads, maxNewTokens }: TextEvaluation,
+): { evaluate(): Promise<LearnerEvaluation>; close(): Promise<void> } {
+  let task: TextTask | undefined;
+  let judge: TextJudge | undefined;
+  return {
+    async evaluate() {
+      task ??= await newTask();
+      judge ??= await openJudge(model, task, {
+        prompts,
+        promptSeed: roundSeed(seed, 0),
+        device,
+        threads,
+        maxNewTokens: maxNewTokens ?? task.maxNewTokens,
+      });
+      const { graded } = await judge.judge();
+      const failed = graded.filter(({ problem }) => problem !== undefined);
+      const good = graded.filter(({ problem }) => problem === undefined);
+      return {
+        returns: good.map(({ reward }) => reward),
+        lengths: good.map(({ tokens }) => tokens.length),
+        ...(failed.length > 0 && {
+          events: [{ type: 'ungraded', count: failed.length, of: graded.length, reason: failed[0].problem! }],
+        }),
+      };
+    },
+    async close() {
+      await judge?.close();
+      await task?.close?.();
+    },
+  };
 }
 
 async function modelFor(

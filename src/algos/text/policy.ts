@@ -13,6 +13,7 @@ import {
   asking,
   type EvaluatePolicyOptions,
   type Evaluation,
+  evaluationSeed,
   type Policy,
   usualEpisodes,
 } from '../policy.ts';
@@ -70,7 +71,7 @@ async function modelPolicy(
   const { checkOpen, checkAct, checkEvaluate, close } = asking(of.run, 'prompt');
 
   async function evaluate(given: EvaluatePolicyOptions = {}): Promise<Evaluation> {
-    const { episodes: prompts = usualEpisodes, seed = 10_000, sampled } = given;
+    const { episodes: prompts = usualEpisodes, seed = evaluationSeed, sampled } = given;
     checkEvaluate(prompts);
     const how = { ...sampling(sampled), seed };
     if (definition.evaluate === undefined)

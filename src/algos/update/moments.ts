@@ -16,3 +16,24 @@ export function moments(values: ArrayLike<number>): { mean: number; std: number 
   for (let i = 0; i < values.length; i++) squares += (values[i] - mean) ** 2;
   return { mean, std: Math.sqrt(squares / values.length) };
 }
+
+/** What some values come to. */
+export interface Summary {
+  readonly mean: number;
+  /** Of the values themselves, as a population. */
+  readonly std: number;
+  /** How far the mean would scatter if others were drawn: the sample's std over the root of their number; NaN of one. */
+  readonly standardError: number;
+}
+
+/** Mean, spread and standard error of values that were drawn independently of each other. */
+export function summaryOf(values: ArrayLike<number>): Summary {
+  const { mean, std } = moments(values);
+  // Equal values have a mean that rounding may take a little off, which is no spread.
+  const spread = Array.from(values).every(value => value === values[0]) ? 0 : std;
+  return {
+    mean,
+    std: spread,
+    standardError: values.length > 1 ? spread / Math.sqrt(values.length - 1) : Number.NaN,
+  };
+}

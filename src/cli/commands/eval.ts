@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Policy } from '../../algos/policy.ts';
+import { evaluationSeed, type Policy } from '../../algos/policy.ts';
 import { openPolicy, openPolicyOn } from '../../algos/runs.ts';
 import { resolveSubject, subjectOf } from '../../algos/subject.ts';
 import { openRun, resolveRun } from '../../runs/store.ts';
 import { type BeginFlags, optionsOf } from '../begin.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { evaluationJson, printEvaluation } from '../evaluation.ts';
+import { evaluationJson, printEvaluation, type Tried } from '../evaluation.ts';
 import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
 import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
@@ -27,12 +27,21 @@ export function define(command: Command): void {
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
     .addOption(setOption())
     .option('-n, --episodes <n>', 'episodes to play, prompts to complete', wholeNumber, 100)
-    .option('--sampled', 'draw actions as in training, instead of taking the most likely')
-    .option('--seed <n>', 'of the episodes', wholeNumber, 10_000);
+    .option('--sampled', 'only actions drawn as in training, not also the most likely')
+    .option('--seed <n>', 'of the episodes or prompts', wholeNumber, evaluationSeed);
   policyOptions(command).option('--json', 'the result as JSON, with every return');
 }
 
-export const help = `${checkpointHelp}
+export const help = `It plays with the most likely actions, then the same episodes with actions that
+are drawn as in training, and prints both where they differ by more than their
+standard error. A text task with measurements of its own has the first alone.
+
+All episodes come from --seed: two policies that are tried with the same one
+start alike. The evaluations of train have other seeds, so that what picked the
+best checkpoint is not what judges it. For a run that was trained with --seed
+${evaluationSeed}, whose environments would start alike, give another.
+
+${checkpointHelp}
 
 Examples:
   $ keel eval last
@@ -44,18 +53,24 @@ export async function run(context: Context, reference: string, flags: EvalFlags)
   const { episodes, seed, sampled = false } = flags;
   if (episodes < 1) throw new UsageError('--episodes 0 plays nothing: use at least 1');
   await using(policyOf(reference, flags), async policy => {
-    const evaluation = await policy.evaluate({ episodes, seed, sampled });
+    const tryOut = async (draws: boolean): Promise<Tried> => ({
+      sampled: draws,
+      evaluation: await policy.evaluate({ episodes, seed, sampled: draws }),
+    });
+    const asked = await tryOut(sampled);
+    const comparable = !sampled && asked.evaluation.kind !== 'measurements';
+    const trial = { ...asked, seed, other: comparable ? await tryOut(true) : undefined };
     const { run, step, subject } = policy;
     const isRun = existsSync(join(run.dir, 'manifest.json'));
     if (flags.json) {
       const of = isRun ? { run: run.id, checkpoint: step } : { model: run.dir };
       const where = subject.kind === 'env' ? 'environment' : 'task';
-      context.json({ ...of, [where]: subject.id, sampled, seed, ...evaluationJson(evaluation) });
+      context.json({ ...of, [where]: subject.id, sampled, seed, ...evaluationJson(trial) });
       return;
     }
     if (isRun) context.print(`${run.id}: ${whyCheckpoint(openRun(run.dir), flags.checkpoint)}`);
     else context.print(`${subject.id}: ${shownDir(run.dir)}`);
-    printEvaluation(context, evaluation, { sampled, seed });
+    printEvaluation(context, trial);
   });
 }
 

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
 import type { Settings, WhichCheckpoint } from '../../algos/algorithm.ts';
 import { algorithmOf } from '../../algos/algorithms.ts';
+import { reachedIn } from '../../algos/evaluation.ts';
+import { sentenceOf } from '../../algos/events.ts';
 import { resume } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
+import { readRows } from '../../runs/log.ts';
 import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { resolveSettings, savedSettings } from '../../settings/resolve.ts';
+import type { RunConfig } from '../../settings/spec.ts';
 import { type Context, referenceTo, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
-import { type ContinueFlags, continueOptions, lengthOf, runTraining } from '../run-training.ts';
+import { type ContinueFlags, continueOptions, forgetStop, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
 import { trustOf } from '../trust.ts';
 
@@ -78,11 +82,22 @@ export async function resumeRun(
   );
 }
 
-/** A finished run goes on if it is to be longer than it was; what is wrong with the settings is said first. */
+/**
+ * A finished run goes on if it is to be longer than it was, or was to stop at a return and no longer is; what is wrong
+ * with the settings is said first.
+ */
 function refuseNothingToDo(run: Run, changes: Settings): void {
   const { manifest } = run;
   const { settings } = algorithmOf(manifest);
-  resolveSettings(settings, { preset: savedSettings(settings, manifest), given: changes });
+  const saved = savedSettings(settings, manifest);
+  const wanted = resolveSettings(settings, { preset: saved, given: changes });
+  const { items: rows } = readRows(run.dir);
+  const reached = reachedIn(wanted as RunConfig, rows);
+  if (reached !== undefined)
+    throw new UsageError(
+      `${run.id} has finished, ${sentenceOf({ type: 'reached', ...reached })}: keel resume ${referenceTo(run)} ${forgetStop} goes on, as does a higher one`,
+    );
+  if (reachedIn(saved as RunConfig, rows) !== undefined) return;
   const { key, done, twice } = lengthOf(manifest);
   if (!(Number(changes[key] ?? done) > done))
     throw new UsageError(

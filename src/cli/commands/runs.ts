@@ -203,7 +203,7 @@ function changedSettings({ algorithm, config }: Run['manifest']): { path: string
 
 /** Those of the first page that the rows have, in its order. */
 function shownMetrics(rows: readonly Readonly<Record<string, number>>[]): string[] {
-  const episodes = ['episode/return', 'episode/length'];
+  const episodes = ['episode/return', 'episode/length', 'eval/return', 'eval/return_se'];
   const learning = ['policy/entropy', 'policy/clip_fraction', 'loss/clone', 'train/lr'];
   const ids = [...new Set([...headlineMetrics, ...episodes, ...learning])];
   return ids.filter(id => findMetric(id) !== undefined && rows.some(row => id in row));

@@ -10,6 +10,7 @@ import {
 } from '../checkpoint.ts';
 import { checkpointDir, runPaths } from '../layout.ts';
 import { isEvent } from '../schema.ts';
+import { bestScored } from '../score.ts';
 import type { Evidence, Tell } from './evidence.ts';
 
 /** Checkpoints are whole, `best` and `last` lead to them, and they are those that the log tells of. Returns how many there are. */
@@ -89,12 +90,11 @@ function verifyAgainstLog(
   }
   const there = new Set(all.map(({ step }) => step));
   const list = [...saved.values()];
-  const bestScore = Math.max(...list.map(({ item }) => item.score ?? Number.NEGATIVE_INFINITY));
-  const best = list.find(({ item }) => item.score === bestScore);
+  const best = bestScored(list.map(({ item }) => item));
   for (const { line, item } of list) {
     const why = item.keep
       ? 'kept for good'
-      : item === best?.item
+      : item === best
         ? 'the best'
         : item === list.at(-1)?.item
           ? 'the last'

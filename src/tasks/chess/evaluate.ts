@@ -59,6 +59,16 @@ const docs: Readonly<Record<(typeof ROWS)[number], string>> = {
 /** Generated games of an evaluation are of other seeds than any that training can name. */
 const HELD_OUT = 2 ** 24 + 1;
 
+const definition = chessDefinition as unknown as TextTaskDefinition;
+const optionsOf = (options: object) => taskOptions(definition, options) as unknown as ChessOptions;
+
+/** The task with generated positions from games that training cannot see; those of a file are the file's. */
+export async function heldOutChess(options: object, context?: TaskContext): Promise<TextTask> {
+  const given = optionsOf(options);
+  const heldOut = given.positions === '' ? { ...given, gameSeed: HELD_OUT + given.gameSeed } : given;
+  return createTask({ ...definition, options: unlimitedSeed(definition) }, heldOut, context);
+}
+
 /** Evaluates on prompts of the task with these options; generated positions are from games that training cannot see. */
 export async function evaluateChess(
   options: object,
@@ -71,10 +81,8 @@ export async function evaluateChess(
   checkCount('mates', mates, 0, 100_000);
   checkCount('batchSize', batchSize, 1, 100_000);
   checkCount('seed', seed, 0, MAX_SEED);
-  const definition = chessDefinition as unknown as TextTaskDefinition;
-  const given = taskOptions(definition, options) as unknown as ChessOptions;
-  const heldOut = given.positions === '' ? { ...given, gameSeed: HELD_OUT + given.gameSeed } : given;
-  const task = await createTask({ ...definition, options: unlimitedSeed(definition) }, heldOut, context);
+  const given = optionsOf(options);
+  const task = await heldOutChess(options, context);
   try {
     const rng = new Rng(seed);
     const prompts: TaskPrompt[] = [];

@@ -7,7 +7,7 @@ import { type PpoConfig, ppoSettings } from '../../../src/algos/ppo/settings.ts'
 import { TrainError } from '../../../src/base/errors.ts';
 import { box, cluster, type Env, pendulum, simulation } from '../../../src/envs/index.ts';
 import { resolveSettings } from '../../../src/settings/resolve.ts';
-import { environmentKeys, logKeys } from '../../../src/settings/shared.ts';
+import * as shared from '../../../src/settings/shared.ts';
 import {
   disposeTrainers,
   faultyEnv,
@@ -176,6 +176,8 @@ const broken: TrainerOptions = { env: faultyEnv({ reward: () => inf }) };
 // ---- the cases -----------------------------------------------------------------------------------------------------
 
 /** Keys of the run around the updates, which test/algos/runs.test.ts and others are about. */
+const { logKeys } = shared;
+const environmentKeys = shared.environmentKeys({ ownReturns: true });
 const runKeys = [...Object.keys(environmentKeys), ...Object.keys(logKeys), 'steps', 'record'];
 type RunKey = keyof typeof environmentKeys | keyof typeof logKeys | 'steps' | 'record';
 
@@ -941,6 +943,13 @@ describe('the schema', () => {
       { recoveryFactor: 2 },
       { klCoef: -1 },
       { targetKl: Number.NaN },
+      { evaluateEvery: -1 },
+      { evaluateEvery: 1.5 },
+      { evaluateEpisodes: 0 },
+      { evaluateEpisodes: '20' },
+      { stopAt: Number.NaN },
+      { stopAt: Number.POSITIVE_INFINITY },
+      { stopAt: '475' },
     ])
       expect(ppoSettings.schema.safeParse(bad).success, JSON.stringify(bad)).toBe(false);
   });

@@ -11,7 +11,7 @@ import {
 import type { TrainResult } from '../../../src/algos/hooks.ts';
 import { ppoSettings } from '../../../src/algos/ppo/settings.ts';
 import { clone } from '../../../src/algos/runs.ts';
-import { checkpointDir } from '../../../src/runs/index.ts';
+import { checkpointDir, readRows } from '../../../src/runs/index.ts';
 import { loadPreset } from '../../../src/settings/files.ts';
 import { ofTrainingPreset, savedSettings } from '../../../src/settings/resolve.ts';
 
@@ -61,6 +61,9 @@ const writes = (settings: ClonePolicySettings, file: RegExp) => async () => {
 /** What a run on a network of discrete actions cannot show, or what shows in longer runs alone. */
 type Elsewhere = 'logStdInitial' | 'logStdMin' | 'logStdMax' | 'checkpointEvery' | 'keepEvery' | 'device';
 
+const evaluated = async (settings: ClonePolicySettings): Promise<(number | undefined)[]> =>
+  readRows((await cloned(settings)).dir).items.map(row => row['eval/episodes']);
+
 const cases: Record<Exclude<keyof ClonePolicyConfig, Elsewhere>, () => Promise<void>> = {
   steps: learnsOther({ steps: 512 }),
   epochs: learnsOther({ epochs: 3 }),
@@ -82,6 +85,19 @@ const cases: Record<Exclude<keyof ClonePolicyConfig, Elsewhere>, () => Promise<v
   rewardScale: learnsOther({ rewardScale: 10 }),
   workers: learnsSame({ workers: 1 }),
   threads: learnsSame({ threads: 2 }),
+  async evaluateEvery() {
+    await learnsSame({ evaluateEvery: 1, evaluateEpisodes: 3 })();
+    expect(await evaluated({ evaluateEvery: 1, evaluateEpisodes: 3 })).toEqual([3, 3]);
+    expect(readRows(usual.dir).items.some(row => 'eval/episodes' in row)).toBe(false);
+  },
+  async evaluateEpisodes() {
+    expect(await evaluated({ evaluateEvery: 2, evaluateEpisodes: 5 })).toEqual([undefined, 5]);
+  },
+  async stopAt() {
+    const settings = { evaluateEvery: 1, evaluateEpisodes: 1 };
+    expect(await evaluated({ ...settings, stopAt: -1e9 })).toEqual([1]);
+    expect(await evaluated({ ...settings, stopAt: 1e9 })).toEqual([1, 1]);
+  },
   csv: writes({ csv: true }, /^metrics\.csv$/),
   tensorboard: writes({ tensorboard: true }, /tfevents/),
 };

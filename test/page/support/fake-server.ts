@@ -143,7 +143,9 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
         episodes: 10,
         mean: 431.25,
         std: 12.5,
+        standardError: 2.87,
         deterministic: true,
+        drawn: { mean: 440.5, standardError: 3.1 },
       });
     if (path === 'policy.onnx' || path === 'metrics.csv' || path === 'report.html')
       return void response.writeHead(200, { 'Content-Type': 'text/plain' }).end(`${path} of ${run.name}`);

@@ -10,7 +10,7 @@ import {
   spreadOver,
   valueAt,
 } from '../../../web/lib/compare.ts';
-import { layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
+import { companionOf, layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
 import { countTags, matches, parseTags, selectRuns } from '../../../web/lib/overview.ts';
 import { describeGroup, groupAt, groupPins, type Pin } from '../../../web/lib/pins.ts';
 import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
@@ -230,6 +230,12 @@ describe('which plots', () => {
       ['grad', ['grad/norm']],
       ['time', ['time/collect_s']],
     ]);
+  });
+  test('returns have evaluations beside them, where there are some', () => {
+    const both = ['episode/return', 'eval/return'].map(id => metric(id, 'episode'));
+    expect(companionOf('episode/return', both)).toEqual({ id: 'eval/return', label: 'evaluation' });
+    expect(companionOf('episode/return', both.slice(0, 1))).toBeUndefined();
+    expect(companionOf('eval/return', both)).toBeUndefined();
   });
   test('what another trainer lacks is stood in for; unknown names have a place', () => {
     const layout = layoutPlots([

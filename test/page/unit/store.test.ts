@@ -1,6 +1,7 @@
 /** The store of series: few requests, live rows without any, the right stretch after a zoom. */
 import { describe, expect, test, vi } from 'vitest';
 import type { SeriesAnswer } from '../../../src/server/api.ts';
+import { seriesSource } from '../../../web/plot/source.ts';
 import { type Ask, createSeriesStore } from '../../../web/state/series-store.ts';
 
 function setup(points = 10) {
@@ -132,5 +133,44 @@ describe('series store', () => {
     expect(onChange).toHaveBeenCalled();
     expect(store.failure('m')).toBe('no disk');
     expect(store.line('m')).toBeNull();
+  });
+});
+
+describe('a plot with another line beside its own', () => {
+  const companion = { id: 'eval/return', label: 'evaluation' };
+
+  test('has both, each with its own places, and hears of either', async () => {
+    const { store } = setup();
+    const onChange = vi.fn();
+    const source = seriesSource(store, 'episode/return', 'Return', companion);
+    const stop = source.watch(onChange);
+    await settle();
+    expect(source.lines()!.map(({ label, beside }) => [label, beside])).toEqual([
+      ['Return', undefined],
+      ['evaluation', true],
+    ]);
+    onChange.mockClear();
+    // A row of an iteration that did not evaluate, and one that did.
+    const at = (step: number) => ({ 'train/step': step, 'train/iteration': step, 'time/unix_s': step });
+    store.append([{ ...at(110), 'episode/return': 5 }], 1, false);
+    store.append([{ ...at(120), 'episode/return': 6, 'eval/return': 9 }], 1, false);
+    await settle();
+    expect(onChange).toHaveBeenCalled();
+    expect(source.lines()!.map(({ line }) => line.x.filter(x => x > 100))).toEqual([[110, 120], [120]]);
+    // No hole between two evaluations, or they would be dots without a line.
+    expect(source.lines()![1].line.mean.includes(null)).toBe(false);
+    stop();
+    onChange.mockClear();
+    store.append([{ ...at(130), 'eval/return': 9 }], 1, false);
+    await settle();
+    expect(onChange).not.toHaveBeenCalled();
+  });
+
+  test('has its own alone until there is something beside it', async () => {
+    const { store } = setup(0);
+    const source = seriesSource(store, 'episode/return', 'Return', companion);
+    source.watch(() => {});
+    await settle();
+    expect(source.lines()).toHaveLength(1);
   });
 });

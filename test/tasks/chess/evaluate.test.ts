@@ -6,7 +6,14 @@ import { searchLabels } from '../../../src/tasks/chess/labels.ts';
 import { mateInOnePositions } from '../../../src/tasks/chess/mates.ts';
 import { generateLegal, MAX_MOVES, uciOf } from '../../../src/tasks/chess/moves.ts';
 import { bestMoves } from '../../../src/tasks/chess/search.ts';
-import { type Complete, evaluateChess, type TaskEvaluation } from '../../../src/tasks/index.ts';
+import {
+  type Complete,
+  createTask,
+  evaluateChess,
+  type TaskEvaluation,
+  type TextTask,
+} from '../../../src/tasks/index.ts';
+import { findTask } from '../../../src/tasks/registry.ts';
 
 const options = { searchDepth: 1, environmentShare: 0.3 };
 const settings = { prompts: 60, mates: 20, batchSize: 7 };
@@ -33,6 +40,30 @@ const perfect: Complete = async prompts =>
     const list = (what: 'move' | 'pawns'): string => labels.map(label => label[what]).join(' ');
     return `M: ${list('move')} E: ${list('pawns')} B: ${labels[0].move}`;
   });
+
+describe('positions that are held out', () => {
+  it('are of other games than those of training, whatever its seed', async () => {
+    const chess = findTask('chess');
+    const few = { ...options, games: 3, environmentShare: 0 };
+    const drawn = async (task: TextTask): Promise<Set<string>> => {
+      const [rng, texts] = [new Rng(1), new Set<string>()];
+      // From a few plies on no two games are alike.
+      for (let i = 0; i < 60; i++) texts.add(fenOf((await task.prompt(rng)).text));
+      await task.close?.();
+      return new Set([...texts].filter(fen => Number(fen.split(' ').at(-1)) > 5));
+    };
+    const [seen, seenAgain, held] = [
+      await drawn(await createTask(chess, few)),
+      await drawn(await createTask(chess, few)),
+      await drawn(await chess.heldOut!(few)),
+    ];
+    expect(seen).toEqual(seenAgain);
+    expect(held.size).toBeGreaterThan(10);
+    expect([...held].filter(fen => seen.has(fen))).toEqual([]);
+    await expect(chess.heldOut!({ ...few, gameSeed: 2 ** 24 })).resolves.toBeDefined();
+    await expect(chess.heldOut!({ ...few, gameSeed: -1 })).rejects.toThrow(/gameSeed/);
+  });
+});
 
 describe('evaluation', () => {
   it('of a perfect model', async () => {

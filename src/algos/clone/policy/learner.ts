@@ -8,6 +8,7 @@ import {
 } from '../../../rollout/demonstrations.ts';
 import { refuseInertForActions, refuseLiveChange } from '../../../settings/resolve.ts';
 import { environmentSpec, openEnvironments } from '../../agents/environments.ts';
+import { evaluationsOf } from '../../agents/evaluate.ts';
 import { savePolicy } from '../../agents/export.ts';
 import { networkFor } from '../../agents/networks/network.ts';
 import type { Learner, Opening } from '../../algorithm.ts';
@@ -37,6 +38,8 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
     count,
     record: () => recordDemonstrations(demonstrators, names, config, () => openEnvironments(subject, config)),
   });
+  const policy = () => ({ weights: trainer.weights, normaliser: trainer.normaliser });
+  const evaluations = evaluationsOf({ env: subject.id, options: subject.options, model, policy }, config);
   return {
     config,
     counters: trainer.counters,
@@ -49,17 +52,17 @@ export async function openLearner(opening: Opening<ClonePolicyConfig>): Promise<
       trainer.restore({ ...saved, counters: continuedCounters(saved.counters, how) });
     },
     iterate: () => trainer.iterate(),
+    evaluate: evaluations.evaluate,
     adjust: changes => refuseLiveChange(clonePolicySettings, config, changes),
     async save() {
       const snapshot = trainer.snapshot();
       return { files: tensorFiles(model.layout, snapshot), state: stateOf(snapshot) };
     },
-    saved: ({ dir }) =>
-      savePolicy(
-        { model, actionSpace, weights: trainer.weights, normaliser: trainer.normaliser },
-        join(dir, 'policy.onnx'),
-      ),
+    saved: ({ dir }) => savePolicy({ model, actionSpace, ...policy() }, join(dir, 'policy.onnx')),
     results: () => ({ demonstrators: trainer.demonstrations?.scores ?? [] }),
-    close: async () => trainer.dispose(),
+    async close() {
+      trainer.dispose();
+      await evaluations.close();
+    },
   };
 }

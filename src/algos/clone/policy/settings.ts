@@ -48,7 +48,7 @@ export const clonePolicySettings = table(
       { example: '[least-finish]' },
     ),
     ...learnt,
-    ...shared.environmentKeys,
+    ...shared.environmentKeys({ ownReturns: false }),
     rewardScale: { ...shared.envKeys.rewardScale, ...never },
     ...shared.logKeys,
   },

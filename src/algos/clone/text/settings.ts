@@ -19,7 +19,7 @@ export const cloneTextSettings = table(
       rates: 'learning rate',
     }),
     ...shared.modelKeys,
-    ...shared.textRunKeys,
+    ...shared.textRunKeys({ ownReturns: false }),
   },
   {
     name: 'clone-text',
