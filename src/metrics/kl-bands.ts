@@ -190,12 +190,12 @@ export function isAtRest(rate: number | null | undefined, set: number | null | u
   return rate !== null && rate !== undefined && isSet(set) && rate < set / 50;
 }
 
-/** Where the updates of a run should be, for captions: `healthy 0.001 to 0.01, ok to 0.02`. */
+/** Where the updates of a run should be, for captions: `healthy to 0.01, ok to 0.02`. */
 export function healthyWords(bands: readonly KlBand[]): string {
   const healthy = bands.find(({ name }) => name === 'healthy');
   const ok = bands.find(({ name }) => name === 'ok');
   if (healthy === undefined) return '';
-  return `healthy ${healthy.from} to ${healthy.to}${ok === undefined ? '' : `, ok to ${ok.to}`}`;
+  return `healthy to ${healthy.to}${ok === undefined ? '' : `, ok to ${ok.to}`}`;
 }
 
 /** What a plot of these bands always has on its axis, besides 0: the healthy one. */

@@ -155,8 +155,8 @@ describe('words', () => {
   });
 
   it('name the healthy range and what a plot has to show', () => {
-    expect(healthyWords(klBands)).toBe('healthy 0.001 to 0.01, ok to 0.02');
-    expect(healthyWords(klBandsFor({ target: 0.03, guard: 0.02 }))).toBe('healthy 0.003 to 0.02');
+    expect(healthyWords(klBands)).toBe('healthy to 0.01, ok to 0.02');
+    expect(healthyWords(klBandsFor({ target: 0.03, guard: 0.02 }))).toBe('healthy to 0.02');
     expect(healthyEnds(klBands)).toEqual([0.001, 0.01]);
     expect(healthyEnds(klBandsFor({ guard: 5e-4 }))).toEqual([1e-6, 5e-4]);
     expect(klLevels({ target: 0.015, guard: 0.05 }).map(({ label }) => label)).toEqual([

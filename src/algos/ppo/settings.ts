@@ -156,7 +156,10 @@ export const ppoSettings = table(
     }),
     adaptiveRateMin: live(positive, 1e-5, 'Lowest adaptive learning rate.', { needs: whenRateAdapts }),
     adaptiveRateMax: live(positive, 1e-2, 'Highest adaptive learning rate.', { needs: whenRateAdapts }),
-    ...shared.guardKeys('of an update over its whole rollout', 'learning rate', { aliases: 'klbound maxkl' }),
+    ...shared.guardKeys('of an update over its whole rollout', 'learning rate', {
+      aliases: 'klbound maxkl',
+      doctor: 'guard',
+    }),
 
     ...shared.referenceKeys('policy', 'none', 10),
     klRefCoefInitial: setting(fromZero, 0.5, 'Weight of the KL to the reference at the start.', {

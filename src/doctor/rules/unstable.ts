@@ -6,6 +6,7 @@ import type { CanonicalRun } from '../canonical.ts';
 import type { RootCause } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import type { Signals } from './signals.ts';
+import { PROBLEM_KL } from './streak.ts';
 import { change, num, round } from './words.ts';
 
 export interface Suspect {
@@ -93,5 +94,21 @@ export function suspectOf(signals: Signals): Suspect {
         ? 'no setting is known; a learning rate that is too high is the most common reason'
         : `no setting is far from usual; a learning rate of ${num(rate)} that is too high for this task is the most common reason`,
     fix: [slower, target],
+  };
+}
+
+/** That nothing bounds an update, and how to change that; undefined where a guard is on, or unknown. */
+export function unguarded(
+  run: CanonicalRun,
+): { readonly why: string; readonly fix: Fix | undefined } | undefined {
+  if (run.config.guard !== Number.POSITIVE_INFINITY) return undefined;
+  const { nameOf } = run.wording;
+  return {
+    why: 'the guard is off: nothing bounds an update',
+    // Where the guard is what holds to a target, advice on that one switches it on already.
+    fix:
+      nameOf('guard') === nameOf('targetKl')
+        ? undefined
+        : change(run, { guard: PROBLEM_KL }, `switch the guard on, at a KL of ${PROBLEM_KL}`),
   };
 }
