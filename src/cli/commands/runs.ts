@@ -105,7 +105,7 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
   const { runs, broken } = listRuns([flags.runDir]);
   const seen = runs.map(overview);
   if (flags.json) {
-    context.json({ runs: seen.map(run => ({ ...run, klBand: run.klBand?.name ?? null })), broken }, 2);
+    context.json({ runs: seen.map(({ klBand: _, ...told }) => told), broken }, 2);
     return;
   }
   if (runs.length === 0 && broken.length === 0) {

@@ -5,7 +5,7 @@
 import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
 import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import type { KnownSetting } from '../../../src/doctor/known-settings.ts';
-import { findMetric, klBand } from '../../../src/metrics/registry.ts';
+import { findMetric, type KlContract, klBand } from '../../../src/metrics/registry.ts';
 import type {
   CheckpointSummary,
   CompletionGroup,
@@ -221,6 +221,12 @@ export function envelopeOf(
   return envelope;
 }
 
+/** Of its settings; only Keel has a guard. */
+const contractOf = ({ config, trainer }: FakeRun): KlContract => ({
+  target: typeof config.targetKl === 'number' ? config.targetKl : null,
+  ...(trainer === 'keel' ? { guard: 0.05 } : {}),
+});
+
 export function summaryOf(run: FakeRun): RunSummary {
   const last = run.rows - 1;
   const lastKl = run.rows === 0 ? null : seriesValue(run, 'kl/step', last);
@@ -245,7 +251,9 @@ export function summaryOf(run: FakeRun): RunSummary {
     ),
     lastReturn: run.rows === 0 ? null : seriesValue(run, 'episode/return', last),
     lastKl,
-    klBand: lastKl === null ? null : klBand(lastKl).name,
+    klBand: lastKl === null ? null : klBand(lastKl, contractOf(run)).name,
+    klContract: contractOf(run),
+    atRest: false,
     verdict,
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
@@ -278,7 +286,6 @@ export function detailOf(run: FakeRun): RunDetail {
     run: summaryOf(run),
     metrics,
     config: run.config,
-    lines: { targetKl: 0.015, guard: run.trainer === 'keel' ? 0.05 : null },
     logNotes: run.logNotes,
     adjustable: run.state === 'running' ? { learningRate: 3e-4, targetKl: 0.015, ...run.adjusted } : {},
     unit: 'steps',
