@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
+import { toneProperties } from '../src/metrics/tones.ts';
 import { describeEventType, eventTypes } from '../src/runs/schema.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -39,6 +40,20 @@ function registryWithoutTexts(): Plugin {
   };
 }
 
+/** The tones as custom properties, where the style sheet asks for them: their colours stand in src/metrics/tones.ts. */
+function tonesInStyle(): Plugin {
+  return {
+    name: 'tones-in-style',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.split('?')[0].endsWith('/web/app.css')) return null;
+      return code.replaceAll(/\/\* tones: (light|dark) \*\//g, (_, theme: 'light' | 'dark') =>
+        toneProperties(theme),
+      );
+    },
+  };
+}
+
 interface Span {
   readonly type: string;
   readonly start: number;
@@ -49,7 +64,7 @@ interface Span {
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [svelte({ configFile: false }), registryWithoutTexts()],
+  plugins: [svelte({ configFile: false }), registryWithoutTexts(), tonesInStyle()],
   define: { __EVENT_KINDS__: JSON.stringify(eventKinds) },
   build: {
     outDir: here('../dist/web'),
