@@ -1,5 +1,5 @@
 /** The colours that canvases use, for both themes; told apart also without red and green, and by their lightness. */
-import { type Tone, type TonePaint, tonePaints, tones } from '../../src/metrics/tones.ts';
+import { type Theme, type Tone, type TonePaint, tonePaints, tones } from '../../src/metrics/tones.ts';
 
 export interface Colors {
   readonly paper: string;
@@ -15,7 +15,7 @@ export interface Colors {
   readonly mark: Readonly<Record<Tone, string>>;
 }
 
-const toned = (theme: keyof typeof tonePaints, part: keyof TonePaint) =>
+const toned = (theme: Theme, part: keyof TonePaint) =>
   Object.fromEntries(tones.map(tone => [tone, tonePaints[theme][tone][part]])) as Record<Tone, string>;
 
 const light: Colors = {

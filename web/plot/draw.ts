@@ -84,7 +84,7 @@ export function drawMarks(area: Area, marks: readonly number[], low: number, hig
   inside(area, () => {
     area.ctx.strokeStyle = area.colors.faint;
     area.ctx.lineWidth = Math.max(1, 0.6 * area.ratio);
-    area.ctx.globalAlpha = 0.35;
+    area.ctx.globalAlpha = 0.28;
     for (const value of marks) {
       if (!(value > low && value < high)) continue;
       const y = Math.round(area.y(value)) + 0.5;
