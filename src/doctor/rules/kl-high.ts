@@ -1,7 +1,7 @@
 import { healthyWords, type KlContract, klBand, klBandsFor } from '../../metrics/registry.ts';
 import { contractOfRun } from '../contract.ts';
 import type { Severity } from '../findings.ts';
-import { type Fix, fixOf } from '../fixes.ts';
+import { type Fix, withAside } from '../fixes.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, share } from '../statistics/order.ts';
 import { longestAbove, type Stretch, stretchesAbove } from '../statistics/stretches.ts';
@@ -151,7 +151,8 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
   const off = unguarded(run);
   const suspect = suspectOf(signals);
   const rises = progress !== undefined && !fellBack(progress) && (progress.improving || progress.improved);
-  const later = (fix: Fix | undefined): Fix | undefined => (rises ? ifItStalls(fix) : fix);
+  const later = (fix: Fix | undefined): Fix | undefined =>
+    rises && fix !== undefined ? withAside(fix, 'if the return stalls') : fix;
   const typical = median(track.v.subarray(longest.from, longest.to + 1));
   const [own, absolute] = [klBand(typical, contract), klBand(typical)];
   const after = track.v.subarray(streaks.at(-1)!.to + 1);
@@ -168,24 +169,13 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
         ? `by the run's own target KL of ${num(settings.targetKl)} these steps are ${own.name}; by the absolute marks they are ${absolute.name}`
         : undefined,
       progress === undefined ? undefined : courseOf(progress),
+      guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
       after.length >= STREAK
         ? `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`
         : undefined,
-      guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
     ],
     fix: [...suspect.fix.map(later), off?.fix],
     watch: `${soon(run, signals.to - signals.from)} ${name(track)} should stay below ${num(WARNING_KL)}${progress === undefined ? '' : `, and ${name(progress.track)} should not stall`}`,
     marks: [mark(track, track.x[streaks[0].from], track.x[streaks.at(-1)!.to])],
   });
-}
-
-/** The same, to be done only if it must. */
-function ifItStalls(fix: Fix | undefined): Fix | undefined {
-  const when = 'if the return stalls';
-  if (fix === undefined) return undefined;
-  if (fix.kind === 'prose') return fixOf(`${when}: ${fix.text}`);
-  const changes = fix.kind === 'setting' ? fix.changes : [];
-  return fix.code === undefined
-    ? fixOf(`${when}: ${fix.text}`, changes)
-    : fixOf({ code: fix.code, aside: fix.aside === undefined ? when : `${when}; ${fix.aside}` }, changes);
 }
