@@ -1,4 +1,5 @@
 /** Bands, words and colours of a KL: for the seeds' marks, and under any contract. */
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -50,6 +51,29 @@ describe('bands without a target', () => {
 
   it('end at the absolute marks', () => {
     expect(klBands.slice(1, -1).map(({ to }) => to)).toEqual([...klMarks]);
+  });
+});
+
+describe('docs/kl.md', () => {
+  it('has the bands of the code', () => {
+    const short = (value: number): string => (value < 1e-3 ? '1e-6' : String(value).replace(/^0/, ''));
+    const times = ['', '0.1 ×', '1 ×', '2 ×', '3 ×', '5 ×', ''];
+    const lines = klBands.map(({ name, from, to, tone, meaning, action }, i) => {
+      const range =
+        from === 0
+          ? `below ${short(to)}`
+          : to === Infinity
+            ? `above ${short(from)}`
+            : `${short(from)} to ${short(to)}`;
+      const until = times[i] === '' ? '' : `up to ${times[i]} the target`;
+      return `| ${name} | ${range} | ${until} | ${tone} | ${meaning} | ${action} |`;
+    });
+    const head = [
+      '| band | KL | with a target KL | tone | what it means | what to do |',
+      '|---|---|---|---|---|---|',
+    ];
+    const page = readFileSync(new URL('../../docs/kl.md', import.meta.url), 'utf8');
+    expect(page).toContain([...head, ...lines].join('\n'));
   });
 });
 

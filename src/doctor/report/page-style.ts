@@ -46,7 +46,7 @@ svg text{font:12px system-ui,sans-serif;fill:var(--dim)}
 .level path{stroke-dasharray:5 4;fill:none}
 .level.muted path{stroke:var(--muted)}
 .level.bad path{stroke:var(--bad)}
-svg .level text{font-size:10.5px}
+svg .level text{font-size:10.5px;paint-order:stroke;stroke:var(--card);stroke-width:3px}
 svg .level.muted text{fill:var(--muted)}
 svg .level.bad text{fill:var(--bad)}
 svg .band-name{font-size:10.5px}
