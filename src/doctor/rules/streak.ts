@@ -6,7 +6,7 @@ import type { StepKl } from './signals.ts';
 import type { Track } from './track.ts';
 
 /** The marks that the rules measure a step KL with, whatever the run's own contract. */
-export const [, , OK_KL, WARNING_KL, PROBLEM_KL] = klMarks;
+export const [SMALL_KL, HEALTHY_KL, OK_KL, WARNING_KL, PROBLEM_KL] = klMarks;
 
 /** So many in a row above {@link WARNING_KL} are no chance. In the healthy runs of the matrix it is two at most. */
 export const STREAK = 5;
