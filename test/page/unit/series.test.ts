@@ -206,6 +206,8 @@ describe('the range of a plot', () => {
     expect(kl.low).toEqual([0.005, FOOT, FOOT]);
     expect(rangeOf([kl], 0, 9)).toEqual([0.005, 1]);
     expect(rangeOf([kl], 3, 9)).toBeNull();
+    // Every bucket reaches down to 0: the axis is that of what they reach up to.
+    expect(rangeOf([kl], 2, 2)).toEqual([1, 1]);
   });
   test('of a KL has 0 and the healthy band on it, however small or large the values', () => {
     const ends = healthyEnds(klBandsFor({ target: 0.02, guard: 0.05 }))!;
