@@ -59,6 +59,7 @@ const entriesMayNotImport = ['cli', 'server'];
 /** The page runs in a browser, so it may take only these files; they must not need Node. */
 const pageMayImport = [
   'src/metrics/registry.ts',
+  'src/metrics/tones.ts',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
   'src/view/scene.ts',

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
+import { toneProperties } from '../src/metrics/tones.ts';
 import { describeEventType, eventTypes } from '../src/runs/schema.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -14,10 +15,11 @@ const eventKinds = Object.fromEntries(
 );
 
 /**
- * The server sends what a metric means together with it, so the page need not carry the registry's texts as well: a
- * tenth of its size.
+ * The server sends what a metric means together with it, so the page need not carry the registry's texts as well, nor
+ * units, what is better and which KL it is: a tenth of its size.
  */
 function registryWithoutTexts(): Plugin {
+  const unused = new Set(['doc', 'healthy', 'better', 'kl', 'unit']);
   return {
     name: 'registry-without-texts',
     enforce: 'post',
@@ -26,15 +28,31 @@ function registryWithoutTexts(): Plugin {
       const cuts: [number, number][] = [];
       const visit = (node: unknown): void => {
         if (node === null || typeof node !== 'object') return;
-        const { type, key, value } = node as { type?: string; key?: { name?: string }; value?: Span };
-        const isText = type === 'Property' && (key?.name === 'doc' || key?.name === 'healthy');
-        if (isText && value?.type === 'Literal') cuts.push([value.start, value.end]);
-        else for (const child of Object.values(node)) visit(child);
+        const { type, key, start, end } = node as Partial<Span> & { key?: { name?: string } };
+        if (type === 'Property' && unused.has(key?.name ?? '')) {
+          // With the comma behind it.
+          const comma = /^\s*,/.exec(code.slice(end))?.[0].length ?? 0;
+          cuts.push([start!, end! + comma]);
+        } else for (const child of Object.values(node)) visit(child);
       };
       visit(this.parse(code));
       return cuts
         .sort((a, b) => b[0] - a[0])
-        .reduce((text, [from, to]) => `${text.slice(0, from)}''${text.slice(to)}`, code);
+        .reduce((text, [from, to]) => text.slice(0, from) + text.slice(to), code);
+    },
+  };
+}
+
+/** The tones as custom properties, where the style sheet asks for them: their colours stand in src/metrics/tones.ts. */
+function tonesInStyle(): Plugin {
+  return {
+    name: 'tones-in-style',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.split('?')[0].endsWith('/web/app.css')) return null;
+      return code.replaceAll(/\/\* tones: (light|dark) \*\//g, (_, theme: 'light' | 'dark') =>
+        toneProperties(theme),
+      );
     },
   };
 }
@@ -49,7 +67,7 @@ interface Span {
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [svelte({ configFile: false }), registryWithoutTexts()],
+  plugins: [svelte({ configFile: false }), registryWithoutTexts(), tonesInStyle()],
   define: { __EVENT_KINDS__: JSON.stringify(eventKinds) },
   build: {
     outDir: here('../dist/web'),

@@ -4,13 +4,6 @@ import { mutantsOf } from './mutant.ts';
 export const cli = mutantsOf('src/cli', [
   [
     'progress.ts',
-    '(config.learningRate ?? 0) / 50',
-    '(config.learningRate ?? 0) / 5',
-    'cli/settings cli/progress',
-    'constant',
-  ],
-  [
-    'progress.ts',
     'if (event.step > lastStep) early.push(event);',
     'if (event.step >= lastStep) early.push(event);',
     'cli/progress',

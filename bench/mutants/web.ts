@@ -75,6 +75,14 @@ export const web = mutantsOf('web/lib', [
   ],
   ['overview.ts', 'terms.every(term', 'terms.some(term', 'page/unit/lists', 'condition'],
   ['pace.ts', 'step < last.step || time < last.time', 'time < last.time', 'page/unit/text', 'condition'],
+  ['plot-data.ts', 'const c = a === FOOT ? b : a;', 'const c = a;', 'page/unit/series', 'floor'],
+  [
+    'plot-data.ts',
+    'low: footed(line.min, i => (line.max[i] ?? 0) > 0),',
+    'low: positiveOnly(line.min).values,',
+    'page/unit/series',
+    'lost',
+  ],
   ['plot-data.ts', 'v > 10 * edge', 'v > edge', 'page/unit/series', 'constant'],
   ['plot-data.ts', 'min >= 0 && min - air < 0 ? 0 : min - air', 'min - air', 'page/unit/series', 'floor'],
   [

@@ -25,9 +25,6 @@ const codes: Readonly<Record<Tone, readonly [string, string]>> = {
   'badge-yellow': ['1;30;43', '22;39;49'],
 };
 
-/** How loud a KL band is shown. */
-export const toneColours = { muted: 'dim', good: 'green', warn: 'yellow', bad: 'red' } as const;
-
 const ESCAPE = '\u001b';
 const escapes = new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g');
 

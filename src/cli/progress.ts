@@ -1,8 +1,9 @@
 /** What a run shows while it goes: a live line in a terminal, plain lines elsewhere, JSON lines on request. */
 import type { TrainHooks, TrainProgress } from '../algos/hooks.ts';
 import { duration, grouped, number, short } from '../base/numbers.ts';
-import { fit, type Paint, shownText, type Tone, toneColours, wrap } from '../base/terminal.ts';
-import { klBand } from '../metrics/registry.ts';
+import { fit, type Paint, shownText, type Tone, wrap } from '../base/terminal.ts';
+import { bandOfRow, klBand } from '../metrics/registry.ts';
+import { toneColours } from '../metrics/tones.ts';
 import { readRows } from '../runs/log.ts';
 import type { Context } from './context.ts';
 
@@ -198,7 +199,7 @@ const newest = (rows: readonly Row[], id: string): number | undefined =>
 
 /** What a line needs to know of how far a run is. */
 type Progress = Pick<TrainProgress, 'step' | 'totalSteps'> & {
-  readonly config: Pick<TrainProgress['config'], 'learningRate'>;
+  readonly config: Readonly<Record<string, unknown>>;
 };
 type Speed = {
   readonly rate: number;
@@ -253,12 +254,8 @@ function trainingColumns(
   others: readonly string[],
 ): string[] {
   const kl = row['kl/step'] ?? Number.NaN;
-  // At the end of a falling rate the policy rests, which is no alarm.
-  const resting = (row['train/lr'] ?? Number.POSITIVE_INFINITY) < (config.learningRate ?? 0) / 50;
-  const band = klBand(kl);
-  const [word, tone] =
-    band.name === 'frozen' && resting ? (['resting', 'muted'] as const) : [band.name, band.tone];
-  const step = `${number(Number(kl.toPrecision(2))).padEnd(7)} ${word.padEnd(8)}`;
+  const { name, tone } = bandOfRow(row, config) ?? klBand(kl);
+  const step = `${number(Number(kl.toPrecision(2))).padEnd(7)} ${name.padEnd(8)}`;
   return [
     `${paint('return', 'dim')} ${number(episodeReturn).padEnd(7)}`,
     `${paint('kl', 'dim')} ${paint(step, toneColours[tone])}`,

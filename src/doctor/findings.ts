@@ -2,6 +2,7 @@
  * What the doctor says: the contract of `keel doctor --json`, of the library and of the page. Runs in a browser:
  * nothing here may import a Node module.
  */
+import type { Tone } from '../metrics/registry.ts';
 import type { Fix } from './fixes.ts';
 
 /** How a run is doing; the exit codes of `keel doctor` are 0, 1 and 2 in this order. */
@@ -13,6 +14,14 @@ export type Verdict = (typeof verdicts)[number];
 export const severities = ['info', 'warning', 'critical'] as const;
 /** How bad a finding is. */
 export type Severity = (typeof severities)[number];
+
+/** How loud a verdict and a finding are shown, everywhere. */
+export const verdictTone: Readonly<Record<Verdict, Tone>> = { healthy: 'good', watch: 'warn', sick: 'bad' };
+export const severityTone: Readonly<Record<Severity, Tone>> = {
+  info: 'muted',
+  warning: 'warn',
+  critical: 'bad',
+};
 
 /** What is behind a finding: the thing to change. Stable codes; new ones may be added. */
 export const rootCauses = [

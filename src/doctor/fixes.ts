@@ -47,6 +47,13 @@ export function fixOf(phrase: Phrase, changes: readonly SettingChange[] = []): F
   return typed === undefined ? { kind: 'prose', text } : { kind: 'code', ...typed, text };
 }
 
+/** The same fix with something said about it: when to make it, or why. */
+export function withAside(fix: Fix, said: string): Fix {
+  const changes = fix.kind === 'setting' ? fix.changes : [];
+  if (fix.kind === 'prose' || fix.code === undefined) return fixOf(`${said}: ${fix.text}`, changes);
+  return fixOf({ code: fix.code, aside: fix.aside === undefined ? said : `${said}; ${fix.aside}` }, changes);
+}
+
 /** Several fixes that go together, as one; undefined of none. */
 export function together(fixes: readonly Fix[]): Fix | undefined {
   const [first, ...rest] = fixes;

@@ -13,6 +13,8 @@ export interface KnownConfig {
   /** The upper bound of the clip, where it is apart from the lower. */
   readonly clipRangeHigh?: number;
   readonly targetKl?: number;
+  /** The hard bound on the KL of an update, of a trainer that has one; infinite where it is switched off. */
+  readonly guard?: number;
   readonly entropyCoef?: number;
   readonly valueCoef?: number;
   readonly gamma?: number;

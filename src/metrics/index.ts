@@ -16,14 +16,18 @@ export {
   isMetricId,
   type KlBand,
   type KlBandName,
+  type KlContract,
   type KlSpec,
   klBand,
   klBands,
+  klBandsFor,
+  klMarks,
   type Metric,
   type MetricGroup,
   metricGroups,
   metrics,
   requireMetric,
+  type Tone,
 } from './registry.ts';
 export {
   decodeEvent,

@@ -9,9 +9,41 @@
 
 import { fail, show } from '../base/errors.ts';
 import { nearest } from '../base/nearest.ts';
-import { type KlBand, type KlBandName, klBand, klBands } from './kl-bands.ts';
+import {
+  bandOfRow,
+  contractOf,
+  healthyEnds,
+  healthyWords,
+  isAtRest,
+  isWorse,
+  type KlBand,
+  type KlBandName,
+  type KlContract,
+  klBand,
+  klBands,
+  klBandsFor,
+  klLevels,
+  klMarks,
+} from './kl-bands.ts';
+import type { Tone } from './tones.ts';
 
-export { type KlBand, type KlBandName, klBand, klBands };
+export {
+  bandOfRow,
+  contractOf,
+  healthyEnds,
+  healthyWords,
+  isAtRest,
+  isWorse,
+  type KlBand,
+  type KlBandName,
+  type KlContract,
+  klBand,
+  klBands,
+  klBandsFor,
+  klLevels,
+  klMarks,
+  type Tone,
+};
 
 /** What distinguishes two numbers that are both called "KL"; those that differ in any of it share no threshold. */
 export interface KlSpec {
@@ -48,8 +80,8 @@ export interface Metric {
   readonly healthy?: string;
   /** Only for what is a KL. */
   readonly kl?: KlSpec;
-  /** The bands to colour it with. */
-  readonly band?: readonly KlBand[];
+  /** What of the run's contract its KL bands follow; only for what has bands. */
+  readonly heldTo?: readonly (keyof KlContract)[];
 }
 
 /** In the order of the page. Times come last in every row: see `encodeRow`. */
@@ -101,9 +133,9 @@ export const metrics: readonly Metric[] = [
     better: 'none',
     doc: 'How far the whole update moved the policy: exact KL between the policy that collected the rollout and the one after the update (and after the guard), mean over the whole rollout.',
     healthy:
-      'Mostly .001 to .02, small and steady, and falling over the run. Small early spikes are normal. Spikes that grow, come late or come with falling returns mean a learning rate that is too high or a reward whose scale changed. Below 1e-6 for long: the policy is frozen.',
+      'Mostly in the bands healthy and ok (without a target KL .001 to .02), small and steady, and falling over the run. Small early spikes are normal. Five updates in a row above .03 are larger steps than usual. Spikes that grow, come late or come with falling returns mean a learning rate that is too high or a reward whose scale changed. Below 1e-6 for long: the policy is frozen.',
     kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
-    band: klBands,
+    heldTo: ['target', 'guard'],
   },
   {
     id: 'kl/step_raw',
@@ -114,7 +146,8 @@ export const metrics: readonly Metric[] = [
     doc: 'The same exact KL as the first attempt at this update left it, before the guard did anything. Equal to kl/step where the guard did not act.',
     healthy: 'Equal to kl/step. Far above it: the guard is doing the work of a lower learning rate.',
     kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
-    band: klBands,
+    // Of what the guard is still to look at, it cuts nothing off.
+    heldTo: ['target'],
   },
   {
     id: 'kl/step_p99',
@@ -954,6 +987,16 @@ export function findMetric(id: string): Metric | undefined {
   const metric = exact.get(id);
   if (metric !== undefined || !isMetricId(id)) return metric;
   return families.find(f => id.startsWith(f.prefix) && !id.includes('/', f.prefix.length))?.metric;
+}
+
+/** What a metric's bands are held to in a run with this contract; undefined where it has no bands. */
+export function heldTo(id: string, { target, guard }: KlContract): KlContract | undefined {
+  const held = findMetric(id)?.heldTo;
+  if (held === undefined) return undefined;
+  return {
+    ...(held.includes('target') ? { target: target ?? null } : {}),
+    ...(held.includes('guard') && guard !== undefined ? { guard } : {}),
+  };
 }
 
 /** The entry of a name; an unknown one is an error that names the nearest. */

@@ -30,6 +30,7 @@
  * `metrics=` may be left out for all of a run's series; each name in it is percent-encoded before they are joined.
  */
 import type { Diagnosis, RootCause, Verdict } from '../doctor/findings.ts';
+import type { KlBandName, KlContract } from '../metrics/registry.ts';
 import type { ClusterTimeline } from '../view/cluster-timeline.ts';
 
 export interface Hello {
@@ -68,7 +69,11 @@ export interface RunSummary {
   readonly lastReturn: number | null;
   readonly lastKl: number | null;
   /** The name of its band, if the KL is one that bands hold for. */
-  readonly klBand: string | null;
+  readonly klBand: KlBandName | null;
+  /** What its updates are held to: where the bands lie. */
+  readonly klContract: KlContract;
+  /** Whether a schedule has taken its learning rate down to nothing, so that a KL of 0 is meant. */
+  readonly atRest: boolean;
   readonly verdict: Verdict | null;
   readonly rootCause: RootCause | null;
   readonly parent: string | null;
@@ -122,8 +127,6 @@ export interface RunDetail {
   readonly metrics: readonly MetricInfo[];
   /** Flat, names joined with `.`; compared and grouped by on the page. */
   readonly config: Readonly<Record<string, string | number | boolean | null>>;
-  /** Lines to draw on `kl/step`. */
-  readonly lines: { readonly targetKl: number | null; readonly guard: number | null };
   /** What the reader should know of the log itself. */
   readonly logNotes: readonly string[];
   /** Which settings may be changed now, with their current values; empty where nothing can. */

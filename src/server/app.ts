@@ -123,7 +123,6 @@ export function createApp(options: AppOptions): Hono<Env> {
       run: index.summary(run),
       metrics: tracks.map(({ info }) => info),
       config: run.config,
-      lines: run.lines,
       logNotes: run.logNotes,
       adjustable: readOnly || !(run instanceof KeelRun) ? {} : actions.adjustable(run),
       unit: run.unit,

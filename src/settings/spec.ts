@@ -36,6 +36,7 @@ export type DoctorSetting =
   | 'clipRange'
   | 'clipRangeHigh'
   | 'targetKl'
+  | 'guard'
   | 'entropyCoef'
   | 'valueCoef'
   | 'gamma'
@@ -63,7 +64,9 @@ export interface SettingFacts {
   /** Why its least value is where it is, if that does not speak for itself. */
   readonly reason?: string;
   /** What the doctor reads it as, and what advice of the doctor's is written for it. */
-  readonly doctor?: DoctorSetting | { readonly writes: DoctorSetting };
+  readonly doctor?:
+    | DoctorSetting
+    | { readonly reads?: DoctorSetting; readonly writes: readonly DoctorSetting[] };
   /** Says how large a new model is, so that it does nothing where one is loaded. */
   readonly newModel?: true;
 }

@@ -391,18 +391,33 @@ describe('terminal', () => {
     expect(line).toContain('50%');
   });
 
-  test('a policy rests at the end of a falling rate, and is frozen under a full one', () => {
+  test('an update that changed nothing is frozen, quietly where a schedule has ended', () => {
     const shown = (lr: number): string =>
       summary(
         { 'kl/step': 1e-7, 'train/lr': lr },
         { step: 99, totalSteps: 100, config },
         { rate: 10, episodeReturn: 12 },
-        { paint: painter(false) },
+        { paint: painter(true) },
       );
-    expect(shown(1e-6)).toContain('resting');
-    expect(shown(1e-3)).toContain('frozen');
+    const [quiet, loud] = [`${'\u001b'}[2m1.0e-7  frozen`, `${'\u001b'}[33m1.0e-7  frozen`];
+    expect(shown(1e-6)).toContain(quiet);
+    expect(shown(1e-3)).toContain(loud);
     // A fiftieth of the rate is where one becomes the other.
-    expect(shown(config.learningRate / 51)).toContain('resting');
-    expect(shown(config.learningRate / 49)).toContain('frozen');
+    expect(shown(config.learningRate / 51)).toContain(quiet);
+    expect(shown(config.learningRate / 49)).toContain(loud);
+  });
+
+  test('the word is that of the contract: a target moves it, a guard cuts it off', () => {
+    const word = (own: object): string | undefined =>
+      summary(
+        { 'kl/step': 0.04 },
+        { step: 50, totalSteps: 100, config: { ...config, ...own } },
+        { rate: 10, episodeReturn: 12 },
+        { paint: painter(false) },
+      ).match(/kl 0\.04 +(\w+)/)?.[1];
+    expect(word({ targetKl: null, guard: 0.05 })).toBe('problem');
+    expect(word({ targetKl: 0.03, guard: 0.05 })).toBe('ok');
+    expect(word({ targetKl: 0.03, guard: 0.02 })).toBe('critical');
+    expect(word({ targetKl: null, guard: null })).toBe('problem');
   });
 });

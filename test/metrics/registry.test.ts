@@ -9,8 +9,6 @@ import {
   headlineMetrics,
   isMetricId,
   isTimeKey,
-  klBand,
-  klBands,
   metricGroups,
   metrics,
   requireMetric,
@@ -145,37 +143,5 @@ describe('registry', () => {
       visit(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
     }
     expect(seen.size).toBeGreaterThan(4);
-  });
-});
-
-describe('KL bands', () => {
-  it('are those of the design', () => {
-    const cases: [number, string][] = [
-      [0, 'frozen'],
-      [9.9e-7, 'frozen'],
-      [1e-6, 'small'],
-      [0.00099, 'small'],
-      [0.001, 'healthy'],
-      [0.01, 'healthy'],
-      [0.0101, 'ok'],
-      [0.02, 'ok'],
-      [0.021, 'warning'],
-      [0.03, 'warning'],
-      [0.031, 'problem'],
-      [0.05, 'problem'],
-      [0.0501, 'critical'],
-      [113, 'critical'],
-      [Number.POSITIVE_INFINITY, 'critical'],
-      [Number.NaN, 'invalid'],
-      [-1e-9, 'invalid'],
-      [Number.NEGATIVE_INFINITY, 'invalid'],
-    ];
-    for (const [value, name] of cases) expect(klBand(value).name, String(value)).toBe(name);
-  });
-
-  it('cover the scale without a gap', () => {
-    expect(klBands[0].from).toBe(0);
-    expect(klBands.at(-1)!.to).toBe(Number.POSITIVE_INFINITY);
-    for (let i = 1; i < klBands.length; i++) expect(klBands[i].from).toBe(klBands[i - 1].to);
   });
 });

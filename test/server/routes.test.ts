@@ -79,7 +79,7 @@ describe('a run of Keel', () => {
       'environment.id': 'CartPole-v1',
       seed: 3,
     });
-    expect(detail.lines).toEqual({ targetKl: null, guard: 0.05 });
+    expect(detail.run).toMatchObject({ klContract: { target: null, guard: 0.05 }, atRest: false });
     expect(detail.adjustable).toEqual({});
     expect([detail.unit, detail.hasTime]).toEqual(['steps', true]);
   });
@@ -219,6 +219,8 @@ describe("another trainer's log", () => {
       step: 20 * 2048,
       lastReturn: 39,
       klBand: 'healthy',
+      klContract: { target: null },
+      atRest: false,
       state: 'running',
     });
     const detail = (await get(at(''))).json<RunDetail>();

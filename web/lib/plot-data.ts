@@ -20,23 +20,41 @@ export interface Curve {
   readonly hidden: number;
 }
 
-/** A curve of a line. */
+/** On a logarithmic axis, what is not above 0 but must be drawn: beyond the foot of any axis, so that it ends there. */
+export const FOOT = 1e-30;
+
+const footed = (values: readonly (number | null)[], where: (i: number) => boolean = () => true) =>
+  values.map((v, i) => (v === null || v > 0 ? v : where(i) ? FOOT : null));
+
+/**
+ * A curve of a line. On a logarithmic axis a bucket that reaches from 0 up to a spike reaches from the foot of the axis:
+ * without its low end it would not be drawn at all. `floored` where 0 itself is a value to show, as of a KL.
+ */
 export function curveOf(
   line: Line,
-  options: { label: string; color: number; smooth: number; log: boolean },
+  options: { label: string; color: number; smooth: number; log: boolean; floored?: boolean },
 ): Curve {
   const smoothed = options.smooth > 0 ? smooth(line.mean, line.count, options.smooth) : line.mean;
   const base = { label: options.label, color: options.color, x: line.x, broken: line.broken };
   if (!options.log)
     return { ...base, low: line.min, high: line.max, raw: line.mean, line: smoothed, hidden: 0 };
-  const low = positiveOnly(line.min);
+  const { hidden } = positiveOnly(line.min);
+  if (options.floored)
+    return {
+      ...base,
+      low: footed(line.min),
+      high: footed(line.max),
+      raw: footed(line.mean),
+      line: footed(smoothed),
+      hidden,
+    };
   return {
     ...base,
-    low: low.values,
+    low: footed(line.min, i => (line.max[i] ?? 0) > 0),
     high: positiveOnly(line.max).values,
     raw: positiveOnly(line.mean).values,
     line: positiveOnly(smoothed).values,
-    hidden: low.hidden,
+    hidden,
   };
 }
 
@@ -102,7 +120,7 @@ export function freeBox(
   return best;
 }
 
-/** Smallest and largest of what is drawn between two places. */
+/** Smallest and largest of what is drawn between two places; what lies at the foot takes no room. */
 export function rangeOf(curves: readonly Curve[], from: number, to: number): [number, number] | null {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
@@ -111,8 +129,10 @@ export function rangeOf(curves: readonly Curve[], from: number, to: number): [nu
       if (x[i] < from || x[i] > to) continue;
       const a = low[i];
       const b = high[i];
-      if (a !== null && a !== undefined && a < min) min = a;
-      if (b !== null && b !== undefined && b > max) max = b;
+      // Where the low end is at the foot, the high one is the lowest that has a place.
+      const c = a === FOOT ? b : a;
+      if (c !== null && c !== undefined && c !== FOOT && c < min) min = c;
+      if (b !== null && b !== undefined && b !== FOOT && b > max) max = b;
     }
   }
   return min <= max ? [min, max] : null;

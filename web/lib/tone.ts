@@ -1,17 +1,9 @@
-/** The four tones that all colour on the page comes from, and the shape that says the same without colour. */
+/** The tones of what the page shows; what a tone looks like is in src/metrics/tones.ts. */
 
-import type { Severity, Verdict } from '../../src/doctor/findings.ts';
-import { type KlBand, klBand, klBands } from '../../src/metrics/registry.ts';
-import type { RunState } from '../../src/server/api.ts';
+import { type KlBand, klBand, type Tone } from '../../src/metrics/registry.ts';
+import type { RunState, RunSummary } from '../../src/server/api.ts';
 
-export type Tone = 'muted' | 'good' | 'warn' | 'bad';
-
-export const verdictTone: Readonly<Record<Verdict, Tone>> = { healthy: 'good', watch: 'warn', sick: 'bad' };
-export const severityTone: Readonly<Record<Severity, Tone>> = {
-  info: 'muted',
-  warning: 'warn',
-  critical: 'bad',
-};
+export { severityTone, verdictTone } from '../../src/doctor/findings.ts';
 
 /** A state's tone: quiet but for what ended badly. */
 export const stateTone: Readonly<Record<RunState, Tone>> = {
@@ -24,8 +16,12 @@ export const stateTone: Readonly<Record<RunState, Tone>> = {
   unreadable: 'warn',
 };
 
-/** The band of a summary's KL: by its name if the server gave one, so that both agree at the edges. */
-export function bandOf(value: number | null, name: string | null): KlBand | null {
-  if (name === null) return null;
-  return klBands.find(band => band.name === name) ?? (value === null ? null : klBand(value));
+/** The band of a run's last KL, by its own contract; null where bands do not hold for it. */
+export function bandOf({
+  lastKl,
+  klBand: name,
+  klContract,
+  atRest,
+}: Pick<RunSummary, 'lastKl' | 'klBand' | 'klContract' | 'atRest'>): KlBand | null {
+  return name === null || lastKl === null ? null : klBand(lastKl, klContract, atRest);
 }

@@ -12,6 +12,8 @@ import {
   type Area,
   drawBroken,
   drawLevels,
+  drawMarks,
+  drawPeaks,
   drawPins,
   drawStretches,
   drawTints,
@@ -30,6 +32,10 @@ export interface ChartModel {
   readonly origin: number;
   readonly range: readonly [number, number];
   readonly tints: readonly Tint[];
+  readonly marks: readonly number[];
+  readonly include: readonly number[];
+  /** Whether a bucket's largest value is to be seen beside its mean; null where none is. */
+  readonly isPeak: ((mean: number, max: number) => boolean) | null;
   readonly levels: readonly Level[];
   readonly stretches: readonly Stretch[];
   readonly pins: readonly Pin[];
@@ -182,12 +188,18 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
               const [low, high] = [u.scales.y.min!, u.scales.y.max!];
               drawTints(area(u), model.tints, low, high, model.tints.length === 0 ? [] : traces(area(u)));
               drawStretches(area(u), model.stretches);
+              drawMarks(area(u), model.marks, low, high);
             },
           ],
           draw: [
             u => {
               const [low, high] = [u.scales.y.min!, u.scales.y.max!];
               const a = area(u);
+              const [from, to] = model.range;
+              if (model.isPeak !== null)
+                model.curves.forEach((curve, i) => {
+                  drawPeaks(a, curve, [from, to], lineColor(i), model.isPeak!);
+                });
               drawLevels(a, model.levels, low, high, model.levels.length === 0 ? [] : traces(a));
               for (const curve of model.curves) drawBroken(a, curve.broken);
               groups = groupPins(
@@ -260,7 +272,12 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
       .filter(v => range === null || (v <= range[1] * 1.7 && v >= range[0] * 0.2));
     // The strip that pins lie in is kept free, with and without them, so that nothing moves when the first one comes.
     const strip = model.strip ? Math.min(0.2, pinStrip / Math.max(60, height - 32)) : 0;
-    return paddedRange(model.log ? aboveFloor(range, model.tints) : range, model.log, near, strip);
+    return paddedRange(
+      model.log ? aboveFloor(range, model.tints) : range,
+      model.log,
+      [...near, ...model.include],
+      strip,
+    );
   }
 
   const shapeOf = (m: ChartModel) =>

@@ -1,5 +1,5 @@
 /** The colours that canvases use, for both themes; told apart also without red and green, and by their lightness. */
-import type { Tone } from '../lib/tone.ts';
+import { type Theme, type Tone, type TonePaint, tonePaints, tones } from '../../src/metrics/tones.ts';
 
 export interface Colors {
   readonly paper: string;
@@ -15,25 +15,18 @@ export interface Colors {
   readonly mark: Readonly<Record<Tone, string>>;
 }
 
+const toned = (theme: Theme, part: keyof TonePaint) =>
+  Object.fromEntries(tones.map(tone => [tone, tonePaints[theme][tone][part]])) as Record<Tone, string>;
+
 const light: Colors = {
   paper: '#ffffff',
   ink: '#1d232a',
   faint: '#5d6670',
   grid: 'rgba(29, 35, 42, .075)',
   lines: ['#1f5fa8', '#c2560c', '#0b7f68', '#9c3d86', '#7a6400', '#3b3f8f', '#b3261e', '#4f6b7a'],
-  tone: { muted: '#6b747e', good: '#0b7f68', warn: '#a86a00', bad: '#b3261e' },
-  tint: {
-    muted: 'rgba(93, 102, 112, .10)',
-    good: 'rgba(0, 150, 120, .085)',
-    warn: 'rgba(236, 170, 0, .20)',
-    bad: 'rgba(205, 50, 50, .15)',
-  },
-  mark: {
-    muted: 'rgba(93, 102, 112, .10)',
-    good: 'rgba(0, 150, 120, .10)',
-    warn: 'rgba(236, 170, 0, .16)',
-    bad: 'rgba(205, 50, 50, .11)',
-  },
+  tone: toned('light', 'line'),
+  tint: toned('light', 'tint'),
+  mark: toned('light', 'mark'),
 };
 
 const dark: Colors = {
@@ -42,19 +35,9 @@ const dark: Colors = {
   faint: '#9aa4ae',
   grid: 'rgba(228, 232, 236, .08)',
   lines: ['#6fb1f0', '#f29a4a', '#45c4a0', '#df8fcb', '#d9c24a', '#9aa0f5', '#ff8072', '#9db4c0'],
-  tone: { muted: '#8f99a3', good: '#45c4a0', warn: '#e9b949', bad: '#ff7a6b' },
-  tint: {
-    muted: 'rgba(154, 164, 174, .12)',
-    good: 'rgba(50, 190, 150, .10)',
-    warn: 'rgba(240, 185, 50, .17)',
-    bad: 'rgba(255, 95, 80, .17)',
-  },
-  mark: {
-    muted: 'rgba(154, 164, 174, .12)',
-    good: 'rgba(50, 190, 150, .12)',
-    warn: 'rgba(240, 185, 50, .14)',
-    bad: 'rgba(255, 95, 80, .14)',
-  },
+  tone: toned('dark', 'line'),
+  tint: toned('dark', 'tint'),
+  mark: toned('dark', 'mark'),
 };
 
 export const colorsFor = (isDark: boolean): Colors => (isDark ? dark : light);

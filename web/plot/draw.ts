@@ -1,6 +1,6 @@
 /** What is drawn on a plot besides its curves: tinted bands, cited stretches, levels, pins, places that were not finite. */
 import type { PinGroup } from '../lib/pins.ts';
-import { type Box, freeBox } from '../lib/plot-data.ts';
+import { type Box, type Curve, FOOT, freeBox } from '../lib/plot-data.ts';
 import type { Colors } from './colors.ts';
 import { lookOf, type Shape } from './events.ts';
 
@@ -76,6 +76,49 @@ export function drawTints(
       area.ctx.fillStyle = area.colors.tone[tint.tone];
       area.ctx.fillText(tint.name, freeBox(boxes, traces).right - 4 * area.ratio, top + 2 * area.ratio);
     }
+  });
+}
+
+/** Absolute marks of the value scale: thin, without a colour and without words. */
+export function drawMarks(area: Area, marks: readonly number[], low: number, high: number): void {
+  inside(area, () => {
+    area.ctx.strokeStyle = area.colors.faint;
+    area.ctx.lineWidth = Math.max(1, 0.6 * area.ratio);
+    area.ctx.globalAlpha = 0.28;
+    for (const value of marks) {
+      if (!(value > low && value < high)) continue;
+      const y = Math.round(area.y(value)) + 0.5;
+      area.ctx.beginPath();
+      area.ctx.moveTo(area.left, y);
+      area.ctx.lineTo(area.left + area.width, y);
+      area.ctx.stroke();
+    }
+  });
+}
+
+/** Buckets whose largest value says more than their mean: a line of full strength up to it, where the band around is faint. */
+export function drawPeaks(
+  area: Area,
+  { x, line, high }: Pick<Curve, 'x' | 'line' | 'high'>,
+  [from, to]: readonly [number, number],
+  color: string,
+  isPeak: (mean: number, max: number) => boolean,
+): void {
+  inside(area, () => {
+    area.ctx.strokeStyle = color;
+    area.ctx.fillStyle = color;
+    area.ctx.lineWidth = area.ratio;
+    x.forEach((at, i) => {
+      const [mean, max] = [line[i], high[i]];
+      if (at < from || at > to || mean == null || max == null || !isPeak(mean === FOOT ? 0 : mean, max))
+        return;
+      const [left, top] = [area.x(at), area.y(max)];
+      area.ctx.beginPath();
+      area.ctx.moveTo(left, Math.min(area.y(mean), area.top + area.height));
+      area.ctx.lineTo(left, top);
+      area.ctx.stroke();
+      area.ctx.fillRect(left - 1.5 * area.ratio, top - 1.5 * area.ratio, 3 * area.ratio, 3 * area.ratio);
+    });
   });
 }
 

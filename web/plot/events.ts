@@ -1,11 +1,12 @@
 /** How events and findings look on the x axis, and which are louder. */
 
 import { type Finding, type Severity, severities } from '../../src/doctor/findings.ts';
+import type { Tone } from '../../src/metrics/registry.ts';
 import type { EventType } from '../../src/runs/schema.ts';
 import type { PageEvent, XAxis } from '../../src/server/api.ts';
 import type { Pin } from '../lib/pins.ts';
 import { plain } from '../lib/prose.ts';
-import { severityTone, type Tone } from '../lib/tone.ts';
+import { severityTone } from '../lib/tone.ts';
 
 declare const __EVENT_KINDS__: Readonly<Record<EventType, { title: string; doc: string }>>;
 /** Put in by the build, from the schema. */

@@ -1,3 +1,5 @@
+import type { KlContract } from '../../src/metrics/registry.ts';
+
 /** What a plot is about. */
 export interface PlotInfo {
   readonly metric: string;
@@ -7,8 +9,10 @@ export interface PlotInfo {
   readonly healthy: string | null;
   /** The name in the log, where it is another. */
   readonly theirs: string;
-  /** Whether the bands of `kl/step` hold for it. */
-  readonly banded: boolean;
+  /** What the bands of `kl/step` follow, where they hold for it; else null. */
+  readonly contract: KlContract | null;
+  /** Whether a schedule had ended at its last value. */
+  readonly atRest: boolean;
   /** What the file of an exported plot is called after. */
   readonly of: string;
 }

@@ -96,7 +96,7 @@ export const grpoSettings = table(
     ),
     clipHigh: live(positive, 0.2, 'How far above 1 a ratio may be before its token stops pulling.', {
       aliases: 'epsilonhigh',
-      doctor: { writes: 'clipRangeHigh' },
+      doctor: { writes: ['clipRangeHigh'] },
     }),
     aggregation: setting(
       z.enum(['token', 'sequence', 'constant']),
@@ -168,7 +168,7 @@ export const grpoSettings = table(
     // What bounds an update here is the guard: the doctor's advice on a target is written for it.
     ...shared.guardKeys(
       { of: 'per token of an update over its whole batch', state: 'token', rate: 'rate' },
-      { doctor: { writes: 'targetKl' } },
+      { doctor: { reads: 'guard', writes: ['guard', 'targetKl'] } },
     ),
     ...shared.recoveryKeys('gradient steps', 'the last healthy weights', {
       recoveries: 5,

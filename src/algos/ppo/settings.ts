@@ -158,7 +158,7 @@ export const ppoSettings = table(
     adaptiveRateMax: live(positive, 1e-2, 'Highest adaptive learning rate.', { needs: whenRateAdapts }),
     ...shared.guardKeys(
       { of: 'of an update over its whole rollout', state: 'state', rate: 'learning rate' },
-      { aliases: 'klbound maxkl' },
+      { aliases: 'klbound maxkl', doctor: 'guard' },
     ),
 
     ...shared.referenceKeys('policy', 'none', 10),

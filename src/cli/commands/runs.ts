@@ -3,8 +3,9 @@ import type { Command } from 'commander';
 import { tableOf } from '../../algos/settings.ts';
 import { toJson } from '../../base/json.ts';
 import { counted, grouped, number, short } from '../../base/numbers.ts';
-import { columnsOf, fit, type Paint, type Tone, table, toneColours } from '../../base/terminal.ts';
-import { findMetric, headlineMetrics, klBand } from '../../metrics/registry.ts';
+import { columnsOf, fit, type Paint, type Tone, table } from '../../base/terminal.ts';
+import { bandOfRow, findMetric, headlineMetrics } from '../../metrics/registry.ts';
+import { toneColours } from '../../metrics/tones.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { differences } from '../../runs/differences.ts';
 import { readEvents, readLastRow, readRows } from '../../runs/log.ts';
@@ -85,8 +86,12 @@ function overview(run: Run) {
     return: row?.['episode/return'] ?? null,
     best: bestScore(run) ?? null,
     klStep: row?.['kl/step'] ?? null,
+    klBand: bandOf(run, row) ?? null,
   };
 }
+
+const bandOf = ({ manifest }: Run, row: Readonly<Record<string, number>> | undefined) =>
+  row === undefined ? undefined : bandOfRow(row, manifest.config);
 
 /** It is also what runs when no command is named, or one that does not exist. */
 function list(context: Context, flags: RunFlags, { args: [extra], parent }: Command): void {
@@ -100,7 +105,7 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
   const { runs, broken } = listRuns([flags.runDir]);
   const seen = runs.map(overview);
   if (flags.json) {
-    context.json({ runs: seen, broken }, 2);
+    context.json({ runs: seen.map(({ klBand: _, ...told }) => told), broken }, 2);
     return;
   }
   if (runs.length === 0 && broken.length === 0) {
@@ -108,13 +113,15 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
     return;
   }
   const head = ['run', 'status', 'steps', 'return', 'best', 'kl/step'].map(text => paint(text, 'dim'));
-  const rows = seen.map(({ id, status, step, return: last, best, klStep }) => [
+  const rows = seen.map(({ id, status, step, return: last, best, klStep, klBand }) => [
     id,
     statusText(status, paint),
     short(step),
     number(last ?? undefined),
     number(best ?? undefined),
-    klStep === null ? '-' : paint(number(klStep), toneColours[klBand(klStep).tone]),
+    klStep === null || klBand === null
+      ? '-'
+      : paint(`${number(klStep)} ${klBand.name}`, toneColours[klBand.tone]),
   ]);
   // Where not all fits, the middle of an id goes: its beginning and its last four characters name a run, too.
   const others = Math.max(...table([head, ...rows].map(row => row.slice(1))).map(columnsOf));
@@ -152,7 +159,8 @@ function show({ print, json, paint }: Context, reference: string, flags: RunFlag
   for (const [name, source] of Object.entries(sources ?? {})) line(name, String(source));
   if (row !== undefined) {
     print('last row');
-    for (const id of shownMetrics([row])) line(id, `${number(row[id])}${bandOf(id, row[id])}`);
+    for (const id of shownMetrics([row]))
+      line(id, `${number(row[id])}${id === 'kl/step' ? ` (${bandOf(run, row)!.name})` : ''}`);
   }
   const counts = new Map<string, number>();
   for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1);
@@ -208,9 +216,6 @@ function shownMetrics(rows: readonly Readonly<Record<string, number>>[]): string
   const ids = [...new Set([...headlineMetrics, ...episodes, ...learning])];
   return ids.filter(id => findMetric(id) !== undefined && rows.some(row => id in row));
 }
-
-const bandOf = (id: string, value: number | undefined): string =>
-  id === 'kl/step' && value !== undefined ? ` (${klBand(value).name})` : '';
 
 /** All that may differ between runs, by the names of settings. */
 const settingsOf = ({ manifest }: Run): Readonly<Record<string, unknown>> => ({

@@ -58,8 +58,9 @@ function settingsRead(): Partial<Record<DoctorSetting, string[]>> {
   const names: Partial<Record<DoctorSetting, string[]>> = {};
   for (const { keys } of settingTables) {
     for (const [key, { doctor }] of Object.entries(keys)) {
-      if (typeof doctor !== 'string' || names[doctor]?.includes(key)) continue;
-      names[doctor] = [...(names[doctor] ?? []), `config/${key}`, key];
+      const read = typeof doctor === 'string' ? doctor : doctor?.reads;
+      if (read === undefined || names[read]?.includes(key)) continue;
+      names[read] = [...(names[read] ?? []), `config/${key}`, key];
     }
   }
   return names;
@@ -69,7 +70,8 @@ function settingsRead(): Partial<Record<DoctorSetting, string[]>> {
 function settingsWritten({ keys }: SettingTable): Partial<Record<DoctorSetting, string>> {
   const names: Partial<Record<DoctorSetting, string>> = {};
   for (const [key, { doctor }] of Object.entries(keys))
-    if (doctor !== undefined) names[typeof doctor === 'string' ? doctor : doctor.writes] = key;
+    for (const written of typeof doctor === 'string' ? [doctor] : (doctor?.writes ?? []))
+      names[written] = key;
   return names;
 }
 

@@ -24,6 +24,8 @@ export function configOf(log: Log, names: Dialect['config']): KnownConfig {
   const found: Mutable = {};
   for (const [setting, theirs] of Object.entries(names) as [keyof KnownConfig, readonly string[]][]) {
     const value = log.setting(theirs);
+    // Without a bound everything is within it.
+    if (value === null && setting === 'guard') put(found, setting, Number.POSITIVE_INFINITY);
     if (value === undefined || value === null) continue;
     if (texts.includes(setting)) {
       if (typeof value !== 'number') put(found, setting, String(value).slice(0, 200));

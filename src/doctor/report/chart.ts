@@ -2,6 +2,7 @@
 
 import { amount, whole } from '../../base/numbers.ts';
 import { columnsOf, fit, fitMiddle, type Paint, pad, type Tone } from '../../base/terminal.ts';
+import { healthyWords } from '../../metrics/registry.ts';
 import { severityTones } from './paint.ts';
 import { type Plot, type PlotMark, type PlotPoint, placeOf, rangeOf, together } from './plot.ts';
 import { shareOf } from './scale.ts';
@@ -92,7 +93,7 @@ export function chart(plot: Plot, options: ChartOptions): string[] {
 function caption(plot: Plot, columns: number, paint: Paint): string {
   const hints = [
     ...(plot.log ? ['log scale'] : []),
-    ...(plot.bands === undefined ? [] : [`healthy ${healthyRange(plot)}`]),
+    ...(plot.bands === undefined ? [] : [healthyWords(plot.bands)]),
   ].join(', ');
   const title = fit(plot.title, columns);
   const room = columns - columnsOf(title) - (hints === '' ? 0 : columnsOf(hints) + 2);
@@ -101,12 +102,6 @@ function caption(plot: Plot, columns: number, paint: Paint): string {
   const used = columnsOf(title) + (theirs === '' ? 0 : 2 + columnsOf(theirs));
   if (hints === '' || used + 2 + columnsOf(hints) > columns) return left;
   return `${left}${' '.repeat(columns - used - columnsOf(hints))}${paint(hints, 'dim')}`;
-}
-
-/** What the bands call good, frozen left out. */
-export function healthyRange({ bands }: Plot): string {
-  const good = (bands ?? []).filter(({ name }) => name === 'healthy' || name === 'ok');
-  return good.length === 0 ? '' : `${good[0].from} to ${good.at(-1)!.to}`;
 }
 
 /** At the top and at the foot of the y axis. */

@@ -1,9 +1,9 @@
 /** The report as one page that needs nothing else: to send to a colleague, or to keep with a CI run. */
 import { createHash } from 'node:crypto';
 import { counted, whole } from '../../base/numbers.ts';
+import { healthyWords } from '../../metrics/registry.ts';
 import { type Finding, spansOf } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
-import { healthyRange } from './chart.ts';
 import { html, type Markup, textOf } from './escape.ts';
 import { sureness } from './figures.ts';
 import { pageStyle } from './page-style.ts';
@@ -135,7 +135,7 @@ function figure(
   const hints = [
     ...(plot.unit === '1' ? [] : [plot.unit]),
     ...(plot.log ? ['log scale'] : []),
-    ...(plot.bands === undefined ? [] : [`healthy ${healthyRange(plot)}`]),
+    ...(plot.bands === undefined ? [] : [healthyWords(plot.bands)]),
   ].join(', ');
   return html`<figure>
 <figcaption><b>${plot.title}</b><code>${plot.theirs}</code><span class="dim">${hints}</span></figcaption>

@@ -1,6 +1,7 @@
 /** The report as Markdown, for a comment on a pull request, a CI summary or a notebook. */
 
 import { amount, counted, whole } from '../../base/numbers.ts';
+import { healthyWords } from '../../metrics/registry.ts';
 import { type Finding, spansOf } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { sparkline } from './chart.ts';
@@ -128,8 +129,12 @@ function curves(plots: readonly Plot[]): string {
     '| series | | lowest | highest |',
     '|---|---|--:|--:|',
     ...plots.map(plot => {
-      const scale = plot.log ? ' (log scale)' : '';
-      return `| ${escaped(plot.title)} ${code(plot.theirs)}${scale} | \`${sparkline(plot, 40)}\` | ${amount(plot.lowest)} | ${amount(plot.high)} |`;
+      const hints = [
+        ...(plot.log ? ['log scale'] : []),
+        ...(plot.bands === undefined ? [] : [healthyWords(plot.bands)]),
+      ];
+      const scale = hints.length === 0 ? '' : ` (${hints.join(', ')})`;
+      return `| ${escaped(plot.title)} ${code(plot.theirs)}${scale} | \`${sparkline(plot, 40)}\` | ${amount(plot.lowest)} | ${amount(plot.highest)} |`;
     }),
   ].join('\n');
 }

@@ -1,9 +1,11 @@
 /** The looks of the page: light and dark as the reader's system is, readable in print, nothing loaded. */
+import { toneProperties } from '../../metrics/tones.ts';
+
 export const pageStyle = `
-:root{color-scheme:light dark;--back:#fbfbf9;--card:#fff;--text:#1c2024;--dim:#5b6470;--edge:#d9dde2;--grid:#e6e9ed;--line:#1f5fa8;--code:#f0f2f5;
---red:#b3261e;--red-back:#fbe4e2;--amber:#7a5200;--amber-back:#fdf0d3;--green:#1b6b3a;--green-back:#e0f3e6;--blue:#1f5fa8;--blue-back:#e3eefb}
-@media (prefers-color-scheme:dark){:root{--back:#14171a;--card:#1c2024;--text:#e7eaee;--dim:#9aa4b0;--edge:#343b43;--grid:#2b3138;--line:#7cb7ff;--code:#272d33;
---red:#ff8f86;--red-back:#4a1f1c;--amber:#f2c14e;--amber-back:#43340f;--green:#7bd79a;--green-back:#173a24;--blue:#8fc1ff;--blue-back:#1b3350}}
+:root{color-scheme:light dark;--back:#fbfbf9;--card:#fff;--text:#1c2024;--dim:#5b6470;--edge:#d9dde2;--grid:#e6e9ed;--line:#1f5fa8;--code:#f0f2f5;--blue:#1f5fa8;
+${toneProperties('light')}}
+@media (prefers-color-scheme:dark){:root{--back:#14171a;--card:#1c2024;--text:#e7eaee;--dim:#9aa4b0;--edge:#343b43;--grid:#2b3138;--line:#7cb7ff;--code:#272d33;--blue:#8fc1ff;
+${toneProperties('dark')}}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:56rem;background:var(--back);color:var(--text);font:16px/1.55 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.15rem;margin:0 0 .25rem}
@@ -14,9 +16,9 @@ p{margin:.4rem 0}
 a{color:var(--blue)}
 article{background:var(--card);border:1px solid var(--edge);border-radius:.6rem;padding:1.25rem 1.4rem;margin:1.2rem 0}
 .badge{display:inline-block;white-space:nowrap;padding:.05rem .6rem;border-radius:1rem;font-weight:650;font-size:.85rem}
-.sick,.unread{color:var(--red);background:var(--red-back)}
-.watch{color:var(--amber);background:var(--amber-back)}
-.healthy{color:var(--green);background:var(--green-back)}
+.sick,.unread{color:var(--bad);background:var(--bad-soft)}
+.watch{color:var(--warn);background:var(--warn-soft)}
+.healthy{color:var(--good);background:var(--good-soft)}
 .run{display:flex;flex-wrap:wrap;gap:.3rem .8rem;align-items:baseline}
 .run b{font-weight:600}
 ul{margin:.3rem 0;padding-left:1.3rem}
@@ -33,22 +35,30 @@ svg text{font:12px system-ui,sans-serif;fill:var(--dim)}
 .base path{stroke:var(--dim)}
 .line{fill:none;stroke:var(--line);stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}
 .spread{fill:var(--line);opacity:.22}
-.broken{stroke:var(--red);stroke-width:1.75;fill:none}
+.broken{stroke:var(--bad);stroke-width:1.75;fill:none}
 .restart{stroke:var(--dim);stroke-dasharray:3 4;fill:none}
-.band{opacity:.55;stroke:none}
-.band.good{fill:var(--green-back)}
-.band.warn{fill:var(--amber-back)}
-.band.bad{fill:var(--red-back)}
+.band{stroke:none}
+.band.muted{fill:var(--muted-tint)}
+.band.good{fill:var(--good-tint)}
+.band.warn{fill:var(--warn-tint)}
+.band.bad{fill:var(--bad-tint)}
+.quiet{stroke:var(--dim);stroke-width:.6;opacity:.55;fill:none}
+.level path{stroke-dasharray:5 4;fill:none}
+.level.muted path{stroke:var(--muted)}
+.level.bad path{stroke:var(--bad)}
+svg .level text{font-size:10.5px;paint-order:stroke;stroke:var(--card);stroke-width:3px}
+svg .level.muted text{fill:var(--muted)}
+svg .level.bad text{fill:var(--bad)}
 svg .band-name{font-size:10.5px}
-.mark rect{fill:var(--red);opacity:.1}
-.mark path{stroke:var(--red);stroke-width:4;fill:none}
-.mark.warning rect{fill:var(--amber)}
-.mark.warning path{stroke:var(--amber)}
+.mark rect{fill:var(--bad);opacity:.1}
+.mark path{stroke:var(--bad);stroke-width:4;fill:none}
+.mark.warning rect{fill:var(--warn)}
+.mark.warning path{stroke:var(--warn)}
 .mark.info rect{fill:var(--blue)}
 .mark.info path{stroke:var(--blue)}
 .other{border-left:3px solid var(--edge);padding-left:.8rem;margin:.7rem 0}
-.other.critical{border-color:var(--red)}
-.other.warning{border-color:var(--amber)}
+.other.critical{border-color:var(--bad)}
+.other.warning{border-color:var(--warn)}
 summary{cursor:pointer}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.92rem}

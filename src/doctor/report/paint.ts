@@ -1,15 +1,17 @@
 /** The doctor's colours in a terminal. */
 import type { Tone } from '../../base/terminal.ts';
-import type { Severity, Verdict } from '../findings.ts';
+import { toneColours } from '../../metrics/tones.ts';
+import { type Severity, severityTone, type Verdict, verdictTone } from '../findings.ts';
 
+/** A remark is said in a colour, so that what it cites is not lost in a curve that is dim as well. */
 export const severityTones: Readonly<Record<Severity, Tone>> = {
   info: 'cyan',
-  warning: 'yellow',
-  critical: 'red',
+  warning: toneColours[severityTone.warning],
+  critical: toneColours[severityTone.critical],
 };
 
 export const verdictTones: Readonly<Record<Verdict, Tone>> = {
-  healthy: 'green',
-  watch: 'yellow',
-  sick: 'red',
+  healthy: toneColours[verdictTone.healthy],
+  watch: toneColours[verdictTone.watch],
+  sick: toneColours[verdictTone.sick],
 };

@@ -2,8 +2,18 @@
  * What is drawn of a run: few series, few points, and the stretches that findings cite. A plot is bounded in size
  * however long the run is, so that a thousand reports fit in memory, and no spike is lost in it.
  */
-import { findMetric, headlineMetrics, type KlBand } from '../../metrics/registry.ts';
+import {
+  findMetric,
+  headlineMetrics,
+  healthyEnds,
+  heldTo,
+  type KlBand,
+  klBandsFor,
+  klLevels,
+  type Tone,
+} from '../../metrics/registry.ts';
 import { type CanonicalRun, type CanonicalSeries, objectiveOf } from '../canonical.ts';
+import { contractOfRun, isBanded } from '../contract.ts';
 import type { Diagnosis, Severity } from '../findings.ts';
 import type { Series } from '../series.ts';
 
@@ -42,10 +52,20 @@ export interface Plot {
   /** The ends of the scale; NaN if no value is finite. On a logarithmic scale `low` is above 0. */
   readonly low: number;
   readonly high: number;
-  /** The lowest finite value, which a logarithmic scale may have no room for. */
+  /** The lowest and the highest finite value; a logarithmic scale may have no room for the one, bands may reach beyond both. */
   readonly lowest: number;
-  /** Where the scale of KL bands holds. */
+  readonly highest: number;
+  /** The bands of the run's own contract, where the scale of KL bands holds. */
   readonly bands?: readonly KlBand[];
+  /** With bands: the run's target and its guard. */
+  readonly levels: readonly PlotLevel[];
+}
+
+/** A line across a plot. */
+export interface PlotLevel {
+  readonly value: number;
+  readonly label: string;
+  readonly tone: Tone;
 }
 
 /** The series that the findings cite, those of the root cause first, then up to `context` that any reader asks for. */
@@ -60,11 +80,11 @@ export function plotsOf(diagnosis: Diagnosis, run: CanonicalRun, most = 6, conte
   const others = headlines.filter(id => run.series.has(id) && !told.includes(id));
   return [...told.slice(0, most), ...others]
     .slice(0, room)
-    .map(id => plotOf(run.series.get(id)!, diagnosis))
+    .map(id => plotOf(run.series.get(id)!, diagnosis, run))
     .filter(plot => plot.points.length > 0);
 }
 
-function plotOf(canonical: CanonicalSeries, { findings }: Diagnosis): Plot {
+function plotOf(canonical: CanonicalSeries, { findings }: Diagnosis, run: CanonicalRun): Plot {
   const { id, theirs, series, kl } = canonical;
   const metric = findMetric(id);
   const points = bucketed(series, PLOT_POINTS);
@@ -75,8 +95,8 @@ function plotOf(canonical: CanonicalSeries, { findings }: Diagnosis): Plot {
         .map(({ from, to }) => ({ from: Math.min(from, to), to: Math.max(from, to), severity })),
     ),
   );
-  // The bands are those of a mean per action or token: a sum over a sequence has other sizes.
-  const bands = metric?.band !== undefined && kl?.per !== 'sequence' ? metric.band : undefined;
+  const contract = isBanded(kl) ? heldTo(id, contractOfRun(run)) : undefined;
+  const bands = contract === undefined ? undefined : klBandsFor(contract);
   const asIs = ['episode', 'reward', 'eval'].includes(metric?.group ?? '');
   return {
     metric: id,
@@ -85,8 +105,9 @@ function plotOf(canonical: CanonicalSeries, { findings }: Diagnosis): Plot {
     unit: metric?.unit ?? '1',
     points,
     marks,
-    ...scaleOf(points, asIs ? 'linear' : bands === undefined ? 'usual' : 'bands'),
+    ...scaleOf(points, asIs ? 'linear' : 'usual', bands),
     ...(bands === undefined ? {} : { bands }),
+    levels: contract === undefined ? [] : klLevels(contract),
   };
 }
 
@@ -160,25 +181,41 @@ export function together(points: readonly PlotPoint[]): PlotPoint {
 /** Decades beyond which a scale is logarithmic; with bands, whose limits span two, sooner. */
 const DECADES = { usual: 3, bands: 2 } as const;
 
-/** Returns and rewards are shown as they are: a logarithm would make much of their first steps. */
+/**
+ * Returns and rewards are shown as they are: a logarithm would make much of their first steps. With bands, 0 and the
+ * healthy band are always there, so that a KL is seen against them and not against itself.
+ */
 function scaleOf(
   points: readonly PlotPoint[],
-  kind: 'linear' | keyof typeof DECADES,
-): Pick<Plot, 'log' | 'low' | 'high' | 'lowest'> {
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  kind: 'linear' | 'usual',
+  bands: readonly KlBand[] | undefined,
+): Pick<Plot, 'log' | 'low' | 'high' | 'lowest' | 'highest'> {
+  let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const positive: number[] = [];
   for (const { min, max } of points) {
     if (!Number.isFinite(min) || !Number.isFinite(max)) continue;
-    [low, high] = [Math.min(low, min), Math.max(high, max)];
+    [lowest, highest] = [Math.min(lowest, min), Math.max(highest, max)];
     if (min > 0) positive.push(min);
   }
-  if (low > high) return { log: false, low: Number.NaN, high: Number.NaN, lowest: Number.NaN };
-  const linear = { log: false, low, high, lowest: low };
-  if (kind === 'linear' || low < 0 || positive.length < 0.9 * points.length) return linear;
+  if (lowest > highest) {
+    const none = Number.NaN;
+    return { log: false, low: none, high: none, lowest: none, highest: none };
+  }
+  const seen = bands === undefined ? undefined : healthyEnds(bands);
+  const found = { lowest, highest };
+  const linear = {
+    log: false,
+    low: seen === undefined ? lowest : Math.min(0, lowest),
+    high: seen === undefined ? highest : Math.max(seen[1], highest),
+    ...found,
+  };
+  if (kind === 'linear' || lowest < 0 || positive.length < 0.9 * points.length) return linear;
   positive.sort((a, b) => a - b);
-  if (!(high / positive[0] > 10 ** DECADES[kind])) return linear;
+  if (!(highest / positive[0] > 10 ** DECADES[bands === undefined ? 'usual' : 'bands'])) return linear;
   // A few zeros or a single tiny value at the start must not stretch the scale: they are drawn at its foot.
   const most = positive[Math.floor(positive.length * 0.02)];
   const foot = most / positive[0] < 30 ? positive[0] : most;
-  return foot < high ? { log: true, low: foot, high, lowest: low } : linear;
+  const [low, high] =
+    seen === undefined ? [foot, highest] : [Math.min(foot, seen[0]), Math.max(seen[1], highest)];
+  return low < high ? { log: true, low, high, ...found } : linear;
 }

@@ -1,9 +1,9 @@
 /** A plot as an SVG picture for the page: axes, bands, the cited stretches, and no script. */
 
 import { amount, whole } from '../../base/numbers.ts';
-import type { KlBand } from '../../metrics/registry.ts';
+import { type KlBand, klMarks } from '../../metrics/registry.ts';
 import { html, type Markup } from './escape.ts';
-import { type Plot, type PlotPoint, rangeOf } from './plot.ts';
+import { type Plot, type PlotLevel, type PlotPoint, rangeOf } from './plot.ts';
 import { logTicks, shareOf, ticks } from './scale.ts';
 
 /** In the picture's own units; the page scales it. */
@@ -39,12 +39,12 @@ export function svgChart(plot: Plot, options: SvgOptions): Markup {
   return html`<svg viewBox="0 0 ${size.width} ${size.height}" role="img" aria-labelledby="${title} ${description}">
 <title id="${title}">${plot.title} (${plot.theirs})</title>
 <desc id="${description}">${inWords(plot, frame, options.xUnit)}</desc>
-${(plot.bands ?? []).map(band => bandArea(band, frame))}${yAxis(frame)}${xAxis(frame, options.xUnit)}
+${(plot.bands ?? []).map(band => bandArea(band, frame))}${yAxis(frame)}${xAxis(frame, options.xUnit)}${plot.bands === undefined ? [] : klMarks.map(value => quietMark(value, frame))}
 ${(options.restarts ?? []).map(at => restartLine(at, frame))}${plot.marks.map(mark => {
   const [left, right] = [frame.x(mark.from), frame.x(mark.to)];
   return html`<g class="mark ${mark.severity}"><rect x="${place(left - 1)}" y="${size.top}" width="${place(Math.max(3, right - left + 2))}" height="${innerHeight}"/><path d="M${place(left - 1)} ${size.top + innerHeight}h${place(Math.max(3, right - left + 2))}"/></g>`;
 })}
-${envelope(plot.points, frame)}<path class="line" d="${line(plot.points, frame)}"/>${plot.points
+${envelope(plot.points, frame)}<path class="line" d="${line(plot.points, frame)}"/>${plot.levels.map(level => levelLine(level, frame))}${plot.points
     .filter(({ broken }) => broken > 0)
     .map(({ x }) => html`<path class="broken" d="M${place(frame.x(x) - 3)} ${size.top + 2}l6 6m0 -6l-6 6"/>`)}
 </svg>`;
@@ -72,19 +72,34 @@ function limits({ low, high, log, bands }: Plot): [number, number] {
   if (log) return [low / 1.3, Math.min(high * 1.3, Number.MAX_VALUE)];
   const room = low === high ? Math.abs(low) / 10 || 1 : (high - low) * 0.06;
   if (!Number.isFinite(room)) return [low, high];
-  const floor = bands !== undefined && low >= 0 ? 0 : low - room;
+  // The scale of a KL begins at 0 already.
+  const floor = bands !== undefined && low === 0 ? 0 : low - room;
   return [floor, high + room];
 }
 
 function bandArea({ name, from, to, tone }: KlBand, frame: Frame): Markup {
   const [bottom, top] = [Math.max(from, frame.low), Math.min(to, frame.high)];
-  if (!(top > bottom) || tone === 'muted' || name === 'small') return html``;
+  // Below the healthy band a plot stays as it is.
+  if (!(top > bottom) || name === 'frozen' || name === 'small') return html``;
   const [y, height] = [frame.y(top), frame.y(bottom) - frame.y(top)];
   const label =
     height >= 12
       ? html`<text class="band-name" x="${size.width - size.right + 5}" y="${place(y + height / 2 + 3.5)}">${name}</text>`
       : html``;
   return html`<rect class="band ${tone}" x="${size.left}" y="${place(y)}" width="${innerWidth}" height="${place(height)}"/>${label}`;
+}
+
+/** An absolute mark: thin, without a colour and without words, whatever the run is held to. */
+function quietMark(value: number, frame: Frame): Markup {
+  if (!(value > frame.low && value < frame.high)) return html``;
+  return html`<path class="quiet" d="M${size.left} ${place(frame.y(value))}h${innerWidth}"><title>${value}</title></path>`;
+}
+
+/** What the run holds itself to, with its name. */
+function levelLine({ value, label, tone }: PlotLevel, frame: Frame): Markup {
+  if (!(value > frame.low && value < frame.high)) return html``;
+  const y = frame.y(value);
+  return html`<g class="level ${tone}"><path d="M${size.left} ${place(y)}h${innerWidth}"/><text x="${size.left + 6}" y="${place(y < size.top + 16 ? y + 12 : y - 4)}">${label}</text></g>`;
 }
 
 function yAxis(frame: Frame): Markup {
@@ -154,7 +169,7 @@ function inWords(plot: Plot, { from, to }: Frame, unit: string): string {
     `From ${whole(from)} to ${whole(to)} ${unit}.`,
     last === undefined
       ? 'No value is a finite number.'
-      : `Lowest ${amount(plot.lowest)}, highest ${amount(plot.high)}, last ${amount(last.mean)}.`,
+      : `Lowest ${amount(plot.lowest)}, highest ${amount(plot.highest)}, last ${amount(last.mean)}.`,
     ...(broken > 0 ? [`${whole(broken)} values are not finite.`] : []),
     ...(marks.length > 0 ? [`Marked: ${marks.join(', ')}.`] : []),
   ].join(' ');

@@ -1,5 +1,6 @@
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
+import { OK_KL, WARNING_KL } from './streak.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
 export const clipRangeInert: Rule = {
@@ -27,7 +28,7 @@ export const clipRangeInert: Rule = {
     const others = (settings.lr ?? 0) > 2e-3 || (settings.epochs ?? 0) > 20;
     return [
       finding('clip-range-inert', {
-        severity: fell && kl.above(0.03) >= 0.2 ? 'critical' : 'warning',
+        severity: fell && kl.above(WARNING_KL) >= 0.2 ? 'critical' : 'warning',
         title: `A clip range of ${num(clip)} does not hold the updates: ${name(kl.track)} has a median of ${num(kl.median)}`,
         cause: 'clip-range-too-large',
         confidence: others ? 0.5 : 0.85,
@@ -39,7 +40,7 @@ export const clipRangeInert: Rule = {
           `${name(kl.track)} is above 0.015 in ${percent(large)} of the updates, at most ${num(kl.max)}`,
         ],
         fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2')],
-        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below 0.02`,
+        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${OK_KL}`,
         marks: [mark(kl.track, signals.from, signals.to)],
       }),
     ];

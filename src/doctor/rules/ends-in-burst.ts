@@ -1,6 +1,7 @@
 import { median, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
+import { OK_KL } from './streak.ts';
 import type { Track } from './track.ts';
 import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
@@ -89,7 +90,7 @@ export const endsInBurst: Rule = {
           'check observations and rewards for NaN and infinity',
           'restart from the last checkpoint',
         ],
-        watch: `${soon(run, signals.to - signals.from)} of a restart ${name(kl)} should stay below 0.02`,
+        watch: `${soon(run, signals.to - signals.from)} of a restart ${name(kl)} should stay below ${OK_KL}`,
         marks: [mark(kl, kl.x[kl.n - 1], signals.to), ...others.map(t => mark(t, t.x[t.n - 1], signals.to))],
       }),
     ];

@@ -2,7 +2,8 @@ import { median } from '../statistics/order.ts';
 import { spikes } from '../statistics/spikes.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
-import { suspectOf } from './unstable.ts';
+import { PROBLEM_KL } from './streak.ts';
+import { suspectOf, unguarded } from './unstable.ts';
 import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
 /** Whether the return is lower in the tenth of the run after a step than in the tenth before, beyond its noise. */
@@ -32,7 +33,7 @@ export const klSpikes: Rule = {
     means:
       'Single updates jump far beyond the rest. Early in a run that is the policy finding its feet; later, growing, or followed by falling returns it is a run that comes apart.',
     seen: 'Values above 0.05, six robust deviations and three times the median of their surroundings, after the first third of the run. Three or more are critical if the return was lost, fell after one of them (in a run that still improves: after a third of them) and a setting is far from usual, a warning if none is; so are four or more that grow.',
-    todo: 'Lower the learning rate or stop updates early at a target KL. Restart from before the first spike if returns did not come back.',
+    todo: 'Lower the learning rate or stop updates early at a target KL; in Keel, switch the guard on where it is off. Restart from before the first spike if returns did not come back.',
     silent:
       'Spikes in the first third; one or two that the return does not notice; spikes while the return improves, which may be a new strategy.',
     references: ['DLR-RM/stable-baselines3#324', 'huggingface/trl#101'],
@@ -41,7 +42,7 @@ export const klSpikes: Rule = {
     const { kl, progress } = signals;
     if (kl === undefined || kl.signed || kl.track.n < 15) return [];
     const scale = run.kind === 'language-model' ? 4 : 1;
-    const limits = { level: 0.05 * scale, deviations: kl.noisy ? 10 : 6, times: kl.noisy ? 5 : 3 };
+    const limits = { level: PROBLEM_KL * scale, deviations: kl.noisy ? 10 : 6, times: kl.noisy ? 5 : 3 };
     const late = spikes(kl.track.v, limits, kl.track.peak).filter(s => s.index > kl.track.n / 3);
     if (late.length < 3) return [];
     const harmful = late.filter(s => fallsAfter(signals, kl.track.x[s.index]));
@@ -55,6 +56,7 @@ export const klSpikes: Rule = {
     const growing = late.length >= 4 && grow >= 2 && !(progress?.improving ?? false);
     if (!hurt && !growing) return [];
     const suspect = suspectOf(signals);
+    const off = unguarded(run);
     const confidence = suspect.confidence - 0.1;
     // What is more likely wrong than right is no verdict.
     const severity = hurt && confidence >= 0.5 ? 'critical' : 'warning';
@@ -73,9 +75,10 @@ export const klSpikes: Rule = {
             ? `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0].index])}`
             : undefined,
           suspect.why,
+          off?.why,
         ],
-        fix: [...suspect.fix, `restart from a checkpoint before ${stepAt(run, from)}`],
-        watch: `${soon(run, signals.to - signals.from)} no ${name(kl.track)} should exceed ${num(0.05 * scale)}`,
+        fix: [...suspect.fix, off?.fix, `restart from a checkpoint before ${stepAt(run, from)}`],
+        watch: `${soon(run, signals.to - signals.from)} no ${name(kl.track)} should exceed ${num(PROBLEM_KL * scale)}`,
         marks: [mark(kl.track, from, kl.track.x[late.at(-1)!.index])],
       }),
     ];

@@ -1,5 +1,6 @@
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
+import { PROBLEM_KL } from './streak.ts';
 import type { Track } from './track.ts';
 import { change, type Draft, finding, mark, name, percent, place, soon, stepAt } from './words.ts';
 
@@ -211,12 +212,12 @@ function calm(signals: Signals, onset: number): string | undefined {
   let high = 0;
   for (let i = 0; i < kl.n && kl.x[i] < onset; i++) {
     rows++;
-    if (kl.v[i] > 0.05) high++;
+    if (kl.v[i] > PROBLEM_KL) high++;
   }
   if (rows < 3) return undefined;
   return high / rows > 0.2
-    ? `before that ${name(kl)} was above 0.05 in ${percent(high / rows)} of the rows: the updates were too large already`
-    : `before that ${name(kl)} was calm (above 0.05 in ${percent(high / rows)} of the rows): look at the data, not at the learning rate`;
+    ? `before that ${name(kl)} was above ${PROBLEM_KL} in ${percent(high / rows)} of the rows: the updates were too large already`
+    : `before that ${name(kl)} was calm (above ${PROBLEM_KL} in ${percent(high / rows)} of the rows): look at the data, not at the learning rate`;
 }
 
 function fixes(signals: Signals, onset: number): Draft['fix'] {

@@ -1,6 +1,7 @@
 import { spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
+import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, percent, round, soon } from './words.ts';
 
@@ -51,7 +52,7 @@ export const policyFrozen: Rule = {
         cause: 'learning-rate-too-low',
         confidence: certain,
         evidence: [
-          `${name(stalled.track)} is below ${num(stalled.most)} in 80% of the updates; 0.001 to 0.01 is what learning looks like`,
+          `${name(stalled.track)} is below ${num(stalled.most)} in 80% of the updates; ${SMALL_KL} to ${HEALTHY_KL} is what learning looks like`,
           Number.isNaN(stalled.unclipped)
             ? undefined
             : `the clip fraction is 0 in ${percent(stalled.unclipped)} of the rows`,
@@ -70,7 +71,7 @@ export const policyFrozen: Rule = {
             'raise the learning rate to 3e-4',
           ),
         ],
-        watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to 0.001 - 0.01`,
+        watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}`,
         marks: [mark(stalled.track, signals.from, signals.to)],
       }),
     ];

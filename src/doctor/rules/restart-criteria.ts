@@ -2,6 +2,7 @@ import { median } from '../statistics/order.ts';
 import { spikes } from '../statistics/spikes.ts';
 import { longestAbove } from '../statistics/stretches.ts';
 import type { Rule } from './rule.ts';
+import { inARow, PROBLEM_KL, rowWord, STREAK, WARNING_KL } from './streak.ts';
 import { part } from './track.ts';
 import { finding, mark, name, num, stepAt } from './words.ts';
 
@@ -26,10 +27,12 @@ export const restartCriteria: Rule = {
     const signs: string[] = [];
     if (kl !== undefined && kl.track.n >= 20 && !kl.signed) {
       const late = part(kl.track, 0.5);
-      const longest = longestAbove(late, 0.03);
-      if (longest !== undefined && longest.length >= 5)
-        signs.push(`${longest.length} updates in a row with ${name(kl.track)} above 0.03`);
-      const found = spikes(kl.track.v, { level: 0.05 });
+      const longest = longestAbove(late, WARNING_KL);
+      if (longest !== undefined && longest.length >= STREAK)
+        signs.push(
+          `${inARow(longest.length, rowWord(run, kl.track))} with ${name(kl.track)} above ${num(WARNING_KL)}`,
+        );
+      const found = spikes(kl.track.v, { level: PROBLEM_KL });
       const half = found.length >> 1;
       if (
         half >= 2 &&

@@ -1,4 +1,5 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
+import { FROZEN_KL } from '../../metrics/kl-bands.ts';
 import { quantile, share } from '../statistics/order.ts';
 import type { Signals } from './signals.ts';
 import type { Track } from './track.ts';
@@ -9,7 +10,7 @@ export interface Stalled {
   readonly level: number;
   /** 80 % of these rows are below this. */
   readonly most: number;
-  /** Below 1e-6 in most rows: nothing at all happens. */
+  /** In the band of that name in most rows: nothing at all happens. */
   readonly frozen: boolean;
   /** Share of the rows with a clip fraction of 0; NaN where it is not logged. */
   readonly unclipped: number;
@@ -42,7 +43,7 @@ export function stalledOf(signals: Signals): Stalled | undefined {
     track,
     level: quantile(sizes, 0.5),
     most,
-    frozen: most < 1e-6,
+    frozen: most < FROZEN_KL,
     unclipped: clip === undefined || clip.n === 0 ? Number.NaN : share(clip.v, v => v === 0),
   };
 }

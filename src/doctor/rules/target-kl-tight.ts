@@ -1,6 +1,7 @@
 import { share, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
+import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
 /** Trainers that end an update at a target KL and do not log how many epochs ran. */
@@ -99,7 +100,7 @@ export const targetKlTight: Rule = {
             : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
         ],
         fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],
-        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to 0.001 - 0.01${ran === undefined ? '' : ` and ${name(ran)} by more than 1 a row`}`,
+        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}${ran === undefined ? '' : ` and ${name(ran)} by more than 1 a row`}`,
         marks: [
           mark(kl.track, signals.from, signals.to),
           ...(ran === undefined ? [] : [mark(ran, signals.from, signals.to)]),

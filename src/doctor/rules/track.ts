@@ -12,6 +12,8 @@ export interface Track {
   readonly v: Float64Array;
   /** Largest value of a point that stands for several. */
   readonly peak: Float64Array;
+  /** Whether points stand for several values each. */
+  readonly merged: boolean;
   /** All points, the broken ones too. */
   readonly rows: number;
   /** Points that hold values which are not finite. */
@@ -71,6 +73,7 @@ export function trackOf(entry: CanonicalSeries): Track {
     x: Float64Array.from(x),
     v: values,
     peak: Float64Array.from(peak),
+    merged: series.count > series.length,
     rows: series.length,
     broken,
     ...(entry.blank === undefined ? {} : { blank: entry.blank }),

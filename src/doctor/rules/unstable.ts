@@ -4,8 +4,9 @@
  */
 import type { CanonicalRun } from '../canonical.ts';
 import type { RootCause } from '../findings.ts';
-import type { Fix } from '../fixes.ts';
+import { type Fix, withAside } from '../fixes.ts';
 import type { Signals } from './signals.ts';
+import { PROBLEM_KL } from './streak.ts';
 import { change, num, round } from './words.ts';
 
 export interface Suspect {
@@ -48,8 +49,8 @@ export function suspectOf(signals: Signals): Suspect {
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
   const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, 3e-4)));
-  // Never looser than what is set.
-  const stop = Math.min(0.015, settings.targetKl ?? 0.015);
+  // Never looser than what is set, and well within the guard's bound.
+  const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
   const slower = change(
     run,
@@ -94,4 +95,19 @@ export function suspectOf(signals: Signals): Suspect {
         : `no setting is far from usual; a learning rate of ${num(rate)} that is too high for this task is the most common reason`,
     fix: [slower, target],
   };
+}
+
+/** That nothing bounds an update, and how to change that; undefined where a guard is on, or unknown. */
+export function unguarded(
+  run: CanonicalRun,
+): { readonly why: string; readonly fix: Fix | undefined } | undefined {
+  if (run.config.guard !== Number.POSITIVE_INFINITY) return undefined;
+  const { nameOf } = run.wording;
+  const why = 'the guard is off: nothing bounds an update';
+  // Where the guard is what holds to a target, advice on that one switches it on already.
+  const fix =
+    nameOf('guard') === nameOf('targetKl')
+      ? undefined
+      : change(run, { guard: PROBLEM_KL }, `switch the guard on, at a KL of ${PROBLEM_KL}`);
+  return { why, fix: fix === undefined ? undefined : withAside(fix, why) };
 }

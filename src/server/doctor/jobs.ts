@@ -3,6 +3,7 @@ import type { Diagnosis } from '../../doctor/findings.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import type { Said } from '../../doctor/readers/said.ts';
 import type { Series } from '../../doctor/series.ts';
+import type { KlContract } from '../../metrics/registry.ts';
 import type { Setting } from '../runs/flatten.ts';
 
 export type Job =
@@ -49,7 +50,9 @@ export interface ForeignLog extends Judgement {
   readonly damage: readonly string[];
   readonly task: string | null;
   readonly totalSteps: number | null;
-  readonly targetKl: number | null;
+  readonly klContract: KlContract;
+  /** At the start, where it is known. */
+  readonly learningRate: number | null;
   readonly objective: string | null;
   /** Positions at which the log began anew. */
   readonly restarts: readonly number[];

@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { RunError } from '../../base/errors.ts';
 import { objectiveOf } from '../../doctor/canonical.ts';
+import { contractOfRun, isBanded } from '../../doctor/contract.ts';
 import { toCanonical } from '../../doctor/dialects/translate.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
@@ -81,7 +82,7 @@ async function readForeign(candidate: Candidate): Promise<ForeignLog> {
   const run = toCanonical(raw);
   const series: ForeignSeries[] = [];
   for (const { id, theirs, series: points, kl } of run.series.values()) {
-    const banded = id === 'kl/step' && (kl === undefined || (kl.pair === 'step' && kl.per !== 'sequence'));
+    const banded = id === 'kl/step' && isBanded(kl);
     series.push({ id, theirs, series: plain(points), banded });
   }
   const place = placeOf(raw, run.series.values());
@@ -107,7 +108,8 @@ async function readForeign(candidate: Candidate): Promise<ForeignLog> {
     damage: (raw.damage ?? []).map(note => pathless(note, candidate)),
     task: run.config.task ?? null,
     totalSteps: run.config.totalSteps ?? null,
-    targetKl: run.config.targetKl ?? null,
+    klContract: contractOfRun(run),
+    learningRate: run.config.learningRate ?? null,
     objective: objectiveOf(run)?.id ?? null,
     restarts: run.restarts.slice(0, 1000),
     error: run.error ?? null,

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { signature } from '../../doctor/readers/find.ts';
 import type { Series } from '../../doctor/series.ts';
-import { klBand } from '../../metrics/registry.ts';
+import { isAtRest, klBand } from '../../metrics/registry.ts';
 import type { EventsAnswer, Notes, PageEvent, RunState, RunSummary } from '../api.ts';
 import type { Doctor } from '../doctor/client.ts';
 import type { ForeignLog } from '../doctor/jobs.ts';
@@ -58,12 +58,17 @@ export class ForeignRun implements WatchedRun {
   #ends: ReadonlyMap<string, number> = new Map();
   #restarts = 0;
   #startMs: number | undefined;
-  #shown: Pick<RunSummary, 'step' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand'> = {
+  #shown: Pick<
+    RunSummary,
+    'step' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand' | 'klContract' | 'atRest'
+  > = {
     step: 0,
     sparkline: [],
     lastReturn: null,
     lastKl: null,
     klBand: null,
+    klContract: {},
+    atRest: false,
   };
 
   constructor(candidate: Candidate, root: Root, doctor: Doctor) {
@@ -167,10 +172,6 @@ export class ForeignRun implements WatchedRun {
     return this.#log?.config ?? {};
   }
 
-  get lines(): { readonly targetKl: number | null; readonly guard: number | null } {
-    return { targetKl: this.#log?.targetKl ?? null, guard: null };
-  }
-
   get logNotes(): readonly string[] {
     return this.#log?.notes ?? [];
   }
@@ -227,7 +228,9 @@ export class ForeignRun implements WatchedRun {
         objective === undefined ? [] : sparkline(objective.column, objective.x('step')!, objective.length),
       lastReturn: lastOf(objective),
       lastKl,
-      klBand: lastKl !== null && banded ? klBand(lastKl).name : null,
+      klBand: lastKl !== null && banded ? klBand(lastKl, rest.klContract).name : null,
+      klContract: rest.klContract,
+      atRest: isAtRest(lastOf(tracks.get('train/lr')), rest.learningRate),
     };
     const events = this.#noteRestarts(rest.restarts, rewound);
     const fresh = told && !rewound ? rowsAfter(tracks, endsBefore) : { rows: [], more: false };

@@ -1,7 +1,7 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
 import { statSync } from 'node:fs';
 import { readNames } from '../../base/directories.ts';
-import { klBand } from '../../metrics/registry.ts';
+import { contractOf, isAtRest, klBand } from '../../metrics/registry.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { readManifest } from '../../runs/manifest.ts';
@@ -72,8 +72,9 @@ export class KeelRun implements WatchedRun {
   #resting = false;
   #everLoaded = false;
   /** What the overview shows, kept when the columns are forgotten. */
-  #shown: Pick<RunSummary, 'step' | 'stepsPerSecond' | 'sparkline' | 'lastReturn' | 'lastKl' | 'klBand'> =
-    emptyShown;
+  #shown: Pick<RunSummary, 'step' | 'stepsPerSecond' | 'sparkline' | 'lastReturn' | 'lastKl'> & {
+    readonly lastRate: number | null;
+  } = emptyShown;
   #rowsShown = 0;
 
   constructor(path: string, root: Root, { maxCells = defaultMaxCells }: KeelRunOptions = {}) {
@@ -193,6 +194,9 @@ export class KeelRun implements WatchedRun {
 
   summary(notes: Notes): RunSummary {
     const manifest = this.#manifest;
+    const settings = this.settings;
+    const { lastRate, ...shown } = this.#shown;
+    const klContract = contractOf(settings);
     return {
       id: this.id,
       name: nameUnder(this.path, this.#root),
@@ -205,7 +209,10 @@ export class KeelRun implements WatchedRun {
       totalSteps: numberOf(manifest?.config.steps),
       startedAt: manifest === undefined ? null : Date.parse(manifest.startedAt),
       updatedAt: Math.round(this.updatedAt),
-      ...this.#shown,
+      ...shown,
+      klBand: shown.lastKl === null ? null : klBand(shown.lastKl, klContract).name,
+      klContract,
+      atRest: isAtRest(lastRate, numberOf(settings.learningRate)),
       step: Math.max(this.#shown.step, this.#everLoaded ? 0 : (manifest?.step ?? 0)),
       verdict: this.diagnosis.diagnosis?.verdict ?? null,
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
@@ -260,11 +267,6 @@ export class KeelRun implements WatchedRun {
       algorithm,
       seed,
     };
-  }
-
-  get lines(): { readonly targetKl: number | null; readonly guard: number | null } {
-    const config = this.settings;
-    return { targetKl: numberOf(config.targetKl), guard: numberOf(config.guard) };
   }
 
   get logNotes(): readonly string[] {
@@ -322,15 +324,14 @@ export class KeelRun implements WatchedRun {
       return value === undefined ? null : rounded(value);
     };
     const objective = objectives.find(name => table.columns.has(name));
-    const lastKl = last('kl/step');
     this.#shown = {
       step: table.lastStep,
       stepsPerSecond: last('time/steps_per_second'),
       sparkline:
         objective === undefined ? [] : sparkline(table.columns.get(objective)!, axes.step, axes.length),
       lastReturn: objective === undefined ? null : last(objective),
-      lastKl,
-      klBand: lastKl === null ? null : klBand(lastKl).name,
+      lastKl: last('kl/step'),
+      lastRate: last('train/lr'),
     };
   }
 }
@@ -357,5 +358,5 @@ const emptyShown = {
   sparkline: [],
   lastReturn: null,
   lastKl: null,
-  klBand: null,
+  lastRate: null,
 };

@@ -64,7 +64,6 @@ export interface WatchedRun {
   /** What the doctor said last; set by who asked it. */
   diagnosis: Judgement;
   readonly config: Readonly<Record<string, string | number | boolean | null>>;
-  readonly lines: { readonly targetKl: number | null; readonly guard: number | null };
   readonly logNotes: readonly string[];
   readonly unit: string;
   /** Numbers held in memory; forgotten by `unload`, and read again by the next `read`. */

@@ -5,7 +5,7 @@
 import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
 import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import type { KnownSetting } from '../../../src/doctor/known-settings.ts';
-import { findMetric, klBand } from '../../../src/metrics/registry.ts';
+import { findMetric, type KlContract, klBand } from '../../../src/metrics/registry.ts';
 import type {
   CheckpointSummary,
   CompletionGroup,
@@ -107,6 +107,8 @@ export interface FakeRun {
   adjusted: Record<string, number>;
   /** Newest first. */
   groups: readonly CompletionGroup[];
+  /** Its step KL, row by row, where it is not that of its health. */
+  kl?: (i: number) => number;
 }
 
 export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
@@ -150,6 +152,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
 
 /** The value of a metric in a row. Extra metrics (of the large run) are waves with one spike. */
 export function seriesValue(run: FakeRun, metric: string, i: number): number | null {
+  if (metric === 'kl/step' && run.kl !== undefined) return run.kl(i);
   const formula = formulas[run.health][metric];
   if (formula !== undefined) return formula(i / run.plannedRows, i, run.seed * 100);
   const k = run.extra.indexOf(metric);
@@ -210,16 +213,27 @@ export function envelopeOf(
       end - start < 8
         ? Array.from({ length: end - start + 1 }, (_, k) => start + k)
         : [0, 1, 2, 3, 4, 5, 6].map(k => start + Math.floor(((end - start) * k) / 6));
-    if (spike >= start && spike <= end && !looked.includes(spike)) looked.push(spike);
-    const values = looked.map(i => seriesValue(run, metric, i)).filter(v => v !== null);
+    const sampled = looked.map(i => seriesValue(run, metric, i)).filter(v => v !== null);
+    const found =
+      spike >= start && spike <= end && !looked.includes(spike) ? [seriesValue(run, metric, spike)] : [];
+    const values = [...sampled, ...found.filter(v => v !== null)];
     envelope.x.push(xOf(x, end));
     envelope.count.push(end - start + 1);
     envelope.min.push(values.length === 0 ? null : Math.min(...values));
     envelope.max.push(values.length === 0 ? null : Math.max(...values));
-    envelope.mean.push(values.length === 0 ? null : values.reduce((a, v) => a + v, 0) / values.length);
+    // The spike counts once among all rows of its bucket, those looked at stand for the others.
+    const usual = sampled.reduce((a, v) => a + v, 0) / sampled.length;
+    const own = found.filter(v => v !== null).reduce((a, v) => a + (v - usual) / (end - start + 1), 0);
+    envelope.mean.push(sampled.length === 0 ? null : usual + own);
   }
   return envelope;
 }
+
+/** Of its settings; only Keel has a guard. */
+const contractOf = ({ config, trainer }: FakeRun): KlContract => ({
+  target: typeof config.targetKl === 'number' ? config.targetKl : null,
+  ...(trainer === 'keel' ? { guard: 0.05 } : {}),
+});
 
 export function summaryOf(run: FakeRun): RunSummary {
   const last = run.rows - 1;
@@ -245,7 +259,9 @@ export function summaryOf(run: FakeRun): RunSummary {
     ),
     lastReturn: run.rows === 0 ? null : seriesValue(run, 'episode/return', last),
     lastKl,
-    klBand: lastKl === null ? null : klBand(lastKl).name,
+    klBand: lastKl === null ? null : klBand(lastKl, contractOf(run)).name,
+    klContract: contractOf(run),
+    atRest: false,
     verdict,
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
@@ -278,7 +294,6 @@ export function detailOf(run: FakeRun): RunDetail {
     run: summaryOf(run),
     metrics,
     config: run.config,
-    lines: { targetKl: 0.015, guard: run.trainer === 'keel' ? 0.05 : null },
     logNotes: run.logNotes,
     adjustable: run.state === 'running' ? { learningRate: 3e-4, targetKl: 0.015, ...run.adjusted } : {},
     unit: 'steps',

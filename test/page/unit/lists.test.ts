@@ -63,9 +63,14 @@ describe('the overview', () => {
     expect(parseTags(' a, #b  a,,c ')).toEqual(['a', 'b', 'c']);
     expect(parseTags('x'.repeat(100))[0]).toHaveLength(40);
   });
-  test('the band is the one that the server named', () => {
-    expect(bandOf(0.02, 'warning')!.name).toBe('warning');
-    expect(bandOf(0.02, null)).toBeNull();
+  test("a KL has the band of its run's own contract, where bands hold for it", () => {
+    const of = (more: object) =>
+      bandOf({ lastKl: 0.025, klBand: 'warning', klContract: {}, atRest: false, ...more });
+    expect(of({})!.name).toBe('warning');
+    expect(of({ klContract: { target: 0.03, guard: 0.05 } })!.name).toBe('healthy');
+    expect(of({ lastKl: 0, atRest: true })!).toMatchObject({ name: 'frozen', tone: 'muted' });
+    expect(of({ klBand: null })).toBeNull();
+    expect(of({ lastKl: null })).toBeNull();
   });
 });
 

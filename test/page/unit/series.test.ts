@@ -1,6 +1,7 @@
 /** Smoothing, envelopes and what plots make of them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { healthyEnds, klBandsFor } from '../../../src/metrics/registry.ts';
 import {
   appendPoint,
   emptyLine,
@@ -16,6 +17,7 @@ import {
   aboveFloor,
   curveOf,
   dwarfsBands,
+  FOOT,
   freeBox,
   hasPositive,
   paddedRange,
@@ -186,6 +188,37 @@ describe('the range of a plot', () => {
     expect(low).toBeGreaterThan(0);
     expect(low).toBeLessThan(0.001);
     expect(high).toBeGreaterThan(0.1);
+  });
+  test('of a logarithmic plot keeps a spike whose neighbours are 0, from the foot of the axis up', () => {
+    const spiky = { ...line([1, 2, 3], [0.008, 0.0086, 0]), min: [0.005, 0, 0], max: [0.01, 1, 0] };
+    const options = { label: '', color: 0, smooth: 0, log: true };
+    const plain = curveOf(spiky, options);
+    expect([plain.low, plain.high]).toEqual([
+      [0.005, FOOT, null],
+      [0.01, 1, null],
+    ]);
+    expect(plain.line).toEqual([0.008, 0.0086, null]);
+    expect(plain.hidden).toBe(2);
+    // What lies at the foot takes no room on the axis.
+    expect(rangeOf([plain], 0, 9)).toEqual([0.005, 1]);
+    const kl = curveOf(spiky, { ...options, floored: true });
+    expect(kl.line).toEqual([0.008, 0.0086, FOOT]);
+    expect(kl.low).toEqual([0.005, FOOT, FOOT]);
+    expect(rangeOf([kl], 0, 9)).toEqual([0.005, 1]);
+    expect(rangeOf([kl], 3, 9)).toBeNull();
+    // Every bucket reaches down to 0: the axis is that of what they reach up to.
+    expect(rangeOf([kl], 2, 2)).toEqual([1, 1]);
+  });
+  test('of a KL has 0 and the healthy band on it, however small or large the values', () => {
+    const ends = healthyEnds(klBandsFor({ target: 0.02, guard: 0.05 }))!;
+    for (const range of [[0.03, 0.05], [1e-5, 2e-5], [0.3, 5], null] as ([number, number] | null)[]) {
+      const [low, high] = paddedRange(range, false, [0, ...ends], 0.1);
+      expect(low).toBeLessThanOrEqual(0);
+      expect(high).toBeGreaterThan(ends[1]);
+      const [foot, top] = paddedRange(range, true, [0, ...ends], 0.1);
+      expect(foot).toBeLessThan(ends[0]);
+      expect(top).toBeGreaterThan(ends[1]);
+    }
   });
   test('keeps the strip at the bottom free of values', () => {
     const [low, high] = paddedRange([2, 10], false, [], 0.1);
