@@ -9,6 +9,7 @@ import { type BeginFlags, optionsOf } from '../begin.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { evaluationJson, printEvaluation } from '../evaluation.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
 import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
@@ -32,13 +33,14 @@ export function define(command: Command): void {
   policyOptions(command).option('--json', 'the result as JSON, with every return');
 }
 
-export const help = `${checkpointHelp}
+export const help = `${checkpointHelp}`;
 
-Examples:
-  $ keel eval last
-  $ keel eval chess -n 500 --engine stockfish
-  $ keel eval chess --from gpt2/
-  $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`;
+export const examples: Examples = [
+  ['eval last'],
+  ['eval chess -n 500 --engine stockfish'],
+  ['eval chess --from gpt2/'],
+  ['eval cartpole-20260115 -n 20 --sampled --checkpoint last --json'],
+];
 
 export async function run(context: Context, reference: string, flags: EvalFlags): Promise<void> {
   const { episodes, seed, sampled = false } = flags;

@@ -3,11 +3,14 @@ import type { Settings, WhichCheckpoint } from '../../algos/algorithm.ts';
 import { algorithmOf } from '../../algos/algorithms.ts';
 import { resume } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
+import { referenceTo } from '../../runs/reference.ts';
 import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { resolveSettings, savedSettings } from '../../settings/resolve.ts';
-import { type Context, referenceTo, shownDir } from '../context.ts';
+import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
 import { type ContinueFlags, continueOptions, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
@@ -27,11 +30,12 @@ export function define(command: Command): void {
   continueOptions(command);
 }
 
-export const help = `Examples:
-  $ keel resume                                  the newest run
-  $ keel resume cartpole-20260115 --steps 200k   a finished run, with more steps
-  $ keel resume k3f9 --from best --discard-later --set learningRate=1e-4
-  $ keel resume k3f9 --set rewardScale=0.1 --rescale-critic`;
+export const examples: Examples = [
+  ['resume', 'the newest run'],
+  ['resume cartpole-20260115 --steps 200k', 'a finished run, with more steps'],
+  ['resume k3f9 --from best --discard-later --set learningRate=1e-4'],
+  ['resume k3f9 --set rewardScale=0.1 --rescale-critic'],
+];
 
 export async function run(context: Context, reference: string, flags: ResumeFlags & RunFlags): Promise<void> {
   await resumeRun(context, resolveRun(reference, [flags.runDir]).dir, flags);
@@ -86,6 +90,6 @@ function refuseNothingToDo(run: Run, changes: Settings): void {
   const { key, done, twice } = lengthOf(manifest);
   if (!(Number(changes[key] ?? done) > done))
     throw new UsageError(
-      `${run.id} has done its ${grouped(done)} ${key}: keel resume ${referenceTo(run)} ${twice} goes on`,
+      `${run.id} has done its ${grouped(done)} ${key}: ${typed('resume', referenceTo(run.dir), ...twice)} goes on`,
     );
 }

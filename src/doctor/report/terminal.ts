@@ -11,6 +11,7 @@ import {
   paragraph,
   type Tone,
 } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import type { Finding, Verdict } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { chart, gutterOf } from './chart.ts';
@@ -91,7 +92,7 @@ export function runLines(raw: RunReport, style: Style): string[] {
   lines.push(...notes(diagnosis.notes, style));
   const codes = [...new Set(diagnosis.findings.map(({ code }) => code))];
   if (codes.length > 0) {
-    lines.push('', paint(fit(`More on this: keel doctor --explain ${codes[0]}`, columns), 'dim'));
+    lines.push('', paint(`More on this: ${typed('doctor', '--explain', codes[0])}`, 'dim'));
   }
   return lines;
 }

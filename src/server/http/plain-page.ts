@@ -1,4 +1,5 @@
 /** A page for a person where the real one cannot be shown: one heading, a few sentences, in the page's own looks. */
+import { typed } from '../../base/typed.ts';
 
 /** Such a page has its style inside and nothing else. */
 export const plainPolicy =
@@ -40,8 +41,8 @@ export const tokenPage = (file: string | undefined): string =>
   plainPage('A token is needed', [
     'This page is for who started it. Open the address that <code>keel</code> printed then, with <code>?token=</code> in it; from then on this browser needs it no more.',
     file === undefined
-      ? 'If it is no longer on the screen, start <code>keel dash</code> again: it prints the address.'
-      : `If it is no longer on the screen, start <code>keel dash</code> again: it prints one with the same token. Or take the token from <code>${escaped(file)}</code>, a file of who started it, and add it to this address: <code>/?token=…</code>`,
+      ? `If it is no longer on the screen, start <code>${escaped(typed('dash'))}</code> again: it prints the address.`
+      : `If it is no longer on the screen, start <code>${escaped(typed('dash'))}</code> again: it prints one with the same token. Or take the token from <code>${escaped(file)}</code>, a file of who started it, and add it to this address: <code>/?token=…</code>`,
   ]);
 
 const escaped = (text: string): string =>
