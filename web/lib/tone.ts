@@ -14,7 +14,7 @@ export const severityTone: Readonly<Record<Severity, Tone>> = {
 };
 
 /** A state's tone: quiet but for what ended badly. */
-export const stateTone: Readonly<Record<RunState, Tone>> = {
+const stateTone: Readonly<Record<RunState, Tone>> = {
   running: 'good',
   finished: 'muted',
   stopped: 'muted',
@@ -23,6 +23,13 @@ export const stateTone: Readonly<Record<RunState, Tone>> = {
   quiet: 'muted',
   unreadable: 'warn',
 };
+
+/** A state as it is shown. What ran when it was last heard of need not run any more. */
+export function shownState(state: RunState, gone: boolean): { readonly text: string; readonly tone: Tone } {
+  return gone && state === 'running'
+    ? { text: 'was running', tone: 'muted' }
+    : { text: state, tone: stateTone[state] };
+}
 
 /** The band of a summary's KL: by its name if the server gave one, so that both agree at the edges. */
 export function bandOf(value: number | null, name: string | null): KlBand | null {
