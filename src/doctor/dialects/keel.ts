@@ -80,7 +80,7 @@ const flagsOf = (pairs: Pairs): string =>
   pairs.map(([name, value]) => `--set ${name}=${typed(value)}`).join(' ');
 
 const commandOf = (log: Log, pairs: Pairs): string =>
-  `${typedCommand('train', taskOf(log.setting(['environment/id'])))} ${flagsOf(pairs)}`;
+  `${typedCommand('train')} ${taskOf(log.setting(['environment/id']))} ${flagsOf(pairs)}`;
 
 const classicWording = (log: Log): WordingSpec => ({
   names: settingsWritten(ppoSettings),

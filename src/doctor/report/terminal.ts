@@ -169,11 +169,16 @@ function whatToDo({ fixes, watch }: Finding, style: Style): string[] {
 function fixLines(fix: Fix, style: Style): string[] {
   const { code, words } = changeOf(fix);
   return [
-    ...(code?.split('\n') ?? []).flatMap(line =>
-      hang('    ', line, style.columns).map(part => style.paint(part, 'cyan')),
-    ),
+    ...(code?.split('\n') ?? []).flatMap(line => codeLines(line, style)),
     ...sentence(code === undefined ? '  • ' : '    ', words, style),
   ];
+}
+
+/** What does not fit goes on after a backslash, as a shell and Python take it: it can be typed as it stands there. */
+function codeLines(code: string, { columns, paint }: Style): string[] {
+  const whole = `    ${code}`;
+  const parts = columnsOf(whole) <= columns ? [whole] : hang('    ', code, columns - 2);
+  return parts.map((part, i) => paint(i < parts.length - 1 ? `${part} \\` : part, 'cyan'));
 }
 
 /** Wrapped, and names between backticks in a colour where there are colours. */
