@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { jsonOf } from './json.ts';
 
 /** What `keel` starts; both `src/base` and `dist/base` are two below the package. */
 const entry = fileURLToPath(new URL('../../bin/keel.js', import.meta.url));
@@ -53,7 +54,9 @@ function isFromRegistry(): boolean {
   const [, kept] = /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]node_modules[\\/]keel[\\/]/.exec(entry) ?? [];
   if (kept === undefined) return false;
   try {
-    const { dependencies } = JSON.parse(readFileSync(join(kept, 'package.json'), 'utf8'));
+    const { dependencies } = jsonOf(readFileSync(join(kept, 'package.json'), 'utf8')) as {
+      dependencies: { keel: string };
+    };
     return /^[\w.^~*-]+$/.test(dependencies.keel); // a range of versions, not a path or an address
   } catch {
     return false;

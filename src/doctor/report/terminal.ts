@@ -92,7 +92,12 @@ export function runLines(raw: RunReport, style: Style): string[] {
   lines.push(...notes(diagnosis.notes, style));
   const codes = [...new Set(diagnosis.findings.map(({ code }) => code))];
   if (codes.length > 0) {
-    lines.push('', paint(`More on this: ${typed('doctor', '--explain', codes[0])}`, 'dim'));
+    const [lead, command] = ['More on this:', typed('doctor', '--explain', codes[0])];
+    const isShort = columnsOf(`${lead} ${command}`) <= style.columns;
+    lines.push(
+      '',
+      ...(isShort ? [paint(`${lead} ${command}`, 'dim')] : [lead, ...codeLines(command, style)]),
+    );
   }
   return lines;
 }
