@@ -55,6 +55,9 @@ test('npx keel train trains, with the preset that is in the package', () => {
   const out = run(app, 'npx', 'keel', 'train', 'cartpole', '--steps', '2048');
   expect(out).toMatch(/Finished: 2,048 steps/);
   const [id] = readdirSync(join(app, 'runs'));
+  // What it prints can be typed there.
+  const [, evaluate] = /^ +evaluate +(npx keel eval .*)$/m.exec(out)!;
+  expect(run(app, '/bin/sh', '-c', evaluate)).toMatch(/return .* over \d+ episodes/);
   expect(readdirSync(join(app, 'runs', id))).toContain('policy.onnx');
   expect(run(app, 'npx', 'keel', 'config', 'cartpole')).toMatch(/gaeLambda: 0\.8/);
 });

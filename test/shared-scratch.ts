@@ -3,9 +3,9 @@
  * are in it, too, in memory where there is room: runs are written with one fsync after the other, and a disk takes
  * milliseconds for each. Gone afterwards. What a user keeps for themselves is there, too: tests leave the real user's alone.
  */
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
@@ -27,25 +27,32 @@ function memoryDirectory(): string | undefined {
   }
 }
 
-/** What tests set for all that they start: temporary files, and the user's own settings, which are none of theirs. */
-const places = ['TMPDIR', 'KEEL_CONFIG_DIR'] as const;
+/**
+ * What tests set for all that they start: temporary files, the user's own settings, which are none of theirs, and a path with
+ * `keel` on it, so that commands are printed with that name; test/cli/printed-commands.test.ts is about all others.
+ */
+const places = ['TMPDIR', 'KEEL_CONFIG_DIR', 'PATH'] as const;
 
 /** Each project of vitest.config.ts sets up, in one process: all share what the first makes, until the last is done. */
 const shared = globalThis as {
   keelScratch?: { dir: string; users: number; before: readonly (string | undefined)[] };
 };
 
+function makeScratch(before: readonly (string | undefined)[]) {
+  const dir = mkdtempSync(join(before[0] ?? memoryDirectory() ?? tmpdir(), 'keel-tests-'));
+  mkdirSync(join(dir, 'bin'));
+  symlinkSync(join(import.meta.dirname, '../bin/keel.js'), join(dir, 'bin', 'keel'));
+  return { dir, users: 0, before };
+}
+
 export default function setup({ provide }: TestProject): () => void {
   const before = places.map(name => process.env[name]);
-  shared.keelScratch ??= {
-    dir: mkdtempSync(join(before[0] ?? memoryDirectory() ?? tmpdir(), 'keel-tests-')),
-    users: 0,
-    before,
-  };
+  shared.keelScratch ??= makeScratch(before);
   const scratch = shared.keelScratch;
   scratch.users++;
   process.env.TMPDIR = scratch.dir;
   process.env.KEEL_CONFIG_DIR = join(scratch.dir, 'config');
+  process.env.PATH = [join(scratch.dir, 'bin'), scratch.before[2]].join(delimiter);
   provide('sharedScratch', scratch.dir);
   return () => {
     if (--scratch.users > 0) return;

@@ -68,6 +68,7 @@ export const http: FuzzedReader = {
       notes,
       actions,
       version: '0',
+      again: () => 'keel dash',
       host: '127.0.0.1',
       page: directory,
       onFault: error => {

@@ -2,7 +2,9 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { RunError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { type Checkpoint, checkpointProblem, loadCheckpoint } from '../runs/checkpoint.ts';
+import { referenceTo } from '../runs/reference.ts';
 import type { Run } from '../runs/store.ts';
 import type { Algorithm, Settings, Start } from './algorithm.ts';
 
@@ -17,14 +19,14 @@ export interface Beginning {
 }
 
 /** Undefined for a run that began from its seed. What is gone or damaged is an error that names it and the remedy. */
-export function beginningOf({ id, manifest }: Run, algorithm: Algorithm): Beginning | undefined {
+export function beginningOf({ id, dir, manifest }: Run, algorithm: Algorithm): Beginning | undefined {
   const { beginning } = manifest;
   if (beginning === undefined) return undefined;
   const { path, step, forked, written } = beginning;
   const problem = problemOf(path, step);
   if (problem !== undefined)
     throw new RunError(
-      `${id} ended before its first checkpoint and would begin again from ${step === null ? '' : `checkpoint ${step} of `}${path}, but ${problem}: put that back, or delete this run (keel runs delete ${id}) and start it anew`,
+      `${id} ended before its first checkpoint and would begin again from ${step === null ? '' : `checkpoint ${step} of `}${path}, but ${problem}: put that back, or delete this run (${typed('runs', 'delete', referenceTo(dir))}) and start it anew`,
       { code: 'no-beginning' },
     );
   if (forked) return { written, start: undefined, checkpoint: loadCheckpoint(path, step ?? 'last') };

@@ -209,7 +209,7 @@ export class AppendFile {
         ? [run, 'nothing of it is left: put it back, or start anew']
         : [
             this.path,
-            'what the directory still has, its checkpoints above all, is safe: put the file back and resume the run, or begin another from its checkpoint (keel fork)',
+            'what the directory still has, its checkpoints above all, is safe: put the file back and resume the run, or begin another from its checkpoint',
           ];
     throw new RunError(
       `${gone} was ${there === undefined ? 'deleted' : 'replaced'} while it was written, so the run stops here; ${rest}`,

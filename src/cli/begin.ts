@@ -69,26 +69,28 @@ export async function beginRun(
   const run = await newRun(wanted, flags);
   // Now: `last` will be the new run.
   const before = from === undefined ? undefined : runNamed(from, root);
-  const result = await runTraining(
+  await runTraining(
     context,
     {
       flags,
       sources: new Map([['from', '--from '], ...wanted.sources]),
       started: from !== undefined,
       next:
-        verb === 'clone' ? { label: 'train', command: name => `train ${run.env} --from ${name}` } : undefined,
+        verb === 'clone'
+          ? { label: 'train', command: name => ['train', run.env, '--from', name] }
+          : undefined,
+      tell: result => printDemonstrators(context, result),
       remark: progress => before && otherOptions(progress, before, run.envOptions),
       title: ({ subject, dir, config }, all) =>
         `${context.paint(subject, 'bold')}, ${all}, seed ${config.seed}: ${shownDir(dir)}`,
     },
     hooks => (verb === 'train' ? train : clone)({ ...run, root, from, ...hooks }),
   );
-  if (!flags.json && result.status === 'finished') printDemonstrators(context, result);
 }
 
 /** What each demonstrator's play is worth, where there were some. */
-function printDemonstrators({ raw, print }: Context, { demonstrators = [] }: TrainResult): void {
-  if (demonstrators.length === 0) return;
+function printDemonstrators({ raw, print }: Context, { status, demonstrators = [] }: TrainResult): void {
+  if (status !== 'finished' || demonstrators.length === 0) return;
   const scores = demonstrators.map(({ name, rewardMean }) => [name, number(rewardMean)]);
   print();
   for (const line of table([['demonstrator', 'mean reward'], ...scores], [1])) raw(`  ${line}`);

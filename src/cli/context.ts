@@ -1,10 +1,9 @@
-/** What every command needs to speak: streams, colours, and how runs are named in advice. */
-import { relative, resolve } from 'node:path';
+/** What every command needs to speak: streams and colours. */
+import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { escapeControls } from '../base/controls.ts';
 import { toJson } from '../base/json.ts';
 import { type Paint, painter, shownText, wantsColour, wrap } from '../base/terminal.ts';
-import { defaultRoot } from '../runs/layout.ts';
 
 export interface Context {
   readonly paint: Paint;
@@ -55,17 +54,6 @@ export type Action = (context: Context, ...given: never[]) => void | Promise<voi
 /** Lets a command do this when it is asked for. */
 export function act(command: Command, action: Action): void {
   command.action((...given) => action(contextOf(command), ...(given as never[])));
-}
-
-/** What to type before a command: who came through npm, as with `npm start`, has no `keel` on the path. */
-export const programName = (): string => (process.env.npm_command === undefined ? 'keel' : 'npx keel');
-
-/** How to name a run on the next command line, from here. */
-export function referenceTo(run: { id: string; dir: string }): string {
-  if (resolve(defaultRoot, run.id) === resolve(run.dir)) return run.id;
-  const near = relative(process.cwd(), run.dir);
-  const path = near.startsWith('..') ? run.dir : /[/\\]/.test(near) ? near : `./${near}`;
-  return /\s/.test(path) ? `'${path}'` : path;
 }
 
 /** A run's directory as people read it. */

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { makeUserDirectory } from '../base/user-directory.ts';
 import { requireToken } from '../server/http/loopback.ts';
+import type { PageThread } from '../server/page-thread.ts';
 import type { ServeOptions } from '../server/serve.ts';
 import type { Context } from './context.ts';
 import { UsageError } from './errors.ts';
@@ -20,6 +21,7 @@ export interface DashFlags
 /** What the options of a command that trains say: the page is beside it. */
 export interface TrainingFlags extends Pick<DashFlags, 'port' | 'token' | 'open'> {
   readonly dash?: boolean | undefined;
+  readonly exit?: boolean | undefined;
   readonly json?: boolean;
 }
 
@@ -74,8 +76,14 @@ export function trainingOptions(command: Command): Command {
     .addOption(tokenOption())
     .addOption(noTokenOption())
     .option('--open', 'open the page in the browser')
+    .option('--exit', 'end with the training; in a terminal the page stays until Ctrl-C')
     .addOption(runDirOption())
     .option('--json', 'rows and events as JSON lines on stdout, nothing else there');
+}
+
+/** The page of a run that is there, at its address. */
+export interface ServedPage extends Pick<PageThread, 'ended' | 'close'> {
+  readonly url: string;
 }
 
 /** Starts it for the directory of a run, at one of its tabs; says where it is, or why it is not there. */
@@ -84,7 +92,7 @@ export async function startDash(
   runDir: string,
   flags: TrainingFlags,
   tab?: string,
-): Promise<void> {
+): Promise<ServedPage | undefined> {
   try {
     // Only where it is shown: it is large, and training waits for nothing.
     const [{ startPageThread }, { idOf, runAddress }] = await Promise.all([
@@ -101,8 +109,11 @@ export async function startDash(
     const url = runAddress(page.url, idOf(runDir), tab);
     note(`page: ${url}${page.note === undefined ? '' : ` (${page.note})`}`);
     if (flags.open) openBrowser(url);
+    const { ended, close } = page;
+    return { url, ended, close };
   } catch (error) {
     note(`keel: the page could not be started: ${(error as Error).message}; training goes on without it`);
+    return undefined;
   }
 }
 

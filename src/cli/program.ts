@@ -3,13 +3,15 @@ import { Command } from 'commander';
 import { withoutControls } from '../base/controls.ts';
 import { VERSION } from '../base/version.ts';
 import { type Action, act } from './context.ts';
+import { type Examples, examplesText } from './examples.ts';
 
 /** A module of `commands`, in the file that has the command's name. */
 interface CommandModule {
   /** Adds its arguments and options. */
   define(command: Command): void;
-  /** What its help says after them. */
-  readonly help: string;
+  /** What its help says after them, and examples. */
+  readonly help?: string;
+  readonly examples: Examples;
   /** What it does, given its arguments and its flags; absent where commands below it do (`runs`). */
   readonly run?: Action;
 }
@@ -81,17 +83,18 @@ export const entries = Object.entries(modules).map(([name, load]) => {
   return { name, takes, does, load };
 });
 
-const help = `Examples:
-  $ keel train cartpole          train, log, checkpoint
-  $ keel resume                  go on with the newest run
-  $ keel eval last               how good it is
-  $ keel play last               see the robot in the browser
-  $ keel preflight ./my-env.ts   try every part on a tiny batch
-  $ keel clone chess             a language model to start from
-  $ keel doctor logs/ppo_1       what is wrong with a run, of any trainer
-  $ keel dash                    all runs live in the browser
+const examples: Examples = [
+  ['train cartpole', 'train, log, checkpoint'],
+  ['resume', 'go on with the newest run'],
+  ['eval last', 'how good it is'],
+  ['play last', 'see the robot in the browser'],
+  ['preflight ./my-env.ts', 'try every part on a tiny batch'],
+  ['clone chess', 'a language model to start from'],
+  ['doctor logs/ppo_1', 'what is wrong with a run, of any trainer'],
+  ['dash', 'all runs live in the browser'],
+];
 
-Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
+const exits = `Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
 that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`;
 
 /** The program for these arguments: all commands by name, and the one that they ask for in full. */
@@ -106,7 +109,7 @@ export async function makeProgram(args: readonly string[]): Promise<Command> {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: (text, write) => write(`keel: ${withoutControls(oneLine(text))}\n`) })
     .exitOverride()
-    .addHelpText('after', `\n${help}`);
+    .addHelpText('after', `\n${examplesText(examples)}\n\n${exits}`);
   const asked = askedFor(args);
   for (const { name, takes, does, load } of entries) {
     const command = program.command(name).description(does);
@@ -116,9 +119,10 @@ export async function makeProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-function complete(command: Command, { define, help, run }: CommandModule): void {
+function complete(command: Command, { define, help, examples, run }: CommandModule): void {
   define(command);
-  command.addHelpText('after', `\n${help}`);
+  const parts = [help, examplesText(examples)].filter(part => part !== undefined);
+  command.addHelpText('after', `\n${parts.join('\n\n')}`);
   if (run !== undefined) act(command, run);
 }
 

@@ -4,6 +4,7 @@ import type { Algorithm, Settings } from '../algos/algorithm.ts';
 import { tableFor } from '../algos/settings.ts';
 import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, type Problem } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import { parseYaml } from '../base/yaml.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { settingProblems } from '../settings/explain.ts';
@@ -138,7 +139,7 @@ export function changesOf(
 ): { settings: Record<string, unknown>; sources: ReadonlyMap<string, string> } {
   const sets = parseSets(set);
   if ('env' in sets || 'envOptions' in sets || Object.keys(given?.envOptions ?? {}).length > 0)
-    throw new UsageError('the environment of a run cannot change: start a new one with keel train');
+    throw new UsageError(`the environment of a run cannot change: ${typed('train')} starts a new one`);
   const fromSets = Object.keys(sets).map((key): [string, string] => [key, '--set ']);
   return {
     settings: { ...given?.settings, ...sets, ...(steps === undefined ? {} : { steps }) },

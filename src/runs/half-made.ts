@@ -3,8 +3,10 @@ import { lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readNames } from '../base/directories.ts';
 import { temporaryPrefix } from '../base/files.ts';
+import { typed } from '../base/typed.ts';
 import { isMadeId, isRunId } from './layout.ts';
 import { isLock, lockHolder, lockPattern } from './lock.ts';
+import { referenceTo } from './reference.ts';
 
 /**
  * Whether a directory is one: it has a run's name and nothing but our locks and temporary files, and a lock or the name
@@ -24,4 +26,4 @@ export function isHalfMade(dir: string, locked = false): boolean {
 
 /** What is said of one. */
 export const halfMadeProblem = (dir: string): string =>
-  `it is half made: its process ended before anything was trained; keel runs delete ${basename(dir)} removes it`;
+  `it is half made: its process ended before anything was trained; ${typed('runs', 'delete', referenceTo(dir))} removes it`;

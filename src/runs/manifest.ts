@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { fail, RunError } from '../base/errors.ts';
 import { readBounded, writeFileAtomic } from '../base/files.ts';
 import { encodeJson, parseJson } from '../base/json.ts';
+import { typed } from '../base/typed.ts';
 import { halfMadeProblem, isHalfMade } from './half-made.ts';
 import { runPaths } from './layout.ts';
 import { maxManifestBytes } from './looks-like-run.ts';
@@ -62,7 +63,7 @@ export function readManifest(runDir: string): Manifest {
   if (!existsSync(path)) {
     if (isHalfMade(runDir)) fail(`${runDir} is no run: ${halfMadeProblem(runDir)}`, 'not-a-run');
     const what = existsSync(runDir) ? 'is not a run: it has no manifest.json' : 'does not exist';
-    fail(`${runDir} ${what}; \`keel runs\` lists the runs there are`, 'not-a-run');
+    fail(`${runDir} ${what}; \`${typed('runs')}\` lists the runs there are`, 'not-a-run');
   }
   try {
     return parseManifest(parseJson(readBounded(path, maxManifestBytes), path), path);

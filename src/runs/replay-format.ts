@@ -177,7 +177,7 @@ function readHeader(
   try {
     value = jsonOf(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(PREFIX, headerEnd)));
   } catch (cause) {
-    throw new RunError(`${source} is damaged: its header cannot be read; record it again (keel record)`, {
+    throw new RunError(`${source} is damaged: its header cannot be read; record it again`, {
       code: 'invalid',
       cause,
     });
@@ -231,7 +231,7 @@ function headerOf(fields: Readonly<Record<string, unknown>>, source: string): Re
 }
 
 function damaged(source: string, what: string): never {
-  return fail(`${source} is damaged: ${what}; record it again (keel record)`, 'invalid');
+  return fail(`${source} is damaged: ${what}; record it again`, 'invalid');
 }
 
 /** A copy, because what comes from a file need not lie where numbers may. */

@@ -4,7 +4,9 @@ import { basename, join } from 'node:path';
 import { cleanLeftovers, makeDirectoryIn, readNames } from '../base/directories.ts';
 import { fail, RunError, show } from '../base/errors.ts';
 import { attempt, openRegular, readAt, readBounded, writeFileAtomic } from '../base/files.ts';
+import { typed } from '../base/typed.ts';
 import { runPaths } from './layout.ts';
+import { referenceTo } from './reference.ts';
 import {
   decodeReplay,
   encodeReplay,
@@ -160,7 +162,10 @@ export function chooseReplay(runDir: string, which: 'best' | 'last' | number = '
         : all.find(({ step }) => step === which);
   if (found !== undefined) return found;
   const there = all.length === 0 ? 'it has none' : `there are ${all.map(({ name }) => name).join(', ')}`;
-  throw new RunError(`${runDir} has no replay ${which}: ${there}; keel record makes one from a checkpoint`, {
-    code: 'no-replay',
-  });
+  throw new RunError(
+    `${runDir} has no replay ${which}: ${there}; ${typed('record', referenceTo(runDir))} makes one from a checkpoint`,
+    {
+      code: 'no-replay',
+    },
+  );
 }

@@ -5,11 +5,13 @@ import { cleanDeadLeftovers, makeDirectories, readNames, removeDirectory } from 
 import { codeOf, fail, RunError, show } from '../base/errors.ts';
 import { attempt, syncDirectory } from '../base/files.ts';
 import { nearest } from '../base/nearest.ts';
+import { typed } from '../base/typed.ts';
 import { halfMadeProblem, isHalfMade } from './half-made.ts';
 import { defaultRoot, isRunId, newRunId, requireRunId, runPaths } from './layout.ts';
 import { acquireLock, type Lock, lockHolder } from './lock.ts';
 import { looksLikeRun } from './looks-like-run.ts';
 import { newManifest, type RunSpec, readManifest, writeManifest } from './manifest.ts';
+import { referenceTo } from './reference.ts';
 import type { Manifest, RunStatus } from './schema.ts';
 import { forgetTrust } from './trust.ts';
 
@@ -94,8 +96,7 @@ function fill(dir: string, spec: RunSpec, now: Date): { run: Run; lock: Lock } {
 /** Refuses a directory in which there is something; one that a process died in while it was making a run is free. */
 function refuseTaken(dir: string, isLocked = false): void {
   if (readNames(dir).length === 0 || isHalfMade(dir, isLocked)) return;
-  const id = basename(dir);
-  const remedy = looksLikeRun(dir) ? `, or resume it with \`keel resume ${id}\`` : '';
+  const remedy = looksLikeRun(dir) ? `, or resume it with \`${typed('resume', referenceTo(dir))}\`` : '';
   fail(`${dir} exists already: choose another name${remedy}`, 'exists');
 }
 
@@ -178,7 +179,7 @@ export function resolveRun(reference: string, roots: readonly string[] = [defaul
     reference,
     runs.map(({ id }) => id),
   );
-  const hint = near === undefined ? '`keel runs` lists what there is' : `did you mean ${near}?`;
+  const hint = near === undefined ? `\`${typed('runs')}\` lists what there is` : `did you mean ${near}?`;
   return fail(`there is no run ${show(reference)} in ${where}: ${hint}`, 'no-such-run');
 }
 
@@ -216,7 +217,10 @@ function lastOf(runs: RunList['runs'], broken: RunList['broken'], where: string)
     const others = newest === undefined ? '' : `; the newest that can be is ${newest.id}`;
     fail(`the last run cannot be read: ${first.problem}${others}`, 'invalid');
   }
-  return newest ?? fail(`there are no runs in ${where}: start one with \`keel train\``, 'no-such-run');
+  return (
+    newest ??
+    fail(`there are no runs in ${where}: start one with \`${typed('train', 'cartpole')}\``, 'no-such-run')
+  );
 }
 
 /** When a run began, as its id says it; see `newRunId`. */

@@ -14,6 +14,7 @@ import { readNames } from '../base/directories.ts';
 import { KeelError, RunError } from '../base/errors.ts';
 import { attempt, readBounded, writeFileAtomic } from '../base/files.ts';
 import { parseJson } from '../base/json.ts';
+import { typed } from '../base/typed.ts';
 import { isAnothers, makeUserDirectory, userDirectory } from '../base/user-directory.ts';
 import { type Named, type NamedByUser, type NamedCode, namedCode } from './named-code.ts';
 
@@ -91,7 +92,7 @@ export function refusal(untrusted: UntrustedCode): RunError {
 
 const insteadOf = ({ field }: NamedCode): string =>
   field.startsWith('environment.options.')
-    ? `keel eval takes one of your own instead (--set envOptions.${field.split('.').at(-1)}=…)`
+    ? `${typed('eval')} takes one of your own instead (--set envOptions.${field.split('.').at(-1)}=…)`
     : '--defined-in ./my-env.ts names a file of your own instead (envFile)';
 
 /** Remembers that this user trusts code of a run; what else of it was trusted stays so. */

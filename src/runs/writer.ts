@@ -10,6 +10,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { cleanLeftovers } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import type { Row } from '../metrics/row.ts';
 import { jsonlSink } from '../metrics/sinks/jsonl.ts';
 import type { Sink } from '../metrics/sinks/sink.ts';
@@ -31,6 +32,7 @@ import { acquireLock, type Lock } from './lock.ts';
 import { readEvents, readLastRow, truncateTo } from './log.ts';
 import { type ManifestPatch, type RunSpec, updateManifest } from './manifest.ts';
 import { openProjections, type ProjectionOptions, rebuildProjections } from './projections.ts';
+import { referenceTo } from './reference.ts';
 import { discardReplaysAfter } from './replays.ts';
 import { describeEventType, type EventFields, type Manifest, parseEvent, type RunEvent } from './schema.ts';
 import { cleanRoot, createLockedRun, openRun, type Place } from './store.ts';
@@ -187,12 +189,12 @@ export class RunWriter {
     if (!existsSync(manifest))
       gone(
         `${manifest} was deleted`,
-        `its log and its checkpoints are safe; put the manifest back and resume the run, or begin another from its weights (keel train --from ${checkpoints}/<step>/policy.safetensors)`,
+        `its log and its checkpoints are safe; put the manifest back and resume the run, or begin another from its weights (${typed('train')} --from ${checkpoints}/<step>/policy.safetensors)`,
       );
     if (this.#checkpoints === undefined || identityOf(checkpoints) === this.#checkpoints) return;
     gone(
       `${checkpoints} was ${existsSync(checkpoints) ? 'replaced' : 'deleted'}`,
-      `its log is safe; put the checkpoints back and resume the run, or let it begin again (keel resume ${this.id} --discard-later)`,
+      `its log is safe; put the checkpoints back and resume the run, or let it begin again (${typed('resume', referenceTo(this.dir), '--discard-later')})`,
     );
   }
 
@@ -348,7 +350,7 @@ function refuseToBeginAgain(dir: string, manifest: Manifest, discardLater: boole
   // An earlier version wrote it, which did not say where that run is and what was set for it.
   if (parent !== null && beginning === undefined) {
     fail(
-      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it (keel runs delete ${basename(dir)}), and start it from that run again`,
+      `${dir} began from step ${parent.step} of ${parent.id} and has no checkpoint: it cannot begin again from its seed; delete it (${typed('runs', 'delete', referenceTo(dir))}), and start it from that run again`,
       'no-checkpoint',
     );
   }

@@ -18,10 +18,12 @@ import { tableOf } from '../algos/settings.ts';
 import { KeelError } from '../base/errors.ts';
 import { temporaryBeside } from '../base/files.ts';
 import { jsonOf } from '../base/json.ts';
+import { typed } from '../base/typed.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { askRun } from '../runs/inbox.ts';
 import { newRunId, runPaths } from '../runs/layout.ts';
 import { lockHolder } from '../runs/lock.ts';
+import { referenceTo } from '../runs/reference.ts';
 import { untrustedCode, whatWouldRun } from '../runs/trust.ts';
 import type { ActionAnswer, EvaluationAnswer } from './api.ts';
 import { childEnv, complaint, keelCommand, runKeel } from './children.ts';
@@ -117,7 +119,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
   }
 
   /** The commands that are started would refuse, too; here it is known why, and nothing is stopped or made before. */
-  function requireTrusted({ path, manifest }: KeelRun, command: string): void {
+  function requireTrusted({ path, manifest }: KeelRun, command: string, step: number): void {
     let untrusted: ReturnType<typeof untrustedCode>;
     try {
       untrusted = manifest && untrustedCode({ dir: path, manifest });
@@ -130,7 +132,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     throw new Problem(
       403,
       'untrusted',
-      `${what}: if you know what it does, type keel ${command} --trust once`,
+      `${what}: if you know what it does, type ${typed(command, referenceTo(path), '--checkpoint', String(step), '--trust')} once`,
     );
   }
 
@@ -160,7 +162,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     requireCheckpoint(run, checkpoint);
     const { manifest } = run;
     if (manifest === undefined) throw new Problem(409, 'unreadable', 'the run cannot be read');
-    requireTrusted(run, `fork ${run.path} --checkpoint ${checkpoint}`);
+    requireTrusted(run, 'fork', checkpoint);
     if (lockHolder(run.path) !== undefined) {
       const stopped = await stopRun(run);
       if (!stopped.done) return stopped;
@@ -276,7 +278,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
 
     async evaluate(run, step) {
       requireCheckpoint(run, step);
-      requireTrusted(run, `eval ${run.path} --checkpoint ${step}`);
+      requireTrusted(run, 'eval', step);
       return alone('another evaluation', async () => {
         const args = [
           'eval',
@@ -295,7 +297,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
           throw new Problem(
             504,
             'too-long',
-            `${episodes} episodes took longer than ${Math.round(evaluationMs / 1000)} seconds: use keel eval with fewer`,
+            `${episodes} episodes took longer than ${Math.round(evaluationMs / 1000)} seconds: ${typed('eval', referenceTo(run.path), '--checkpoint', String(step))} has no such limit`,
           );
         if (code !== 0) throw new Problem(422, 'not-evaluated', complaint(stderr));
         const told = jsonOf(stdout) as Told;
@@ -331,7 +333,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
         return readPolicy(path);
       }
       requireCheckpoint(run, step);
-      requireTrusted(run, `export ${run.path} --checkpoint ${step}`);
+      requireTrusted(run, 'export', step);
       return alone('another export', async () => {
         const directory = mkdtempSync(join(tmpdir(), 'keel-policy-'));
         try {
@@ -340,7 +342,12 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
             ['export', run.path, '--checkpoint', String(step), '-o', file],
             { timeoutMs: startMs, signal: stop.signal },
           );
-          if (timedOut) throw new Problem(504, 'too-long', 'the export took too long: use keel export');
+          if (timedOut)
+            throw new Problem(
+              504,
+              'too-long',
+              `the export took too long: use ${typed('export', referenceTo(run.path), '--checkpoint', String(step))}`,
+            );
           if (code !== 0) throw new Problem(422, 'not-exported', complaint(stderr));
           return readPolicy(file);
         } finally {

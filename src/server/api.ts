@@ -41,6 +41,15 @@ export interface Hello {
   readonly canAct: boolean;
   /** When this server was started: another value after a lost connection means that it is another one. */
   readonly startedAt: number;
+  /** To be typed as they are, in the directory in which this server was started. */
+  readonly commands: {
+    /** Starts it again at this address, so that an open page goes on. */
+    readonly again: string;
+    /** Starts a first run. */
+    readonly train: string;
+    /** Follows another trainer's log, whose directory is still to be said. */
+    readonly watch: string;
+  };
 }
 
 /** Where a run is in its life; `quiet` is another trainer's log that nothing was written to lately. */
@@ -55,6 +64,8 @@ export interface RunSummary {
   /** `keel`, or the foreign trainer that the doctor recognised. */
   readonly trainer: string;
   readonly state: RunState;
+  /** Why it failed or was stopped, as a sentence. */
+  readonly reason: string | null;
   readonly environment: string | null;
   readonly algorithm: string | null;
   readonly seed: number | null;
@@ -127,6 +138,8 @@ export interface RunDetail {
   readonly metrics: readonly MetricInfo[];
   /** Flat, names joined with `.`; compared and grouped by on the page. */
   readonly config: Readonly<Record<string, string | number | boolean | null>>;
+  /** What can be done with it in a terminal, to be typed as it is where this server was started. */
+  readonly commands: { readonly record: string; readonly render: string; readonly route: string };
   /** What the reader should know of the log itself. */
   readonly logNotes: readonly string[];
   /** Which settings may be changed now, with their current values; empty where nothing can. */

@@ -3,6 +3,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { KeelError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
+import { referenceTo } from '../runs/reference.ts';
 import type { Actions } from './actions.ts';
 import type {
   CheckpointsAnswer,
@@ -45,6 +47,8 @@ export interface AppOptions {
   readonly host: string;
   readonly token?: PageToken | undefined;
   readonly readOnly?: boolean | undefined;
+  /** Starts this server again where it was. */
+  readonly again: () => string;
   /** Where the built page is. */
   readonly page?: string | undefined;
   /** Told of errors that are faults of ours. */
@@ -108,6 +112,7 @@ export function createApp(options: AppOptions): Hono<Env> {
       // Not whether there is a run of Keel yet: it may come while the page is open.
       canAct: !readOnly,
       startedAt,
+      commands: { again: options.again(), train: typed('train', 'cartpole'), watch: typed('watch') },
     };
     return answer(c, hello);
   });
@@ -123,6 +128,11 @@ export function createApp(options: AppOptions): Hono<Env> {
       run: index.summary(run),
       metrics: tracks.map(({ info }) => info),
       config: run.config,
+      commands: {
+        record: typed('record', referenceTo(run.path)),
+        render: typed('render', referenceTo(run.path)),
+        route: typed('simulate', 'cluster', '--router', referenceTo(run.path)),
+      },
       logNotes: run.logNotes,
       adjustable: readOnly || !(run instanceof KeelRun) ? {} : actions.adjustable(run),
       unit: run.unit,

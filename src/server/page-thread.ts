@@ -16,6 +16,8 @@ export type PageMessage =
 export interface PageThread {
   readonly url: string;
   readonly note: string | undefined;
+  /** When it is there no more, for whatever reason. */
+  readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,8 +33,9 @@ export function startPageThread(options: ServeOptions): Promise<PageThread> {
     name: 'keel page',
     execArgv: [],
   });
-  // The page lives as long as training does, and no longer.
+  // It keeps no process: who wants it to stay waits.
   worker.unref();
+  const ended = new Promise<void>(done => worker.once('exit', () => done()));
   return new Promise((resolve, reject) => {
     let closed: () => void = () => {};
     worker.on('message', (message: PageMessage) => {
@@ -41,6 +44,7 @@ export function startPageThread(options: ServeOptions): Promise<PageThread> {
           resolve({
             url: message.url,
             note: message.note,
+            ended,
             close: () =>
               new Promise<void>(done => {
                 const late = setTimeout(() => closed(), closeMs);
@@ -67,7 +71,7 @@ export function startPageThread(options: ServeOptions): Promise<PageThread> {
     });
     worker.on('error', error => {
       reject(error);
-      onProblem?.(`the page's thread ended: ${error.message}; training goes on without it`);
+      onProblem?.(`the page's thread ended: ${error.message}`);
     });
     worker.on('exit', () => reject(new Error("the page's thread ended")));
   });

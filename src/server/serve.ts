@@ -1,8 +1,12 @@
 /** The whole server: index, stream, doctor and routes behind one port. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
+import { typed } from '../base/typed.ts';
 import { VERSION } from '../base/version.ts';
+import { defaultRoot } from '../runs/layout.ts';
+import { nearPath } from '../runs/reference.ts';
 import { type Actions, createActions } from './actions.ts';
 import { createAlerts } from './alerts.ts';
 import { createApp } from './app.ts';
@@ -93,6 +97,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     host,
     token,
     readOnly: options.readOnly,
+    again: () => againCommand(options, (server.address() as AddressInfo).port),
     page: options.page,
     onFault: error => onProblem?.(`a fault in Keel's server: ${(error as Error).message}`),
   });
@@ -132,6 +137,23 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       await closed;
     },
   };
+}
+
+/**
+ * What to type for the same server at the same port, where this one was started. A token of its own is left out, since
+ * commands are for others to see, and so is who is told of verdicts.
+ */
+function againCommand({ roots, host, token, readOnly }: ServeOptions, port: number): string {
+  const isDefault = roots.length === 1 && resolve(roots[0]) === resolve(defaultRoot);
+  return typed(
+    'dash',
+    ...(isDefault ? [] : roots.map(nearPath)),
+    '--port',
+    String(port),
+    ...(host === undefined || host === '127.0.0.1' ? [] : ['--host', host]),
+    ...(token === false ? ['--no-token'] : []),
+    ...(readOnly ? ['--read-only'] : []),
+  );
 }
 
 /** Listens on the wanted port, or on a free one if another program has it, which is true then. */

@@ -1,6 +1,7 @@
 /** What is wrong with settings, in words: unknown keys with what was meant, values with what is expected. */
 import type * as z from 'zod/mini';
 import { nearest } from '../base/nearest.ts';
+import { programName } from '../base/typed.ts';
 import type { Setting, SettingTable, Values } from './spec.ts';
 
 /** Something wrong with one setting. */
@@ -60,7 +61,9 @@ export function settingProblems(table: SettingTable, settings: Values, below: Va
 
 /** Where all keys of a table are told: by a command, or, of an algorithm that is not Keel's own, here. */
 const whichKeys = ({ keys, listedBy }: SettingTable): string =>
-  listedBy === undefined ? `there are ${Object.keys(keys).join(', ')}` : `${listedBy} lists them`;
+  listedBy === undefined
+    ? `there are ${Object.keys(keys).join(', ')}`
+    : `${programName()} ${listedBy} lists them`;
 
 /** "not a number", "below its least value 1". */
 function expectation(issue: z.core.$ZodIssue, { schema, reason, example }: Setting): string {

@@ -42,9 +42,7 @@ describe('train', () => {
     for (const name of ['policy.onnx', 'metrics.csv']) expect(existsSync(join(dir, name)), name).toBe(true);
     expect(trained.stdout).toMatch(/^CartPole-v1, 128 steps, seed 0:\s/);
     expect(trained.stdout).toMatch(/100%\s+128 {2}return .* kl .* ev .*\/s {2}done/);
-    // By npm or by hand, as this was started.
-    const program = process.env.npm_command === undefined ? 'keel' : 'npx keel';
-    expect(trained.stdout).toMatch(new RegExp(`^ +evaluate +${program} eval ${dir}$`, 'm'));
+    expect(trained.stdout).toMatch(new RegExp(`^ +evaluate +keel eval ${dir}$`, 'm'));
     expect(trained.stdout).toMatch(/best {5}checkpoint \d+, mean return [\d.]+/);
     // The row of an iteration comes before what happened in it.
     const steps = [...trained.stdout.matchAll(/^(?: *\d+% +(\d+) | +(\d+) {2}saved)/gm)].map(
@@ -329,7 +327,7 @@ describe('runs', () => {
   test('list, show, compare, delete', async () => {
     const dir = scratch();
     expect((await keel(['runs', '--run-dir', dir])).stdout).toMatch(
-      /^no runs in .*:\s+start\s+one\s+with\s+keel\s+train\s+cartpole\n$/,
+      /^no runs in \S+; this\s+starts\s+one:\n {2}keel train cartpole\n$/,
     );
     await Promise.all(
       [0, 1].map(seed =>
@@ -418,7 +416,7 @@ describe('envs, check-env, preflight, config, help', () => {
     expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' });
     const parts = [...stdout.matchAll(/^ {2}✓ (\w+) +\d+\.\d\d s/gm)].map(match => match[1]);
     expect(parts).toEqual([...preflightParts]);
-    expect(stdout).toMatch(/all parts work, [\d.]+ s: keel train /);
+    expect(stdout).toMatch(new RegExp(`^all parts work, [\\d.]+ s\n {2}train {2}keel train ${env}\n`, 'm'));
     // With what was measured.
     const text = stdout.replaceAll(/\s+/g, ' ');
     const measured = (pattern: RegExp): number[] => text.match(pattern)!.slice(1).map(Number);
@@ -454,7 +452,7 @@ describe('envs, check-env, preflight, config, help', () => {
   test.each(settingTables.map(table => [table.name, table] as const))(
     'the command that errors name lists the keys of %s',
     async (_, { keys, listedBy }) => {
-      const [, ...args] = listedBy!.replace('<task>', 'arithmetic').split(' ');
+      const args = listedBy!.replace('<task>', 'arithmetic').split(' ');
       const { stdout } = await keel([...args, '--json']);
       const { task: __, taskOptions: ___, ...listed } = JSON.parse(stdout);
       expect(Object.keys(listed)).toEqual(Object.keys(keys));

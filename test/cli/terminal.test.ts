@@ -1,42 +1,11 @@
-/** In a terminal: questions, and a live line. A pseudo-terminal comes from util-linux's `script`. */
-import { spawn, spawnSync } from 'node:child_process';
+/** In a terminal: questions, and a live line. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
 import { hostileRuns } from '../support/hostile-run.ts';
-import { mainFile, scratch, tiny } from './support/keel.ts';
-
-const hasScript = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
-
-/** Runs keel in a terminal of 80 columns; each answer is typed when its question is on the screen. */
-function inTerminal(
-  cwd: string,
-  args: readonly string[],
-  answers: readonly [string, string][],
-  more: Readonly<Record<string, string>> = {},
-) {
-  const command = `stty cols 80 rows 24; exec '${process.execPath}' '${mainFile}' ${args.map(arg => `'${arg}'`).join(' ')}`;
-  const env = { ...process.env, TERM: 'xterm-256color', NO_COLOR: '', CI: '', SHELL: '/bin/sh', ...more };
-  const child = spawn('script', ['-qfec', command, '/dev/null'], {
-    cwd,
-    env,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  let screen = '';
-  let next = 0;
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    screen += text;
-    if (next < answers.length && screen.includes(answers[next][0])) {
-      const [, keys] = answers[next++];
-      // The question is drawn before it listens.
-      setTimeout(() => child.stdin.write(keys), 200);
-    }
-  });
-  return new Promise<{ code: number | null; screen: string }>(resolve => {
-    child.on('close', code => resolve({ code, screen }));
-  });
-}
+import { cleanEnv, scratch, tiny } from './support/keel.ts';
+import { hasScript, inTerminal } from './support/terminal.ts';
 
 const DOWN = '\u001b[B';
 const PAGE = 'Open the page in the browser?';
@@ -45,7 +14,7 @@ test.skipIf(!hasScript)(
   'a bare train asks for the environment, for a new run or one to go on with, and whether to open the page',
   async () => {
     const cwd = scratch();
-    const flags = tiny('runs');
+    const flags = tiny('runs', '--exit');
     const first = await inTerminal(
       cwd,
       ['train', ...flags],
@@ -68,7 +37,7 @@ test.skipIf(!hasScript)(
 
     const second = await inTerminal(
       cwd,
-      ['train'],
+      ['train', '--exit'],
       [
         ['Which environment?', `${DOWN}\r`],
         ['go on with one?', `${DOWN}\r`],
@@ -108,12 +77,12 @@ test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
   const cwd = scratch();
   // A browser that only says where it was sent.
   writeFileSync(join(cwd, 'xdg-open'), `#!/bin/sh\necho "$1" > '${join(cwd, 'opened')}'\n`, { mode: 0o755 });
-  const PATH = `${cwd}:${process.env.PATH}`;
+  const PATH = `${cwd}:${cleanEnv().PATH}`;
   const asked: [string, string][] = [
     ['Which environment?', `${DOWN}\r`],
     [PAGE, 'y'],
   ];
-  const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs')], asked, {
+  const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs', '--exit')], asked, {
     PATH,
   });
   expect(code, screen).toBe(0);

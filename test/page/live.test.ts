@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formatValue } from '../../web/lib/format.ts';
 import {
+  accessibilityFaults,
   type Browser,
   closePage,
   hasColor,
@@ -83,21 +84,89 @@ describe('a live run', () => {
     await page.waitForSelector('.verdict >> text=KL spikes');
   });
 
-  test('a lost connection is said, counted down, and caught up without a reload', async () => {
-    page = await openPage(browser, `${server.url}#/runs/live`);
+  test('a page whose server has gone says since when and how it comes back, and does so by itself', async () => {
+    const before = Date.now();
+    page = await openPage(browser, `${server.url}#/`, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    expect(await text('[data-run=live] .state')).toBe('running');
+    await page.goto(`${server.url}#/runs/live`);
     await waitForPlots(page, 4);
     await page.waitForSelector('header >> text=Live');
+    const state = page.locator('.facts span').first();
+    expect(await state.getAttribute('class')).toContain('tone-good');
+    expect(await page.locator('.banner').count()).toBe(0);
     server.down();
-    await page.waitForSelector('header >> text=Stale');
+    await page.waitForSelector('.banner');
+    const since = /No answer since (\d\d):(\d\d):(\d\d), \d+ s ago/.exec((await text('.banner'))!)!;
+    const [hours, minutes, seconds] = since.slice(1).map(Number);
+    const said = new Date(before).setHours(hours, minutes, seconds, 999);
+    expect(said).toBeGreaterThanOrEqual(before);
+    expect(said).toBeLessThanOrEqual(Date.now() + 1000);
+    // Nothing claims to be so now: no colour, no state of then as one of now, no time left.
+    expect(await state.textContent()).toBe('was running');
+    expect(await state.getAttribute('class')).toContain('tone-muted');
+    expect(await text('.head dl')).not.toContain('left');
+    expect(await page.evaluate("getComputedStyle(document.querySelector('main')).filter")).toBe(
+      'grayscale(1)',
+    );
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.plot-host canvas')).opacity")).toBe(
+      '0.45',
+    );
+    expect(await page.title()).toBe('no answer · cartpole-2026-01-05 · Keel');
+    expect(await page.getAttribute('#favicon', 'href')).toBe('./favicon.svg');
+    await eventually(() => text('.banner code')).toBe('npx keel dash --port 7007');
+    await page.locator('.banner').getByRole('button', { name: 'Copy' }).click();
+    await eventually(() => page.evaluate('navigator.clipboard.readText()')).toBe('npx keel dash --port 7007');
+    expect(await accessibilityFaults(page)).toEqual([]);
     await keepPicture(page, 'lost');
+    await page.goto(`${server.url}#/`);
+    await eventually(() => text('[data-run=live] .state')).toBe('was running');
+    await page.goto(`${server.url}#/runs/live`);
     server.grow('live', 5);
     server.back();
-    await page.getByRole('button', { name: /Retry|Reconnecting/ }).click();
     await page.waitForSelector('header >> text=Live');
+    await page.waitForSelector('.banner', { state: 'detached' });
+    expect(await state.textContent()).toBe('running');
     const run = server.runs.get('live')!;
     await eventually(() => text('.plot:has-text("Episode return") b')).toBe(
       shown(seriesValue(run, 'episode/return', run.rows - 1)!),
     );
+  });
+
+  test('it can be tried at once, and a server with another token is told from none', async () => {
+    page = await openPage(browser, `${server.url}#/runs/live`);
+    await page.waitForSelector('header >> text=Live');
+    server.broken.set('/api/stream', { status: 401, message: 'a token is needed' });
+    server.down();
+    await page.waitForSelector('.banner >> text=This brings it back');
+    server.back();
+    await page.getByRole('button', { name: /Retry|Reconnecting/ }).click();
+    await page.waitForSelector('.banner >> text=another token');
+    expect(await text('.banner')).not.toContain('This brings it back');
+    server.broken.delete('/api/stream');
+    await page.getByRole('button', { name: /Retry|Reconnecting/ }).click();
+    await page.waitForSelector('header >> text=Live');
+  });
+
+  test('a banner has room on a phone', async () => {
+    page = await openPage(browser, `${server.url}#/runs/live`, { width: 360, colorScheme: 'dark' });
+    await page.waitForSelector('header >> text=Live');
+    server.down();
+    await page.waitForSelector('.banner');
+    expect(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBe(0);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await keepPicture(page, 'lost-phone');
+  });
+
+  test('a run that failed says why', async () => {
+    page = await openPage(browser, `${server.url}#/runs/live`);
+    await page.waitForSelector('header >> text=Live');
+    server.runs.get('live')!.state = 'failed';
+    server.grow('live', 1);
+    await page.waitForSelector('text=It failed: the environment gave NaN at step 51,200');
   });
 
   test('many rows at once, and a log that was rewound, are asked for again', async () => {

@@ -105,6 +105,45 @@ test('read-outs, keys, the replay that is chosen, and a new one that comes live'
   await closePage(page);
 });
 
+test('when training has ended, the trained robot plays; on other tabs it is a click away', async () => {
+  const root = scratch();
+  const { writer, dir } = makeRun(root, 'ending', 4);
+  saveReplay(dir, ballReplay({ step: 100, episodeReturn: 5 }));
+  const own = await serve({ roots: [root], port: 0, page: await builtPage(), pollMs: 100 });
+  await own.index.searched(patienceMs);
+  const [{ id }] = own.index.list().runs;
+  const [watching, elsewhere] = [
+    await openPage(browser, `${own.url}#/runs/${id}/robot`, small),
+    await openPage(browser, `${own.url}#/runs/${id}`, small),
+  ];
+  await watching.waitForSelector('.hud >> text=live');
+  await watching.getByRole('button', { name: 'Play', exact: true }).click();
+  await elsewhere.waitForSelector('text=running');
+  expect(await elsewhere.getByRole('link', { name: 'See the robot' }).count()).toBe(0);
+  saveReplay(dir, ballReplay({ step: 200, episodeReturn: 8 }));
+  writer.end('finished');
+  // What is being played is played to its end, and then the last one, again and again.
+  await watching.waitForSelector('.hud >> text=trained, 200 steps');
+  expect(await watching.locator('.hud').textContent()).not.toContain('live');
+  await watching.waitForSelector('.facts >> text=finished');
+  const place = () =>
+    watching.evaluate<number>(
+      'document.querySelector(\'[aria-label="Place in the episode"]\').valueAsNumber',
+    );
+  const rises = async () => (await place()) > 0.2;
+  await eventually(rises).toBe(true);
+  await eventually(async () => (await place()) < 0.2).toBe(true);
+  await eventually(rises).toBe(true);
+  expect(await watching.evaluate(chosen)).toBe('200');
+  // Nobody is taken away from what they look at.
+  await elsewhere.getByRole('link', { name: 'See the robot' }).waitFor();
+  expect(new URL(elsewhere.url()).hash).toBe(`#/runs/${id}`);
+  await elsewhere.getByRole('link', { name: 'See the robot' }).click();
+  await elsewhere.waitForSelector('.hud >> text=trained, 200 steps');
+  for (const page of [watching, elsewhere]) await closePage(page);
+  await own.close();
+});
+
 test('only runs with something to see have the tab; a phone has room for it', async () => {
   const page = await openPage(browser, address, { width: 360, height: 740, colorScheme: 'dark' });
   await page.waitForSelector('.view canvas');
@@ -127,7 +166,7 @@ describe('without WebGL', () => {
     const poor = await launch({ webgl: 'none' });
     const page = await openPage(poor, address);
     await page.waitForSelector('text=This browser shows no 3D');
-    await page.waitForSelector('text=keel render');
+    expect(await page.locator('.problem code').textContent()).toContain(' render ');
     expect(await page.getByRole('complementary', { name: 'Read-outs' }).textContent()).toMatch(/Speed/);
     await page.context().close();
     await poor.close();

@@ -162,7 +162,7 @@ test('the token goes from the address into a cookie, which outlives the server; 
     // The server is started again: the token is the same, so the open page goes on by itself.
     const { port } = guarded;
     await guarded.close();
-    await page.waitForSelector('text=Stale');
+    await page.waitForSelector(`text=--port ${port}`); // the command that brings it back
     guarded = await serveOthers(port);
     await page.waitForSelector('text=Live');
     await page.locator('[data-run]').first().getByRole('link').click();

@@ -49,7 +49,7 @@ describe('a directory that a process died in before it was a run', () => {
     const { runs, broken } = listRuns([root]);
     expect(runs).toEqual([]);
     expect(broken).toMatchObject([{ dir, problem: expect.stringContaining('is half made') }]);
-    expect(broken[0].problem).toContain(`keel runs delete ${name}`);
+    expect(broken[0].problem).toContain(`keel runs delete ${join(root, name)} `);
     expect(() => resolveRun(name, [root])).toThrow(/half made.*keel runs delete/);
     expect(() => resolveRun('last', [root])).toThrow(/half made/);
     expect(resolveToDelete(name, [root])).toEqual({ id: name, dir, run: undefined });

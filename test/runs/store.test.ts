@@ -34,7 +34,7 @@ describe('creating', () => {
     expect(new Set(runs.map(run => run.dir)).size).toBe(50);
     make('mine');
     expect(() => make('mine')).toThrow(
-      /mine exists already: choose another name, or resume it with `keel resume mine`$/,
+      /mine exists already: choose another name, or resume it with `keel resume \/.*\/mine`$/,
     );
     expect(() => make('../mine')).toThrow(/run id/);
   });

@@ -327,7 +327,8 @@ describe('token', async () => {
     const page = await own.get('/', none);
     expect([page.status, page.headers['content-type']]).toEqual([401, 'text/html; charset=UTF-8']);
     const file = `${process.env.KEEL_CONFIG_DIR}/token`;
-    for (const words of ['keel dash', '$KEEL_CONFIG_DIR/token']) expect(page.text).toContain(words);
+    for (const words of ['start the page again in a terminal', '$KEEL_CONFIG_DIR/token'])
+      expect(page.text).toContain(words);
     const told = await own.get('/api/runs', none);
     expect(told.status).toBe(401);
     expect(told.json()).toMatchObject({

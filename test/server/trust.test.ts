@@ -34,7 +34,7 @@ test('buttons that would run it refuse, and say which command would; those of a 
     const { error } = answer.json<{ error: { code: string; message: string } }>();
     expect(error.code).toBe('untrusted');
     expect(error.message).toContain(`${code} would run`);
-    expect(error.message).toContain(`keel ${command} ${dir} --checkpoint ${step} --trust`);
+    expect(error.message).toContain(` ${command} ${dir} --checkpoint ${step} --trust`);
   }
   expect(ran()).toBe(false);
   expect(readdirSync(roots[0])).toEqual(['hostile']);

@@ -6,7 +6,7 @@ import type { RunState, RunSummary } from '../../src/server/api.ts';
 export { severityTone, verdictTone } from '../../src/doctor/findings.ts';
 
 /** A state's tone: quiet but for what ended badly. */
-export const stateTone: Readonly<Record<RunState, Tone>> = {
+const stateTone: Readonly<Record<RunState, Tone>> = {
   running: 'good',
   finished: 'muted',
   stopped: 'muted',
@@ -15,6 +15,13 @@ export const stateTone: Readonly<Record<RunState, Tone>> = {
   quiet: 'muted',
   unreadable: 'warn',
 };
+
+/** A state as it is shown. What ran when it was last heard of need not run any more. */
+export function shownState(state: RunState, gone: boolean): { readonly text: string; readonly tone: Tone } {
+  return gone && state === 'running'
+    ? { text: 'was running', tone: 'muted' }
+    : { text: state, tone: stateTone[state] };
+}
 
 /** The band of a run's last KL, by its own contract; null where bands do not hold for it. */
 export function bandOf({

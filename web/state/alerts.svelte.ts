@@ -2,6 +2,7 @@
 import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
 import type { RunSummary } from '../../src/server/api.ts';
 import { words } from '../lib/format.ts';
+import { connection } from './connection.svelte.ts';
 import { preferences } from './preferences.svelte.ts';
 import { runs } from './runs.svelte.ts';
 import { say } from './say.svelte.ts';
@@ -25,10 +26,12 @@ export function keepAlerts(): void {
   );
   $effect(() => {
     const name = open?.name ?? (viewState.view.page === 'compare' ? 'Compare' : null);
-    const state = verdict === null || verdict === 'healthy' ? '' : `${verdict} · `;
-    document.title = `${verdict === null ? '' : marks[verdict]}${state}${name === null ? '' : `${name} · `}Keel`;
+    // What nobody can tell any more is not told.
+    const told = connection.gone ? null : verdict;
+    const state = connection.gone ? 'no answer · ' : told === null || told === 'healthy' ? '' : `${told} · `;
+    document.title = `${told === null ? '' : marks[told]}${state}${name === null ? '' : `${name} · `}Keel`;
     const icon = document.getElementById('favicon') as HTMLLinkElement | null;
-    const href = verdict === null ? './favicon.svg' : `./favicon-${verdict}.svg`;
+    const href = told === null ? './favicon.svg' : `./favicon-${told}.svg`;
     if (icon !== null && icon.getAttribute('href') !== href) icon.setAttribute('href', href);
   });
 

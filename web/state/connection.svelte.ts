@@ -13,6 +13,10 @@ type Listener = (messages: readonly StreamMessage[]) => void;
 let link = $state<Link>('connecting');
 let lostAt = $state<number | null>(null);
 let retryAt = $state<number | null>(null);
+/** Attempts since it was lost that had no answer. */
+let failures = $state(0);
+/** The status of an answer that was no stream. */
+let refusal = $state<number | null>(null);
 
 const listeners = new Set<Listener>();
 let pending: StreamMessage[] = [];
@@ -34,6 +38,17 @@ export const connection = {
   },
   get retryAt(): number | null {
     return retryAt;
+  },
+  /**
+   * Nobody answers any more: it was lost, and coming back failed. A connection that is back at the first attempt is no
+   * reason to say anything.
+   */
+  get gone(): boolean {
+    return link === 'lost' && failures > 0;
+  },
+  /** Somebody answers, but wants another token. */
+  get unknown(): boolean {
+    return link === 'lost' && refusal === 401;
   },
   start(): void {
     if (running === undefined && timer === undefined) void connect();
@@ -72,6 +87,8 @@ async function connect(): Promise<void> {
   const abort = new AbortController();
   running = abort;
   let watchdog: ReturnType<typeof setTimeout> | undefined;
+  let answered = false;
+  let status: number | null = null;
   const alive = () => {
     clearTimeout(watchdog);
     watchdog = setTimeout(() => abort.abort(), silenceMs);
@@ -81,9 +98,12 @@ async function connect(): Promise<void> {
     const headers: Record<string, string> = { Accept: 'text/event-stream' };
     if (lastId !== null) headers['Last-Event-ID'] = lastId;
     const response = await fetch(apiUrl('stream'), { headers, signal: abort.signal, cache: 'no-store' });
+    status = response.status;
     if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
     // Without the id of a message nothing can be caught up on: what came in between is asked for.
     if (lostAt !== null && lastId === null) receive({ type: 'reset' });
+    answered = true;
+    failures = 0;
     link = 'live';
     lostAt = null;
     attempt = 0;
@@ -107,6 +127,8 @@ async function connect(): Promise<void> {
   running = undefined;
   link = 'lost';
   lostAt ??= Date.now();
+  if (!answered) failures++;
+  refusal = answered ? null : status;
   const wait = backoffMs(attempt++, performance.now() % 1);
   retryAt = Date.now() + wait;
   timer = setTimeout(() => void connect(), wait);

@@ -1,5 +1,6 @@
 /** GRPO as a run knows it. */
 
+import { typed } from '../../base/typed.ts';
 import { loadPreset } from '../../settings/files.ts';
 import type { Algorithm } from '../algorithm.ts';
 import { type ModelStart, modelStart } from '../text/model.ts';
@@ -17,7 +18,7 @@ export const grpo: Algorithm<GrpoConfig, ModelStart> = {
   remark: ({ started, subject }) =>
     started
       ? undefined
-      : `it begins with random weights: keel clone ${subject} makes a model to start --from`,
+      : `it begins with random weights: ${typed('clone', subject)} makes a model to start --from`,
   preflight: async options => (await import('./preflight.ts')).preflight(options),
   open: async opening => (await import('./learner.ts')).openLearner(opening),
   openPolicy: async opening => (await import('../text/policy.ts')).textPolicy(opening),

@@ -2,6 +2,7 @@
 
 import { TrainError } from '../../base/errors.ts';
 import { grouped, number } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
 import { LmError } from '../../lm/errors.ts';
 import { loadModel } from '../../lm/huggingface.ts';
 import type { LanguageModel } from '../../lm/model.ts';
@@ -56,7 +57,7 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
     const sources = Object.entries(sourcesOf(task)).map(([name, value]) => `${name}: ${value}`);
     yield {
       detail: [`${task.name}, parts ${task.rewardParts.join(', ')}`, ...sources].join('; '),
-      warnings: task.demonstration ? [] : ['it has no demonstrations: keel clone cannot make a model for it'],
+      warnings: task.demonstration ? [] : ['it has no demonstrations: no model can be cloned for it'],
     };
 
     const model = start === undefined ? newModel(task, config) : await loadModel(start.directory);
@@ -67,7 +68,9 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
       yield {
         detail: `${grouped(model.layout.size)} parameters (${layers} layers, width ${width}, ${heads} heads), vocabulary ${vocabulary}, context ${context}, on ${config.device}, ${config.threads} threads`,
         warnings: [
-          ...(start === undefined ? ['its weights are random: keel clone makes a model to start from'] : []),
+          ...(start === undefined
+            ? [`its weights are random: ${typed('clone', subject.id)} makes a model to start --from`]
+            : []),
           ...namelessTokens(model),
         ],
       };
@@ -150,7 +153,7 @@ function suspectRewards(low: number, high: number, someRead: boolean): string[] 
   return [
     someRead
       ? `every reward is ${number(low)}: without differences within a group nothing is learnt`
-      : `no completion could be read and every reward is ${number(low)}: the weights look random; start from a cloned model (keel clone, --from)`,
+      : `no completion could be read and every reward is ${number(low)}: the weights look random; start --from a cloned model`,
   ];
 }
 

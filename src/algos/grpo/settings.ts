@@ -187,7 +187,7 @@ export const grpoSettings = table(
     name: 'grpo',
     title: 'Keel config of GRPO',
     schemaFile: 'schema-grpo.json',
-    listedBy: 'keel config <task>',
+    listedBy: 'config <task>',
     of: 'task',
     *contradictions(config) {
       const { promptsPerIteration, groupSize, minibatchSize } = config;

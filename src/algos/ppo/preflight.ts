@@ -1,6 +1,7 @@
 /** PPO's parts of a preflight. */
 import { join } from 'node:path';
 import { grouped, number } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
 import { checkEnv } from '../../envs/check.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import type { VectorEnv } from '../../envs/vector/vector.ts';
@@ -66,7 +67,7 @@ async function* environmentParts(
   const make = () => makeEnv(subject.id, subject.options);
   const { findings } = checkEnv(make, { seed, steps: 500, maxMs: 1000 });
   const error = findings.find(({ level }) => level === 'error');
-  if (error) throw new Error(`${error.message} (keel check-env says more)`);
+  if (error) throw new Error(`${error.message} (${typed('check-env', subject.id)} says more)`);
   yield {
     detail: `observations ${envs.observationSpace.describe()}, actions ${envs.actionSpace.describe()}`,
     warnings: findings.filter(({ level }) => level === 'warning').map(({ message }) => message),

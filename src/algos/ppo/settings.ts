@@ -214,7 +214,7 @@ export const ppoSettings = table(
     name: 'ppo',
     title: 'Keel config',
     schemaFile: 'schema.json',
-    listedBy: 'keel config',
+    listedBy: 'config',
     of: 'env',
     *contradictions(config) {
       yield* shared.networkContradictions(config);

@@ -181,9 +181,7 @@ async function modelFor(
   if (start) return loadModel(start.directory);
   // It cannot begin again from its seed: it began from a model.
   if (from && (from.manifest.config as { from?: unknown }).from)
-    throw new TrainError(
-      `${from.manifest.id} has no checkpoint: delete it (keel runs delete ${from.manifest.id}) and train again`,
-    );
+    throw new TrainError(`${from.manifest.id} has no checkpoint: delete it and train again`);
   return newModel(task, config);
 }
 

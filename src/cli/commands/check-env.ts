@@ -5,6 +5,7 @@ import { resolveEnv } from '../../envs/load.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { parseSets } from '../settings.ts';
 
@@ -25,11 +26,9 @@ export function define(command: Command): void {
 }
 
 export const help = `Here --set is for the environment's own options. Exits 1 if there are errors;
-warnings pass.
+warnings pass.`;
 
-Examples:
-  $ keel check-env cartpole
-  $ keel check-env ./my-env.ts --set goal=2 --json`;
+export const examples: Examples = [['check-env cartpole'], ['check-env ./my-env.ts --set goal=2 --json']];
 
 export async function run(
   { print, json, colour }: Context,

@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { prepareRun } from '../../algos/runs.ts';
 import { tableFor } from '../../algos/settings.ts';
 import { wrap } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import { makeEnv } from '../../envs/registry.ts';
 import {
   describeSettings,
@@ -14,6 +15,7 @@ import {
 } from '../../settings/resolve.ts';
 import { newRun } from '../begin.ts';
 import type { Context } from '../context.ts';
+import type { Examples } from '../examples.ts';
 import { settingOptions } from '../options.ts';
 import { gatherSettings, locate, type SettingFlags, type Wanted } from '../settings.ts';
 
@@ -26,20 +28,17 @@ interface ConfigFlags extends SettingFlags {
 export function define(command: Command): void {
   settingOptions(command)
     .argument('[env]', "an environment's or a text task's, with its preset")
-    .option('--clone', 'the config for keel clone')
+    .option('--clone', 'the config of cloning')
     .option('--schema', 'print the JSON schema of config files, for editors')
     .option('--json', 'the config as JSON');
 }
 
 export const help = `What it prints is a config file:
-  keel config cartpole > my.yaml; keel train -c my.yaml
+  ${typed('config', 'cartpole')} > my.yaml; ${typed('train', '-c', 'my.yaml')}
 For an editor's help, put this line on top of it (or "$schema" in a JSON file):
-  # yaml-language-server: $schema=./node_modules/keel/configs/schema.json
+  # yaml-language-server: $schema=./node_modules/keel/configs/schema.json`;
 
-Examples:
-  $ keel config
-  $ keel config pendulum --set epochs=5
-  $ keel config --schema`;
+export const examples: Examples = [['config'], ['config pendulum --set epochs=5'], ['config --schema']];
 
 export async function run(context: Context, argument: string | undefined, flags: ConfigFlags): Promise<void> {
   const verb = flags.clone ? 'clone' : 'train';

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { typed } from '../../base/typed.ts';
 import { defaultRoot } from '../../runs/layout.ts';
 import { resolveRun } from '../../runs/store.ts';
 import { runAddress } from '../../server/runs/places.ts';
 import { serve } from '../../server/serve.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { checkDashFlags, type DashFlags, dashOptions, openBrowser } from '../page.ts';
 
 export function define(command: Command): void {
@@ -13,13 +15,14 @@ export function define(command: Command): void {
 }
 
 export const help = `It runs until Ctrl-C. It can be seen from this machine alone, unless --host says
-otherwise, and by who has the token that is in the address that it prints.
+otherwise, and by who has the token that is in the address that it prints.`;
 
-Examples:
-  $ keel dash
-  $ keel dash runs ~/experiments --port 8080
-  $ keel dash --host 0.0.0.0            also from other machines
-  $ keel dash --on-verdict 'notify-send Keel' --webhook https://example.org/hook`;
+export const examples: Examples = [
+  ['dash'],
+  ['dash runs ~/experiments --port 8080'],
+  ['dash --host 0.0.0.0', 'also from other machines'],
+  ["dash --on-verdict 'notify-send Keel' --webhook https://example.org/hook"],
+];
 
 export async function run(context: Context, roots: string[], flags: DashFlags): Promise<void> {
   const places = roots.length === 0 ? [defaultRoot] : roots.map(placeOf);
@@ -32,7 +35,9 @@ function placeOf(text: string): string {
   try {
     return resolveRun(text).dir;
   } catch {
-    throw new UsageError(`${text} is neither a directory nor a run: keel runs lists those of ${defaultRoot}`);
+    throw new UsageError(
+      `${text} is neither a directory nor a run: ${typed('runs')} lists those of ${defaultRoot}`,
+    );
   }
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/report/examine.ts';
 import { examinePaths } from '../../doctor/report/examine-paths.ts';
@@ -10,6 +11,7 @@ import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
 import { writeReport } from '../../doctor/report/write.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type RunFlags, repeated, runDirOption, wholeNumber } from '../options.ts';
 import { statusLine } from '../status-line.ts';
 
@@ -72,14 +74,15 @@ export function define(command: Command): void {
 
 export const help = `Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
 Of several runs the worst counts; --fail-on sick makes watch 0. A path without a
-run is 3, unless another is worse than healthy.
+run is 3, unless another is worse than healthy.`;
 
-Examples:
-  $ keel doctor logs/ppo_1             a run of Stable-Baselines3, TRL, RLlib …
-  $ keel doctor last --html            Keel's own newest run, as a page
-  $ keel doctor logs --json            every run below a directory
-  $ keel doctor run.csv --map tick=step --map loss=loss/value
-  $ keel doctor --explain kl-spikes`;
+export const examples: Examples = [
+  ['doctor logs/ppo_1', 'a run of Stable-Baselines3, TRL, RLlib …'],
+  ['doctor last --html', "Keel's own newest run, as a page"],
+  ['doctor logs --json', 'every run below a directory'],
+  ['doctor run.csv --map tick=step --map loss=loss/value'],
+  ['doctor --explain kl-spikes'],
+];
 
 export async function run(context: Context, paths: string[], flags: DoctorFlags): Promise<void> {
   let code: number;
@@ -129,7 +132,7 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
   const outputs = outputsOf(flags, paths);
   const where = await Promise.all(outputs.paths.map(path => placeOf(path, flags.runDir)));
   if (where.length === 0)
-    refuse('doctor needs a log file or a directory of runs, such as keel doctor logs/ppo_1');
+    refuse(`doctor needs a log file or a directory of runs, such as ${typed('doctor', 'logs/ppo_1')}`);
   refuseConflict(flags, outputs);
   const map = await mapOf(flags.map ?? []);
   await refuseUnknownTrainer(flags.trainer);

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
+import { typed } from '../../base/typed.ts';
 import { listEnvs, makeEnv, prepareEnv } from '../../envs/registry.ts';
 import { listTasks } from '../../tasks/registry.ts';
 import type { Context } from '../context.ts';
+import type { Examples } from '../examples.ts';
 
 export function define(command: Command): void {
   command.option('--json', 'as JSON');
 }
 
-export const help = `Your own: keel train ./my-env.ts, a file with "export default defineEnv({ … })".
+export const help = `Your own: ${typed('train', './my-env.ts')}, a file with "export default defineEnv({ … })".`;
 
-Examples:
-  $ keel envs
-  $ keel envs --json | jq -r '.[].id'`;
+export const examples: Examples = [['envs'], ["envs --json | jq -r '.[].id'"]];
 
 export async function run({ print, json, paint }: Context, flags: { json?: boolean }): Promise<void> {
   const envs = [];
@@ -38,6 +38,7 @@ export async function run({ print, json, paint }: Context, flags: { json?: boole
   }
   for (const { name, summary } of tasks) {
     print(`${paint(name, 'bold')}  ${summary}`);
-    fact('text task', `keel clone ${name}, then keel train ${name} --from last`);
+    fact('text task', typed('clone', name));
+    fact('then', typed('train', name, '--from', 'last'));
   }
 }

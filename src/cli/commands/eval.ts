@@ -9,6 +9,7 @@ import { type BeginFlags, optionsOf } from '../begin.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { evaluationJson, printEvaluation, type Tried } from '../evaluation.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
 import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
 import { gatherSettings } from '../settings.ts';
@@ -41,13 +42,14 @@ start alike. The evaluations of train have other seeds, so that what picked the
 best checkpoint is not what judges it. For a run that was trained with --seed
 ${evaluationSeed}, whose environments would start alike, give another.
 
-${checkpointHelp}
+${checkpointHelp}`;
 
-Examples:
-  $ keel eval last
-  $ keel eval chess -n 500 --engine stockfish
-  $ keel eval chess --from gpt2/
-  $ keel eval cartpole-20260115 -n 20 --sampled --checkpoint last --json`;
+export const examples: Examples = [
+  ['eval last'],
+  ['eval chess -n 500 --engine stockfish'],
+  ['eval chess --from gpt2/'],
+  ['eval cartpole-20260115 -n 20 --sampled --checkpoint last --json'],
+];
 
 export async function run(context: Context, reference: string, flags: EvalFlags): Promise<void> {
   const { episodes, seed, sampled = false } = flags;

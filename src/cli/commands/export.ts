@@ -4,6 +4,7 @@ import { openPolicy } from '../../algos/runs.ts';
 import { fileError } from '../../base/files.ts';
 import { grouped } from '../../base/numbers.ts';
 import type { Context } from '../context.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions } from '../options.ts';
 import { checkpointHelp, runMeant, using, whyCheckpoint } from '../policies.ts';
 import { trustOf } from '../trust.ts';
@@ -28,12 +29,13 @@ Out: action        (rows, size)  the most likely one, within the space's bounds
 
 Of a language model it is a directory that Hugging Face's tools load.
 
-${checkpointHelp}
+${checkpointHelp}`;
 
-Examples:
-  $ keel export last
-  $ keel export arithmetic                     its newest run
-  $ keel export last --checkpoint last -o cartpole.onnx`;
+export const examples: Examples = [
+  ['export last'],
+  ['export arithmetic', 'its newest run'],
+  ['export last --checkpoint last -o cartpole.onnx'],
+];
 
 export async function run({ print }: Context, reference: string, flags: ExportFlags): Promise<void> {
   const { checkpoint } = flags;

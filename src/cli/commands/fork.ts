@@ -4,6 +4,7 @@ import { fork } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
 import { resolveRun } from '../../runs/store.ts';
 import { type Context, shownDir } from '../context.ts';
+import type { Examples } from '../examples.ts';
 import { runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
 import { type ContinueFlags, continueOptions, runTraining } from '../run-training.ts';
 import { changesOf } from '../settings.ts';
@@ -25,11 +26,12 @@ export function define(command: Command): void {
 }
 
 export const help = `The other run stays as it is; the new one names it as its parent, and its steps
-go on from the checkpoint's.
+go on from the checkpoint's.`;
 
-Examples:
-  $ keel fork last --checkpoint best --set learningRate=1e-4
-  $ keel fork k3f9 --checkpoint 40960 --set targetKl=0.02 --set clipRange=0.1`;
+export const examples: Examples = [
+  ['fork last --checkpoint best --set learningRate=1e-4'],
+  ['fork k3f9 --checkpoint 40960 --set targetKl=0.02 --set clipRange=0.1'],
+];
 
 export async function run(context: Context, reference: string, flags: ForkFlags): Promise<void> {
   const { checkpoint: from, id, envFile, runDir: root } = flags;

@@ -4,6 +4,7 @@ import { listReplays } from '../../runs/replays.ts';
 import { idOf } from '../../server/runs/places.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions } from '../options.ts';
 import { checkDashFlags, type DashFlags, dashOptions, hasScreen } from '../page.ts';
 import { recordCheckpoint, runMeant } from '../policies.ts';
@@ -16,11 +17,9 @@ export function define(command: Command): void {
 
 export const help = `It opens the page at the run's Robot tab, and serves it until Ctrl-C; without a
 display it prints the address. A run that has no replay yet, or a --checkpoint
-that is named, is recorded first.
+that is named, is recorded first.`;
 
-Examples:
-  $ keel play last
-  $ keel play arachne-20260115 --checkpoint best`;
+export const examples: Examples = [['play last'], ['play arachne-20260115 --checkpoint best']];
 
 export async function run(
   context: Context,

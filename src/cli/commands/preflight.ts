@@ -5,11 +5,13 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PartReport } from '../../algos/algorithm.ts';
 import { openPolicy, prepareRun, resume, train } from '../../algos/runs.ts';
+import { typed } from '../../base/typed.ts';
 import { listRuns, resolveRun } from '../../runs/store.ts';
 import { forgetTrust } from '../../runs/trust.ts';
 import { type BeginFlags, beginOptions, newRun, type WantedIn } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { runDirOption, settingOptions } from '../options.ts';
 import { gatherSettings, locate } from '../settings.ts';
 
@@ -20,18 +22,16 @@ export function define(command: Command): void {
     .option('--json', 'the report as JSON');
 }
 
-export const help = `Exits 1 if a part fails, and says which and what to do; 2 if settings are wrong.
+export const help = `Exits 1 if a part fails, and says which and what to do; 2 if settings are wrong.`;
 
-Examples:
-  $ keel preflight cartpole
-  $ keel preflight ./my-env.ts -c config.yaml`;
+export const examples: Examples = [['preflight cartpole'], ['preflight ./my-env.ts -c config.yaml']];
 
 export async function run(context: Context, argument: string | undefined, flags: BeginFlags): Promise<void> {
   const { print, paint } = context;
   const wanted = gatherSettings(argument, flags);
   const { env, sources } = wanted;
   if (env === undefined)
-    throw new UsageError('preflight needs an environment, such as keel preflight cartpole');
+    throw new UsageError(`preflight needs an environment, such as ${typed('preflight', 'cartpole')}`);
   const started = performance.now();
   const onPart = flags.json ? undefined : (report: PartReport): void => printPart(context, report);
   const { id, reports } = await tryAll({ ...wanted, env }, flags, onPart).catch(locate(sources));
@@ -42,8 +42,17 @@ export async function run(context: Context, argument: string | undefined, flags:
     context.note(`keel: ${id}: ${failed.part} failed: ${failed.detail}`);
     throw new ExitWith(1);
   }
-  const next = `keel train ${argument ?? env}${flags.from === undefined ? '' : ` --from ${flags.from}`}`;
-  if (!flags.json) print(`${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s: ${next}`);
+  if (flags.json) return;
+  print(`${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s`);
+  const { config, set = [], from } = flags;
+  const settings = [
+    ...(config === undefined ? [] : ['-c', config]),
+    ...set.flatMap(pair => ['--set', pair]),
+    ...(from === undefined ? [] : ['--from', from]),
+  ];
+  context.raw(
+    `  ${paint('train', 'dim')}  ${typed('train', ...(argument === undefined ? [] : [argument]), ...settings)}`,
+  );
 }
 
 function printPart({ print, paint }: Context, { part, status, detail, seconds, warnings }: PartReport): void {

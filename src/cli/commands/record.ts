@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
 import { number } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
+import { referenceTo } from '../../runs/reference.ts';
 import { replayPath } from '../../runs/replays.ts';
 import { secondsOf } from '../../view/motion.ts';
-import { type Context, referenceTo, shownDir } from '../context.ts';
+import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions, wholeNumber } from '../options.ts';
 import { checkpointHelp, recordCheckpoint, runMeant } from '../policies.ts';
 
@@ -22,14 +25,12 @@ export function define(command: Command): void {
 }
 
 export const help = `Training records by itself, every ten seconds or so (not with record: false).
-${checkpointHelp}
+${checkpointHelp}`;
 
-Examples:
-  $ keel record last
-  $ keel record arachne-20260115 --checkpoint best -n 5`;
+export const examples: Examples = [['record last'], ['record arachne-20260115 --checkpoint best -n 5']];
 
 export async function run(
-  { print, json, paint }: Context,
+  { print, raw, json, paint }: Context,
   reference: string,
   flags: RecordFlags,
 ): Promise<void> {
@@ -54,5 +55,5 @@ export async function run(
   print(`${run.id}: ${why}`);
   for (const { file, return: worth, seconds, end } of replays)
     print(`  ${shownDir(file)}  return ${paint(number(worth), 'bold')}, ${number(seconds)} s, ${end}`);
-  print(`  see it: keel play ${referenceTo(run)}`);
+  raw(`  ${paint('see it', 'dim')}  ${typed('play', referenceTo(run.dir))}`);
 }

@@ -7,6 +7,7 @@ import { film, filmKindOf } from '../../view/film.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyOptions } from '../options.ts';
 import { recordCheckpoint, runMeant } from '../policies.ts';
 import { statusLine } from '../status-line.ts';
@@ -54,13 +55,14 @@ export function define(command: Command): void {
 }
 
 export const help = `Without --checkpoint it is the newest replay of the run; a run that has none, or
-a --checkpoint that has none, is recorded first.
+a --checkpoint that has none, is recorded first.`;
 
-Examples:
-  $ keel render last                          <run>.gif, here
-  $ keel render last --checkpoint best -o walk.mp4 --size 1280x720 --fps 50
-  $ keel render last -o frames/               every picture as a .png
-  $ keel render runs/arachne-k3f9/replays/4096.replay -o start.png --at 0`;
+export const examples: Examples = [
+  ['render last', '<run>.gif, here'],
+  ['render last --checkpoint best -o walk.mp4 --size 1280x720 --fps 50'],
+  ['render last -o frames/', 'every picture as a .png'],
+  ['render runs/arachne-k3f9/replays/4096.replay -o start.png --at 0'],
+];
 
 export async function run(context: Context, reference: string, flags: RenderFlags): Promise<void> {
   const { at, fps: framesPerSecond, speed, dark = false, size } = flags;

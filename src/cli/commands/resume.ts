@@ -5,13 +5,16 @@ import { reachedIn } from '../../algos/evaluation.ts';
 import { sentenceOf } from '../../algos/events.ts';
 import { resume } from '../../algos/runs.ts';
 import { grouped } from '../../base/numbers.ts';
+import { typed } from '../../base/typed.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { readRows } from '../../runs/log.ts';
+import { referenceTo } from '../../runs/reference.ts';
 import { openRun, type Run, resolveRun } from '../../runs/store.ts';
 import { resolveSettings, savedSettings } from '../../settings/resolve.ts';
 import type { RunConfig } from '../../settings/spec.ts';
-import { type Context, referenceTo, shownDir } from '../context.ts';
+import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
 import { type ContinueFlags, continueOptions, forgetStop, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
@@ -31,11 +34,12 @@ export function define(command: Command): void {
   continueOptions(command);
 }
 
-export const help = `Examples:
-  $ keel resume                                  the newest run
-  $ keel resume cartpole-20260115 --steps 200k   a finished run, with more steps
-  $ keel resume k3f9 --from best --discard-later --set learningRate=1e-4
-  $ keel resume k3f9 --set rewardScale=0.1 --rescale-critic`;
+export const examples: Examples = [
+  ['resume', 'the newest run'],
+  ['resume cartpole-20260115 --steps 200k', 'a finished run, with more steps'],
+  ['resume k3f9 --from best --discard-later --set learningRate=1e-4'],
+  ['resume k3f9 --set rewardScale=0.1 --rescale-critic'],
+];
 
 export async function run(context: Context, reference: string, flags: ResumeFlags & RunFlags): Promise<void> {
   await resumeRun(context, resolveRun(reference, [flags.runDir]).dir, flags);
@@ -95,12 +99,12 @@ function refuseNothingToDo(run: Run, changes: Settings): void {
   const reached = reachedIn(wanted as RunConfig, rows);
   if (reached !== undefined)
     throw new UsageError(
-      `${run.id} has finished, ${sentenceOf({ type: 'reached', ...reached })}: keel resume ${referenceTo(run)} ${forgetStop} goes on, as does a higher one`,
+      `${run.id} has finished, ${sentenceOf({ type: 'reached', ...reached })}: ${typed('resume', referenceTo(run.dir), ...forgetStop)} goes on, as does a higher one`,
     );
   if (reachedIn(saved as RunConfig, rows) !== undefined) return;
   const { key, done, twice } = lengthOf(manifest);
   if (!(Number(changes[key] ?? done) > done))
     throw new UsageError(
-      `${run.id} has done its ${grouped(done)} ${key}: keel resume ${referenceTo(run)} ${twice} goes on`,
+      `${run.id} has done its ${grouped(done)} ${key}: ${typed('resume', referenceTo(run.dir), ...twice)} goes on`,
     );
 }

@@ -4,6 +4,7 @@ import { tableOf } from '../../algos/settings.ts';
 import { toJson } from '../../base/json.ts';
 import { counted, grouped, number, short } from '../../base/numbers.ts';
 import { columnsOf, fit, type Paint, type Tone, table } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import { bandOfRow, findMetric, headlineMetrics } from '../../metrics/registry.ts';
 import { toneColours } from '../../metrics/tones.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
@@ -13,29 +14,30 @@ import { deleteRun, listRuns, type Run, resolveRun, resolveToDelete } from '../.
 import { verifyRun } from '../../runs/verify.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
+import { type Examples, examplesText } from '../examples.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
 
 export const help = `A run is named by its id, the beginning or the last four characters of it, its
-directory, or last.
+directory, or last.`;
 
-Examples:
-  $ keel runs
-  $ keel runs show last
-  $ keel runs compare k3f9 m2xw
-  $ keel runs verify last
-  $ keel runs delete k3f9`;
+export const examples: Examples = [
+  ['runs'],
+  ['runs show last'],
+  ['runs compare k3f9 m2xw'],
+  ['runs verify last'],
+  ['runs delete k3f9'],
+];
 
 export function define(runs: Command): void {
   const add = (spec: string, description: string, action: Action, isDefault = false): Command => {
     const command = runs.command(spec, { isDefault }).description(description);
-    const own = examples[command.name()].map(line => `  $ keel ${line}`);
     act(command, action);
     return command
       .addOption(runDirOption())
       .option('--json', 'as JSON')
-      .addHelpText('after', `\nExamples:\n${own.join('\n')}`);
+      .addHelpText('after', `\n${examplesText(examplesOf[command.name()])}`);
   };
-  add('list', 'all runs, newest first (also: keel runs)', list, true).allowExcessArguments();
+  add('list', 'all runs, newest first (also: runs alone)', list, true).allowExcessArguments();
   add('show <run>', 'one run: settings, progress, checkpoints, events', show);
   add('compare <run> <others...>', 'settings that differ, and the last metrics side by side', compare);
   add('verify [runs...]', 'check all that is on disk of a run, or of all of them', verify);
@@ -44,12 +46,12 @@ export function define(runs: Command): void {
     .option('-y, --yes', 'do not ask');
 }
 
-const examples: Readonly<Record<string, readonly string[]>> = {
-  list: ['runs', "runs list --json | jq '.runs[0].best'"],
-  show: ['runs show last', 'runs show k3f9 --json'],
-  compare: ['runs compare k3f9 m2xw'],
-  verify: ['runs verify', 'runs verify k3f9 m2xw --json'],
-  delete: ['runs delete k3f9 m2xw --yes'],
+const examplesOf: Readonly<Record<string, Examples>> = {
+  list: [['runs'], ["runs list --json | jq '.runs[0].best'"]],
+  show: [['runs show last'], ['runs show k3f9 --json']],
+  compare: [['runs compare k3f9 m2xw']],
+  verify: [['runs verify'], ['runs verify k3f9 m2xw --json']],
+  delete: [['runs delete k3f9 m2xw --yes']],
 };
 
 /** An id with its beginning and its end. */
@@ -96,10 +98,10 @@ const bandOf = ({ manifest }: Run, row: Readonly<Record<string, number>> | undef
 /** It is also what runs when no command is named, or one that does not exist. */
 function list(context: Context, flags: RunFlags, { args: [extra], parent }: Command): void {
   if (extra !== undefined) {
-    const known = Object.keys(examples).join(', ');
+    const known = Object.keys(examplesOf).join(', ');
     const isList = parent?.args[0] === 'list';
     const what = isList ? `list takes no ${extra}` : `there is no command ${extra}: ${known}`;
-    throw new UsageError(`${what}; keel runs show ${extra} shows that run`);
+    throw new UsageError(`${what}; ${typed('runs', 'show', extra)} shows that run`);
   }
   const { print, paint } = context;
   const { runs, broken } = listRuns([flags.runDir]);
@@ -109,7 +111,8 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
     return;
   }
   if (runs.length === 0 && broken.length === 0) {
-    print(`no runs in ${shownDir(flags.runDir)}: start one with keel train cartpole`);
+    print(`no runs in ${shownDir(flags.runDir)}; this starts one:`);
+    context.raw(`  ${typed('train', 'cartpole')}`);
     return;
   }
   const head = ['run', 'status', 'steps', 'return', 'best', 'kl/step'].map(text => paint(text, 'dim'));

@@ -6,6 +6,7 @@ import { openPolicy } from '../../algos/runs.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { number } from '../../base/numbers.ts';
 import { sparkline } from '../../base/plots.ts';
+import { typed } from '../../base/typed.ts';
 import { clusterDefinition } from '../../envs/cluster/cluster-env.ts';
 import type { ClusterReport } from '../../envs/cluster/metrics.ts';
 import { clusterSpaces } from '../../envs/cluster/observation.ts';
@@ -21,6 +22,7 @@ import { resolveRun } from '../../runs/store.ts';
 import type { ClusterTimeline } from '../../view/cluster-timeline.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import {
   envFileOption,
   type PolicyFlags,
@@ -84,12 +86,13 @@ export function define(command: Command): void {
 }
 
 export const help = `All routers see the same requests at the same times. A run's policy leaves a
-recording beside the run, which the page shows (keel dash).
+recording beside the run, which the page shows (${typed('dash')}).`;
 
-Examples:
-  $ keel simulate cluster
-  $ keel simulate cluster --router least-finish,round-robin --load 0.9
-  $ keel simulate cluster --workload ./AzureLLMInferenceTrace_conv.csv --json`;
+export const examples: Examples = [
+  ['simulate cluster'],
+  ['simulate cluster --router least-finish,round-robin --load 0.9'],
+  ['simulate cluster --workload ./AzureLLMInferenceTrace_conv.csv --json'],
+];
 
 export async function run(context: Context, system: string, flags: SimulateFlags): Promise<void> {
   if (system !== 'cluster')

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import type { Examples } from '../examples.ts';
 import { type DashFlags, dashOptions } from '../page.ts';
 import { servePage } from './dash.ts';
 
@@ -12,9 +13,10 @@ export function define(command: Command): void {
   );
 }
 
-export const help = `Examples:
-  $ keel watch logs/ppo_1        a run of Stable-Baselines3, TRL, RLlib, verl …
-  $ keel watch outputs --on-verdict ./page-me.sh`;
+export const examples: Examples = [
+  ['watch logs/ppo_1', 'a run of Stable-Baselines3, TRL, RLlib, verl …'],
+  ['watch outputs --on-verdict ./page-me.sh'],
+];
 
 export async function run(context: Context, logs: string[], flags: DashFlags): Promise<void> {
   const missing = logs.find(path => !existsSync(path));

@@ -2,6 +2,7 @@
 import { grpoSettings } from '../../algos/grpo/settings.ts';
 import { ppoSettings } from '../../algos/ppo/settings.ts';
 import { settingTables } from '../../algos/settings.ts';
+import { typed as typedCommand } from '../../base/typed.ts';
 import { metrics } from '../../metrics/registry.ts';
 import type { DoctorSetting, SettingTable } from '../../settings/spec.ts';
 import type { SettingChange } from '../fixes.ts';
@@ -81,7 +82,7 @@ const flagsOf = (pairs: Pairs): string =>
   pairs.map(([name, value]) => `--set ${name}=${typed(value)}`).join(' ');
 
 const commandOf = (log: Log, pairs: Pairs): string =>
-  `keel train ${taskOf(log.setting(['environment/id']))} ${flagsOf(pairs)}`;
+  `${typedCommand('train')} ${taskOf(log.setting(['environment/id']))} ${flagsOf(pairs)}`;
 
 const classicWording = (log: Log): WordingSpec => ({
   names: settingsWritten(ppoSettings),

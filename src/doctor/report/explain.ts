@@ -1,6 +1,7 @@
 /** What `keel doctor --explain` prints: the page of a rule or of a root cause. */
 import { nearest } from '../../base/nearest.ts';
 import { columnsOf, fit, pad, paragraph } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import { rootCauses } from '../findings.ts';
 import { rules } from '../rules/all.ts';
 import type { Rule } from '../rules/rule.ts';
@@ -30,7 +31,7 @@ export function unknownCode(code: string): string {
   const near = nearest(code.trim().toLowerCase(), codes);
   return `there is no rule or root cause ${JSON.stringify(code.slice(0, 60))}: ${
     near === undefined ? '' : `did you mean ${near}? `
-  }keel doctor --list-rules shows all`;
+  }${typed('doctor', '--list-rules')} shows all`;
 }
 
 /** Every code with its title. */
@@ -51,7 +52,7 @@ export function listRules(options: TerminalOptions = {}): string {
       paint('Root causes', 'bold'),
       ...causeTexts.map(line),
       '',
-      paint('keel doctor --explain <code> says more about one.', 'dim'),
+      paint(`${typed('doctor', '--explain')} <code> says more about one.`, 'dim'),
     ],
     style,
   );

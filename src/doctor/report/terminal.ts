@@ -11,6 +11,7 @@ import {
   paragraph,
   type Tone,
 } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import type { Finding, Verdict } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { chart, gutterOf } from './chart.ts';
@@ -91,7 +92,12 @@ export function runLines(raw: RunReport, style: Style): string[] {
   lines.push(...notes(diagnosis.notes, style));
   const codes = [...new Set(diagnosis.findings.map(({ code }) => code))];
   if (codes.length > 0) {
-    lines.push('', paint(fit(`More on this: keel doctor --explain ${codes[0]}`, columns), 'dim'));
+    const [lead, command] = ['More on this:', typed('doctor', '--explain', codes[0])];
+    const isShort = columnsOf(`${lead} ${command}`) <= style.columns;
+    lines.push(
+      '',
+      ...(isShort ? [paint(`${lead} ${command}`, 'dim')] : [lead, ...codeLines(command, style)]),
+    );
   }
   return lines;
 }
@@ -168,11 +174,16 @@ function whatToDo({ fixes, watch }: Finding, style: Style): string[] {
 function fixLines(fix: Fix, style: Style): string[] {
   const { code, words } = changeOf(fix);
   return [
-    ...(code?.split('\n') ?? []).flatMap(line =>
-      hang('    ', line, style.columns).map(part => style.paint(part, 'cyan')),
-    ),
+    ...(code?.split('\n') ?? []).flatMap(line => codeLines(line, style)),
     ...sentence(code === undefined ? '  • ' : '    ', words, style),
   ];
+}
+
+/** What does not fit goes on after a backslash, as a shell and Python take it: it can be typed as it stands there. */
+function codeLines(code: string, { columns, paint }: Style): string[] {
+  const whole = `    ${code}`;
+  const parts = columnsOf(whole) <= columns ? [whole] : hang('    ', code, columns - 2);
+  return parts.map((part, i) => paint(i < parts.length - 1 ? `${part} \\` : part, 'cyan'));
 }
 
 /** Wrapped, and names between backticks in a colour where there are colours. */

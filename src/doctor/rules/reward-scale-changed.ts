@@ -1,3 +1,4 @@
+import { typed } from '../../base/typed.ts';
 import { fixOf } from '../fixes.ts';
 import { abruptStep, changePoint } from '../statistics/change-point.ts';
 import { median, quantile, share } from '../statistics/order.ts';
@@ -281,7 +282,8 @@ export const rewardScaleChanged: Rule = {
           `start a new run with the present reward, or go back to the reward of before ${stepAt(run, found.x)}`,
           run.trainer === 'keel'
             ? fixOf({
-                code: 'keel resume <run> --set rewardScale=<new> --rescale-critic scales the critic with the reward',
+                code: `${typed('resume')} <run> --set rewardScale=<new> --rescale-critic`,
+                aside: 'scales the critic with the reward',
               })
             : 'if the run must go on, scale the last layer of the critic by the same factor',
         ],

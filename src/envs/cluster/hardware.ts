@@ -1,8 +1,9 @@
 /**
  * What a replica runs on: how long an iteration takes, and how many tokens its memory holds.
  *
- * An iteration over n tokens takes the time of all operators but attention, fitted to measurements, and that of attention,
- * which reads the keys and values of every token in the batch's contexts: their bytes over the memory's bandwidth.
+ * An iteration over n tokens takes the time of all operators but attention, fitted to measurements, and that of attention.
+ * A token that decodes reads the keys and values of its context: their bytes over the memory's bandwidth. A prefill computes
+ * as well: see `prefillAttentionSeconds`.
  */
 import { didYouMean } from '../../base/nearest.ts';
 import { fail, show } from '../errors.ts';
@@ -25,8 +26,12 @@ export interface Hardware {
   readonly sharpness: number;
   /** Bytes of the keys and values of one token. */
   readonly kvBytesPerToken: number;
+  /** Operations of attention for one pair of a token and one that it attends to: 4 · layers · width. */
+  readonly attentionFlopsPerPair: number;
   /** Bytes a second, over all of the replica's devices. */
   readonly bandwidth: number;
+  /** Operations a second at most, in 16 bits, dense, over all of the replica's devices. */
+  readonly flops: number;
   readonly memoryBytes: number;
   readonly weightBytes: number;
   /** An assumed price; costs are for comparing, so its ratio to the others is what matters. */
@@ -45,7 +50,9 @@ const known: readonly Hardware[] = [
     perTokenMs: 0.0192,
     sharpness: 1.525,
     kvBytesPerToken: 524_288,
+    attentionFlopsPerPair: 4 * 32 * 4096,
     bandwidth: 3.35e12,
+    flops: 989e12,
     memoryBytes: 80e9,
     weightBytes: 13.5e9,
     dollarsPerHour: 4,
@@ -57,7 +64,9 @@ const known: readonly Hardware[] = [
     perTokenMs: 0.0642,
     sharpness: 2.26,
     kvBytesPerToken: 524_288,
+    attentionFlopsPerPair: 4 * 32 * 4096,
     bandwidth: 2.04e12,
+    flops: 312e12,
     memoryBytes: 80e9,
     weightBytes: 13.5e9,
     dollarsPerHour: 2.2,
@@ -69,7 +78,9 @@ const known: readonly Hardware[] = [
     perTokenMs: 0.1259,
     sharpness: 1.61,
     kvBytesPerToken: 524_288,
+    attentionFlopsPerPair: 4 * 32 * 4096,
     bandwidth: 0.696e12,
+    flops: 150e12,
     memoryBytes: 48e9,
     weightBytes: 13.5e9,
     dollarsPerHour: 0.8,
@@ -81,7 +92,9 @@ const known: readonly Hardware[] = [
     perTokenMs: 0.0687,
     sharpness: 2.09,
     kvBytesPerToken: 131_072,
+    attentionFlopsPerPair: 4 * 32 * 4096,
     bandwidth: 2.04e12,
+    flops: 312e12,
     memoryBytes: 80e9,
     weightBytes: 16.1e9,
     dollarsPerHour: 2.2,
@@ -93,7 +106,9 @@ const known: readonly Hardware[] = [
     perTokenMs: 0.1668,
     sharpness: 1.85,
     kvBytesPerToken: 327_680,
+    attentionFlopsPerPair: 4 * 80 * 8192,
     bandwidth: 4 * 2.04e12,
+    flops: 4 * 312e12,
     memoryBytes: 4 * 80e9,
     weightBytes: 141e9,
     dollarsPerHour: 8.8,
@@ -144,6 +159,21 @@ export function iterationMs({ floorMs, perTokenMs, sharpness }: Hardware, tokens
 /** Seconds that attention takes for each token of context in the batch. */
 export function attentionSecondsPerToken({ kvBytesPerToken, bandwidth }: Hardware): number {
   return kvBytesPerToken / bandwidth;
+}
+
+/**
+ * Seconds that attention takes for a prefill's piece of so many tokens, after those whose keys and values are there already.
+ *
+ * Attention is causal: of n tokens after c, the i-th attends to c + i, itself included, which are c·n + n(n + 1)/2 pairs. In
+ * each layer a pair takes 2 · width operations for the product of query and key, and as many to add the value, weighted: 4 ·
+ * layers · width in all, which is 4 · 32 · 4,096 for Llama-2-7B. A whole prompt of 4,096 tokens is 8.4 million pairs, 4.4e12
+ * operations, 14 ms of an A100's 312e12 a second. That is its peak, so this is the least that it takes; and it is no less than
+ * reading the keys and values of the context once, which bounds a small piece after a long context, as it does decoding.
+ */
+export function prefillAttentionSeconds(hardware: Hardware, cachedTokens: number, tokens: number): number {
+  const pairs = tokens * (cachedTokens + (tokens + 1) / 2);
+  const computing = (pairs * hardware.attentionFlopsPerPair) / hardware.flops;
+  return Math.max(computing, (cachedTokens + tokens) * attentionSecondsPerToken(hardware));
 }
 
 /** Blocks of keys and values that fit beside the weights. */

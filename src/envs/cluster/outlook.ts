@@ -120,7 +120,7 @@ export function outlookFor(
 ): Outlook {
   const { spec, totalBlocks, secondsPerContextToken } = model;
   const { running, waiting, queuedTokens, unheldTokens } = counts;
-  const prefillS = model.seconds(promptTokens) + promptTokens * secondsPerContextToken;
+  const prefillS = model.seconds(promptTokens) + model.prefillAttentionS(0, promptTokens);
   const batch = Math.min(spec.maxBatch, running + waiting + 1);
   const ownContext = promptTokens + 0.5 * estimatedTokens;
   const context = Math.min(counts.contextTokens + queuedTokens + ownContext, totalBlocks * BLOCK_TOKENS);

@@ -1,5 +1,11 @@
 /** What a replica is, whatever it does: its hardware, its scheduler and their limits. */
-import { attentionSecondsPerToken, blocksOf, type Hardware, iterationTable } from './hardware.ts';
+import {
+  attentionSecondsPerToken,
+  blocksOf,
+  type Hardware,
+  iterationTable,
+  prefillAttentionSeconds,
+} from './hardware.ts';
 
 /**
  * `vllm`: prefills first, each whole, together up to a number of tokens; otherwise every running request decodes.
@@ -36,8 +42,10 @@ export interface ReplicaModel {
   readonly totalBlocks: number;
   readonly watermarkBlocks: number;
   readonly secondsPerContextToken: number;
-  /** Seconds of an iteration over so many tokens. */
+  /** Seconds of an iteration over so many tokens, attention left out. */
   seconds(tokens: number): number;
+  /** Seconds of attention for a prefill's piece after so many tokens that are there already. */
+  prefillAttentionS(cachedTokens: number, tokens: number): number;
 }
 
 /** Looks up what a replica of this kind can do. */
@@ -50,5 +58,6 @@ export function replicaModel(spec: ReplicaSpec): ReplicaModel {
     watermarkBlocks: Math.ceil(totalBlocks * spec.watermark),
     secondsPerContextToken: attentionSecondsPerToken(spec.hardware),
     seconds: tokens => table.seconds(tokens),
+    prefillAttentionS: (cachedTokens, tokens) => prefillAttentionSeconds(spec.hardware, cachedTokens, tokens),
   };
 }

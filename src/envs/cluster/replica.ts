@@ -243,12 +243,15 @@ export class Replica {
       this.busyUntilS = Number.POSITIVE_INFINITY;
       return;
     }
-    let context = this.#decoding ? this.kvTokens + this.runningCount : 0;
+    const { model } = this;
+    const context = this.#decoding ? this.kvTokens + this.runningCount : 0;
+    let attentionS = context * model.secondsPerContextToken;
     for (let i = 0; i < this.prefillingCount; i++) {
       const id = this.prefilling[i];
-      if (this.#progress.chunk[id] > 0) context += this.#progress.prefillDone[id] + this.#progress.chunk[id];
+      const chunk = this.#progress.chunk[id];
+      if (chunk > 0) attentionS += model.prefillAttentionS(this.#progress.prefillDone[id], chunk);
     }
-    this.iterationS = this.model.seconds(tokens) + context * this.model.secondsPerContextToken;
+    this.iterationS = model.seconds(tokens) + attentionS;
     this.busyUntilS = nowS + this.iterationS;
   }
 

@@ -22,8 +22,8 @@ export function clusterScale(specs: readonly ReplicaSpec[], workload: WorkloadSp
   const idleS = (promptTokens: number, decodeTokens: number): number => {
     let mean = 0;
     for (let r = 0; r < models.length; r++) {
-      const { seconds, secondsPerContextToken } = models[r];
-      const prefillS = seconds(promptTokens) + promptTokens * secondsPerContextToken;
+      const { seconds, secondsPerContextToken, prefillAttentionS } = models[r];
+      const prefillS = seconds(promptTokens) + prefillAttentionS(0, promptTokens);
       const tokenS = seconds(1) + (promptTokens + 0.5 * decodeTokens) * secondsPerContextToken;
       mean += (capacities[r] / capacityPerS) * (prefillS + (decodeTokens - 1) * tokenS);
     }

@@ -4,8 +4,10 @@ import * as z from 'zod/mini';
 import { RunError } from '../../base/errors.ts';
 import { readBounded } from '../../base/files.ts';
 import { jsonOf } from '../../base/json.ts';
+import { typed } from '../../base/typed.ts';
 import { listCheckpoints, loadCheckpoint } from '../checkpoint.ts';
 import { checkpointDir, runPaths } from '../layout.ts';
+import { referenceTo } from '../reference.ts';
 import type { Evidence, Tell } from './evidence.ts';
 
 const policyFile = 'policy.safetensors';
@@ -40,7 +42,7 @@ export function verifyPolicy({ run, isWhole }: Evidence, tell: Tell): void {
   tell(
     onnx,
     undefined,
-    `it does not hold ${absent[0]} of checkpoint ${policies[0].step}, expected the weights of the last checkpoint: keel export makes it again`,
+    `it does not hold ${absent[0]} of checkpoint ${policies[0].step}, expected the weights of the last checkpoint: ${typed('export', referenceTo(run.dir))} makes it again`,
   );
 }
 

@@ -1,4 +1,6 @@
 /** What a button could do about a diagnosis: the change that the doctor writes out, applied to the live run. */
+
+import { typed } from '../../base/typed.ts';
 import { type Diagnosis, loud } from '../../doctor/findings.ts';
 import type { Fix } from '../../doctor/fixes.ts';
 import type { CheckpointSummary, DiagnosisAnswer } from '../api.ts';
@@ -51,7 +53,7 @@ export function proposals(
   }
   const note =
     sick && healthy === undefined
-      ? `There is no checkpoint from before the first critical finding to restart from: begin anew with keel train${changes === '' ? '' : `, with ${changes}`}.`
+      ? `There is no checkpoint from before the first critical finding to restart from: begin anew with ${typed('train')}${changes === '' ? '' : `, with ${changes}`}.`
       : null;
   if (live && sick)
     out.push({

@@ -35,13 +35,13 @@ export const missingPage = plainPage('The page is not built', [
   'The data is there: <a href="/api/runs">/api/runs</a>.',
 ]);
 
-/** Shown to who comes without the token. `file` is where its owner finds it. */
+/** Shown to who comes without the token, and so without a command, which could name a directory. `file` is where its owner finds it. */
 export const tokenPage = (file: string | undefined): string =>
   plainPage('A token is needed', [
     'This page is for who started it. Open the address that <code>keel</code> printed then, with <code>?token=</code> in it; from then on this browser needs it no more.',
     file === undefined
-      ? 'If it is no longer on the screen, start <code>keel dash</code> again: it prints the address.'
-      : `If it is no longer on the screen, start <code>keel dash</code> again: it prints one with the same token. Or take the token from <code>${escaped(file)}</code>, a file of who started it, and add it to this address: <code>/?token=…</code>`,
+      ? 'If it is no longer on the screen, start the page again in a terminal: it prints the address.'
+      : `If it is no longer on the screen, start the page again in a terminal: it prints one with the same token. Or take the token from <code>${escaped(file)}</code>, a file of who started it, and add it to this address: <code>/?token=…</code>`,
   ]);
 
 const escaped = (text: string): string =>

@@ -139,6 +139,7 @@ export class ForeignRun implements WatchedRun {
       root: this.#root.shown,
       trainer: log?.trainer ?? 'unknown',
       state: this.state,
+      reason: null,
       environment: task,
       algorithm: null,
       seed: typeof seed === 'number' ? seed : null,

@@ -203,6 +203,7 @@ export class KeelRun implements WatchedRun {
       root: this.#root.shown,
       trainer: 'keel',
       state: manifest === undefined ? 'unreadable' : this.state,
+      reason: manifest?.reason ?? null,
       environment: manifest?.environment.id ?? null,
       algorithm: manifest?.algorithm ?? null,
       seed: manifest?.seed ?? null,

@@ -3,9 +3,9 @@
  * only a process has: signals, a death, its output as it comes, and what its exit code is to others.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
@@ -29,13 +29,28 @@ export interface KeelOptions {
   readonly env?: Record<string, string>;
 }
 
+/** A directory for the path on which `keel` is the compiled one, as where it was installed globally. */
+const bin = (): string => {
+  const dir = join(packageDir, 'on-path');
+  const link = join(dir, 'keel');
+  mkdirSync(dir, { recursive: true });
+  try {
+    symlinkSync(join(packageDir, 'bin/keel.js'), link);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return dir;
+};
+
 /** Without what the test runner or its user set, but for where the user's own files are in tests. */
-const cleanEnv = (): NodeJS.ProcessEnv =>
-  Object.fromEntries(
+export const cleanEnv = (): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
     Object.entries(process.env).filter(
       ([key]) => !/^(NO_COLOR|FORCE_COLOR|KEEL_(?!CONFIG_DIR$)|VITEST|NODE_OPTIONS)/.test(key),
     ),
-  );
+  ),
+  PATH: [bin(), process.env.PATH].join(delimiter),
+});
 
 /** Starts a process; `done` settles when it has ended. */
 export function startKeel(args: readonly string[], { cwd = root, env = {} }: KeelOptions = {}) {

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { blocksOf } from '../../../src/envs/cluster/hardware.ts';
+import {
+  attentionSecondsPerToken,
+  blocksOf,
+  prefillAttentionSeconds,
+} from '../../../src/envs/cluster/hardware.ts';
 import { hardwareList, hardwareNamed, hardwareNames, iterationMs } from '../../../src/envs/cluster/index.ts';
 
 const tokens = [1, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -18,6 +22,22 @@ describe('iteration times', () => {
     tokens.forEach((n, i) => {
       expect(Math.abs(iterationMs(hardware, n) / measured[name][i] - 1)).toBeLessThan(0.1);
     });
+  });
+
+  it('attention of a prefill is quadratic, the same in pieces, and no faster than the device', () => {
+    const a100 = hardwareNamed('a100');
+    const whole = prefillAttentionSeconds(a100, 0, 4096);
+    // 4096 · 4097 / 2 pairs, 4 · 32 · 4096 operations each, 312e12 of them a second.
+    expect(1000 * whole).toBeCloseTo(14.0997, 4);
+    expect(prefillAttentionSeconds(a100, 0, 8192) / whole).toBeCloseTo(4, 2);
+    let pieces = 0;
+    for (let done = 0; done < 4096; done += 512) pieces += prefillAttentionSeconds(a100, done, 512);
+    expect(pieces).toBeCloseTo(whole, 12);
+    for (const name of hardwareNames) {
+      const hardware = hardwareNamed(name);
+      // One token after a context is what decoding is: bound by reading.
+      expect(prefillAttentionSeconds(hardware, 4095, 1)).toBe(4096 * attentionSecondsPerToken(hardware));
+    }
   });
 
   it('memory: what the weights leave of nine tenths', () => {

@@ -28,13 +28,27 @@ describe('one request alone', () => {
     },
   );
 
-  it('sarathi: a long prompt takes several chunks, which read what came before', () => {
-    const [spec] = specsOf('a100', { scheduler: 'sarathi' });
-    const cluster = finish([spec], workloadOf([[0, 1100, 1]]), () => 0);
-    const ms = (n: number): number => iterationMs(spec.hardware, n);
-    const attentionMs = (1000 * spec.hardware.kvBytesPerToken) / spec.hardware.bandwidth;
-    const wanted = ms(512) + ms(512) + ms(76) + attentionMs * (512 + 1024 + 1100);
-    expect(1000 * cluster.progress.finishS[0]).toBeCloseTo(wanted, 9);
+  it.each([
+    ['vllm', 4096, [4096]],
+    ['sarathi', 4096, Array.from({ length: 8 }, () => 512)],
+    // The last piece is small: reading what came before takes longer than computing on it.
+    ['sarathi', 1026, [512, 512, 2]],
+  ] as const)('%s: each of %i tokens attends to all before it', (scheduler, tokens, pieces) => {
+    const [spec] = specsOf('a100', { scheduler });
+    const { hardware } = spec;
+    const cluster = finish([spec], workloadOf([[0, tokens, 1]]), () => 0);
+    let [wantedMs, done] = [0, 0];
+    for (const piece of pieces) {
+      let pairs = 0;
+      for (let i = 1; i <= piece; i++) pairs += done + i;
+      done += piece;
+      // Queries and keys, then weights and values: 2 operations each for the 4,096 numbers of a token, in 32 layers.
+      const computedMs = (1000 * pairs * 32 * (2 + 2) * 4096) / 312e12;
+      const readMs = (1000 * done * hardware.kvBytesPerToken) / hardware.bandwidth;
+      expect(computedMs > readMs).toBe(piece > 2);
+      wantedMs += iterationMs(hardware, piece) + Math.max(computedMs, readMs);
+    }
+    expect(1000 * cluster.progress.finishS[0]).toBeCloseTo(wantedMs, 9);
   });
 });
 

@@ -44,6 +44,8 @@ export function plainHardware(tokens: number): Hardware {
     perTokenMs: 0,
     sharpness: 1,
     kvBytesPerToken: 1,
+    attentionFlopsPerPair: 0,
+    flops: Number.POSITIVE_INFINITY,
     bandwidth: Number.POSITIVE_INFINITY,
     memoryBytes: tokens / 0.9 + 1e-6,
     weightBytes: 0,

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Action, Notes, StreamMessage, XAxis } from '../../../src/server/api.ts';
+import type { Action, Hello, Notes, StreamMessage, XAxis } from '../../../src/server/api.ts';
 import { securityHeaders } from '../../../src/server/http/security.ts';
 import {
   checkpointsOf,
@@ -86,7 +86,17 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
       return answer(response, { error: { code: 'broken', message: fault.message } }, fault.status);
     if (url.pathname === '/api/stream') return openStream(request, response);
     if (url.pathname === '/api/hello')
-      return answer(response, { version: '0.0.0', roots: ['runs'], canAct: true, startedAt: 1 });
+      return answer(response, {
+        version: '0.0.0',
+        roots: ['runs'],
+        canAct: true,
+        startedAt: 1,
+        commands: {
+          again: 'npx keel dash --port 7007',
+          train: 'npx keel train cartpole',
+          watch: 'npx keel watch',
+        },
+      } satisfies Hello);
     if (url.pathname === '/api/runs')
       return answer(response, { runs: [...runs.values()].map(summaryOf), version: lastId });
     const [id, ...rest] = url.pathname.slice('/api/runs/'.length).split('/').map(decodeURIComponent);

@@ -18,6 +18,7 @@ import {
   words,
 } from '../../../web/lib/format.ts';
 import { gapAfter } from '../../../web/lib/gap.ts';
+import { formatMoment } from '../../../web/lib/moment.ts';
 import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
 import { plain } from '../../../web/lib/prose.ts';
@@ -223,4 +224,10 @@ describe('sentences of the doctor', () => {
       }),
     );
   });
+});
+
+test('a moment is a time of day, and of another day says which', () => {
+  const at = (text: string) => new Date(text).getTime();
+  expect(formatMoment(at('2026-01-05T04:03:09'), at('2026-01-05T23:59:59'))).toBe('04:03:09');
+  expect(formatMoment(at('2026-01-05T23:59:59'), at('2026-01-06T00:00:01'))).toBe('2026-01-05 23:59:59');
 });

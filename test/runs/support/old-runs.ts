@@ -36,6 +36,8 @@ export interface OldRun {
   readonly trainFrom?: readonly string[];
   /** Evaluated with actions drawn as in training, instead of the most likely. */
   readonly sampled?: boolean;
+  /** Its environment gives other numbers since: what is done with it works, to the same steps, and comes to other values. */
+  readonly otherNumbers?: boolean;
   /** Whether it is of a language model: its checkpoints are model directories, and there is no ONNX file. */
   readonly text?: boolean;
 }
@@ -139,6 +141,8 @@ export const oldRuns: readonly OldRun[] = [
     name: 'clone-policy',
     command: 'clone',
     task: 'cluster',
+    // Attention of a prefill was linear then.
+    otherNumbers: true,
     flags: [...smallSet, '--steps', '600', '--epochs', '3'],
     longer: set('epochs=5'),
     trainFrom: [...smallSet, ...set('steps=96')],
@@ -147,6 +151,7 @@ export const oldRuns: readonly OldRun[] = [
     name: 'ppo-set-network',
     command: 'train',
     task: 'cluster',
+    otherNumbers: true,
     from: 'clone-policy',
     flags: [...smallSet, ...set('rewardScale=0.1', 'learningRate=0.01', 'steps=288')],
     stopAfter: 2,

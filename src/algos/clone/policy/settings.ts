@@ -56,7 +56,7 @@ export const clonePolicySettings = table(
     name: 'clone',
     title: 'Keel config of cloning into a policy',
     schemaFile: 'schema-clone-policy.json',
-    listedBy: 'keel config --clone',
+    listedBy: 'config --clone',
     of: 'env',
     length: 'epochs',
     contradictions: shared.networkContradictions,

@@ -25,7 +25,7 @@ export const cloneTextSettings = table(
     name: 'clone-text',
     title: 'Keel config of cloning',
     schemaFile: 'schema-clone.json',
-    listedBy: 'keel config <task> --clone',
+    listedBy: 'config <task> --clone',
     of: 'task',
     contradictions: shared.modelContradictions,
   },
