@@ -69,7 +69,9 @@ function expectSame(got: unknown, want: unknown): void {
 }
 
 /**
- * ppo-box, ppo-hybrid and grpo were recorded again with the rule of docs/decisions/0002: their guard acts, and what it then makes of the rate has changed. All others come to the bits that version 0.1.0 would have come to.
+ * ppo-box, ppo-hybrid and grpo were recorded again with the rule of docs/decisions/0002: their guard acts, and what it then
+ * makes of the rate has changed; the first also lowers its noise before the first step. Of all others the bits are those that
+ * version 0.1.0 would have come to.
  */
 function expectLearnt(got: Learnt | undefined, want: Learnt): void {
   const { bits, ...learnt } = withColumnsOf(got!, want);
