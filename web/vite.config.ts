@@ -15,11 +15,11 @@ const eventKinds = Object.fromEntries(
 );
 
 /**
- * The server sends what a metric means together with it, so the page need not carry the registry's texts as well, nor
- * units, what is better and which KL it is: a tenth of its size.
+ * The server sends what a metric is and means together with it, so the page need not carry the registry's titles and texts as
+ * well, nor groups, units, what is better and which KL it is: names in their order, and what bands hold for, are left.
  */
 function registryWithoutTexts(): Plugin {
-  const unused = new Set(['doc', 'healthy', 'better', 'kl', 'unit']);
+  const unused = new Set(['title', 'group', 'doc', 'healthy', 'better', 'kl', 'unit']);
   return {
     name: 'registry-without-texts',
     enforce: 'post',
@@ -28,7 +28,9 @@ function registryWithoutTexts(): Plugin {
       const cuts: [number, number][] = [];
       const visit = (node: unknown): void => {
         if (node === null || typeof node !== 'object') return;
-        const { type, key, start, end } = node as Partial<Span> & { key?: { name?: string } };
+        const { type, key, properties, start, end } = node as Partial<Span> & Named;
+        // A group of metrics has a title as well, and needs it.
+        if (type === 'ObjectExpression' && !properties?.some(({ key }) => key?.name === 'better')) return;
         if (type === 'Property' && unused.has(key?.name ?? '')) {
           // With the comma behind it.
           const comma = /^\s*,/.exec(code.slice(end))?.[0].length ?? 0;
@@ -55,6 +57,11 @@ function tonesInStyle(): Plugin {
       );
     },
   };
+}
+
+interface Named {
+  readonly key?: { readonly name?: string };
+  readonly properties?: readonly Named[];
 }
 
 interface Span {
