@@ -164,7 +164,8 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
     expect(keel('train', 'cartpole', ...sick, '--set', 'checkpointEvery=1000').status).toBe(0);
     const { stdout } = keel('doctor', 'sick');
     const [, changes] = /^Change this\n((?: {4}.*\n)+)/m.exec(stdout)!;
-    for (const change of changes.trim().split(/\n */)) {
+    // A line that goes on after a backslash is one, as in a shell.
+    for (const change of changes.replaceAll('\\\n', '').trim().split(/\n */)) {
       const changed = type(`${change} --steps 512`);
       expect(changed.status, changed.stderr).toBe(0);
     }

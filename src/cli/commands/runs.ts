@@ -115,7 +115,8 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
     context.raw(`  ${typed('train', 'cartpole')}`);
     return;
   }
-  const head = ['run', 'status', 'steps', 'return', 'best', 'kl/step'].map(text => paint(text, 'dim'));
+  const columns = ['run', 'status', 'steps', 'return', 'best', 'kl/step'];
+  const head = columns.map(text => paint(text, 'dim'));
   const rows = seen.map(({ id, status, step, return: last, best, klStep, klBand }) => [
     id,
     statusText(status, paint),
@@ -126,11 +127,16 @@ function list(context: Context, flags: RunFlags, { args: [extra], parent }: Comm
       ? '-'
       : paint(`${number(klStep)} ${klBand.name}`, toneColours[klBand.tone]),
   ]);
-  // Where not all fits, the middle of an id goes: its beginning and its last four characters name a run, too.
-  const others = Math.max(...table([head, ...rows].map(row => row.slice(1))).map(columnsOf));
-  const room = Math.max(16, context.columns - 2 - others);
-  const fitting = rows.map(([id, ...rest]) => [shortened(id, room), ...rest]);
-  for (const line of table([head, ...fitting], [2, 3, 4, 5])) print(line);
+  // Where not all fits, the best return goes first, then the middle of an id: its beginning and its last four characters
+  // name a run, too.
+  const roomIn = (lines: readonly string[][]): number =>
+    context.columns - 2 - Math.max(...table(lines.map(line => line.slice(1))).map(columnsOf));
+  const all = [head, ...rows];
+  const isTight = roomIn(all) < Math.max(...seen.map(({ id }) => id.length));
+  const kept = isTight ? all.map(line => line.filter((_, i) => columns[i] !== 'best')) : all;
+  const room = Math.max(16, roomIn(kept));
+  const fitting = kept.map(([id, ...rest], i) => [i === 0 ? id : shortened(id, room), ...rest]);
+  for (const line of table(fitting, [2, 3, 4, 5])) print(line);
   for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
 }
 
