@@ -277,7 +277,7 @@ describe('plots', () => {
   test('bands are tinted, pins lie on the axis and hovering them tells', async () => {
     page = await openPage(browser, `${server.url}#/runs/sick`);
     await waitForPlots(page, 4);
-    await page.waitForSelector('.legend >> text=Guard');
+    await page.waitForSelector('.legend >> text=Early stop');
     await page.waitForTimeout(300);
     // Red above .05 at the top of the KL plot; a red pin for the finding in the strip at the bottom of the return.
     expect(

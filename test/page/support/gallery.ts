@@ -32,7 +32,7 @@ export function gallery(): FakeRun[] {
         seed: 2,
         learningRate: 1e-3,
         epochs: 10,
-        'guard.bound': 0.05,
+        guard: null,
         targetKl: 0.015,
         minibatchSize: 64,
       },
