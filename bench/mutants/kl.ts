@@ -134,8 +134,8 @@ export const kl = mutantsOf('src/kl', [
   ],
   [
     'controllers/guarded-rate.ts',
-    'Math.sqrt((shareWithin * (bound - klBegun)) / (kl - klBegun))',
-    'Math.sqrt((shareWithin * bound) / kl)',
+    'Math.sqrt((early * (bound - klBegun)) / (kl - klBegun))',
+    'Math.sqrt((early * bound) / kl)',
     'kl/controllers',
     'formula',
   ],
@@ -145,6 +145,13 @@ export const kl = mutantsOf('src/kl', [
     '? factor * REGAIN',
     'kl/controllers',
     'bound',
+  ],
+  [
+    'controllers/guarded-rate.ts',
+    'Math.min(1, shareWithin / STANDS_STILL)',
+    'shareWithin',
+    'kl/controllers',
+    'formula',
   ],
   ['controllers/guarded-rate.ts', 'const CALM = 0.3;', 'const CALM = 0.5;', 'kl/controllers', 'constant'],
   [

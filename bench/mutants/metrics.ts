@@ -31,7 +31,9 @@ export const metrics = mutantsOf('src/metrics', [
   ['kl-bands.ts', 'if (within === bound &&', 'if (false &&', 'metrics/kl-bands', 'boundary'],
   ['kl-bands.ts', 'value <= bound * (1 + GUARD_SLACK)', 'false', 'metrics/kl-bands', 'precision'],
   ['kl-bands.ts', 'Math.min(bound, Math.max(', 'Math.max(bound, Math.max(', 'metrics/kl-bands', 'cut'],
-  ['kl-bands.ts', 'rate < set / 50', 'rate < set / 5', 'metrics/kl-bands cli/settings', 'constant'],
+  ['kl-bands.ts', 'largest > 10 * edge', 'largest > edge', 'page/unit/series', 'constant'],
+  ['kl-bands.ts', 'rate / (left ?? 1) < set / 50', 'rate < set / 50', 'metrics/kl-bands', 'formula'],
+  ['kl-bands.ts', '< set / 50', '< set / 5', 'metrics/kl-bands cli/settings', 'constant'],
   ['lines.ts', 'number++;', '', 'metrics/lines', 'dropped'],
   ['lines.ts', 'const end = position + at + 1;', 'const end = position + at;', 'metrics/lines', 'off-by-one'],
   [

@@ -83,7 +83,7 @@ export const web = mutantsOf('web/lib', [
     'page/unit/series',
     'lost',
   ],
-  ['plot-data.ts', 'v > 10 * edge', 'v > edge', 'page/unit/series', 'constant'],
+  ['plot-data.ts', 'v > largest) largest = v', 'v < largest) largest = v', 'page/unit/series', 'formula'],
   ['plot-data.ts', 'min >= 0 && min - air < 0 ? 0 : min - air', 'min - air', 'page/unit/series', 'floor'],
   [
     'sse.ts',

@@ -19,11 +19,8 @@ function guardSentence({
   scale,
 }: Extract<TrainEvent, { type: 'guard' }>): string {
   const held = scale === 1 ? 'done again, now' : 'taken back to';
-  const states = Object.entries({ 'one state in a hundred': p99, 'the worst state': max }).flatMap(
-    ([which, kl]) =>
-      kl === undefined
-        ? []
-        : [`${which} ${short(kl.before)} to ${short(kl.after)}, bound ${short(kl.bound)}`],
+  const states = Object.entries({ '99th percentile': p99, largest: max }).flatMap(([which, kl]) =>
+    kl === undefined ? [] : [`${which} ${short(kl.before)} to ${short(kl.after)}, bound ${short(kl.bound)}`],
   );
   return [
     `KL ${short(klBefore)} ${held} ${short(klAfter)}${bound === undefined ? '' : `, bound ${short(bound)}`}`,

@@ -1,10 +1,14 @@
 /** All rules on one run, and one story of what they found. */
+import { counted } from '../base/numbers.ts';
+import { klBand, klBandsFor } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
+import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
 import { rules } from './rules/all.ts';
 import type { Rule } from './rules/rule.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
-import { stepAt } from './rules/words.ts';
+import { num, stepAt } from './rules/words.ts';
+import { stretchesAbove } from './statistics/stretches.ts';
 import { type Case, casesOf, explains, roots } from './story.ts';
 
 /** Says how a run is doing. Never throws for what is in the series. */
@@ -67,6 +71,20 @@ function ordered(
   );
 }
 
+/** That bands are red where the verdict is not, and why: single large steps are no finding. */
+function largeSteps({ run, kl }: Signals): string {
+  if (kl === undefined || kl.signed) return '';
+  const contract = contractOfRun(run);
+  // A guard holds in single precision: what it let pass may be beyond its bound in the last digits.
+  const red = klBandsFor(contract).find(({ tone }) => tone === 'bad')!.from * (1 + 1e-6);
+  const stretches = stretchesAbove(kl.track.v, red);
+  if (stretches.length === 0) return '';
+  const count = stretches.reduce((sum, { length }) => sum + length, 0);
+  const streak = stretches.reduce((most, { length }) => Math.max(most, length), 0);
+  const largest = kl.track.v.reduce((a, b) => Math.max(a, b));
+  return `; ${counted(count, 'large step')} (largest ${num(largest)}, ${klBand(largest, contract).name}), ${streak === 1 ? 'none after another' : `at most ${streak} in a row`}`;
+}
+
 /** One sentence, cause before consequence. */
 function summaryOf(
   verdict: Verdict,
@@ -76,7 +94,7 @@ function summaryOf(
 ): string {
   const { run } = signals;
   if (verdict === 'healthy') {
-    return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}.`;
+    return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
   }
   return root === undefined ? tale(findings) : `${causeWords(root.cause)}: ${tale(findings)}`;
 }

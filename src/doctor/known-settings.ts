@@ -15,6 +15,9 @@ export interface KnownConfig {
   readonly targetKl?: number;
   /** The hard bound on the KL of an update, of a trainer that has one; infinite where it is switched off. */
   readonly guard?: number;
+  /** Such bounds on single states: of all but one in a hundred, and of every one. */
+  readonly guardP99?: number;
+  readonly guardMax?: number;
   readonly entropyCoef?: number;
   readonly valueCoef?: number;
   readonly gamma?: number;

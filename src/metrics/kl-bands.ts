@@ -185,9 +185,16 @@ export function isWorse({ name }: Pick<KlBand, 'name'>, than: Pick<KlBand, 'name
   return at >= order.indexOf('warning') && at > order.indexOf(than.name);
 }
 
-/** Whether a schedule has taken a learning rate down to nothing: a fiftieth of what was set, or less. */
-export function isAtRest(rate: number | null | undefined, set: number | null | undefined): boolean {
-  return rate !== null && rate !== undefined && isSet(set) && rate < set / 50;
+/**
+ * Whether a schedule has taken a learning rate down to nothing: a fiftieth of what was set, or less. `left` is the share that
+ * a guard has left of it, which is no schedule.
+ */
+export function isAtRest(
+  rate: number | null | undefined,
+  set: number | null | undefined,
+  left: number | null | undefined = 1,
+): boolean {
+  return rate !== null && rate !== undefined && isSet(set) && rate / (left ?? 1) < set / 50;
 }
 
 /** Where the updates of a run should be, for captions: `healthy to 0.01, ok to 0.02`. */
@@ -203,6 +210,15 @@ export function healthyEnds(bands: readonly KlBand[]): readonly [number, number]
   // A guard below all that is healthy leaves smaller steps alone.
   const band = bands.find(({ name }) => name === 'healthy') ?? bands.find(({ name }) => name === 'small');
   return band === undefined ? undefined : [band.from, band.to];
+}
+
+/**
+ * Whether a plot of these bands is better logarithmic: a value of ten times the last band's edge would press all the others
+ * into a line, and bands and target with it. Small values are no reason: they are seen to be small, near 0.
+ */
+export function dwarfsBands(largest: number, bands: readonly Pick<KlBand, 'from'>[]): boolean {
+  const edge = Math.max(0, ...bands.map(band => band.from));
+  return edge > 0 && largest > 10 * edge;
 }
 
 /** The lines that a run draws for itself: its target and its guard, with their words. */
@@ -232,5 +248,5 @@ export function bandOfRow(
   if (kl === undefined) return undefined;
   const { learningRate } = config;
   const set = typeof learningRate === 'number' ? learningRate : undefined;
-  return klBand(kl, contractOf(config), isAtRest(row['train/lr'], set));
+  return klBand(kl, contractOf(config), isAtRest(row['train/lr'], set, row['guard/rate']));
 }

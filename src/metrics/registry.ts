@@ -9,41 +9,10 @@
 
 import { fail, show } from '../base/errors.ts';
 import { nearest } from '../base/nearest.ts';
-import {
-  bandOfRow,
-  contractOf,
-  healthyEnds,
-  healthyWords,
-  isAtRest,
-  isWorse,
-  type KlBand,
-  type KlBandName,
-  type KlContract,
-  klBand,
-  klBands,
-  klBandsFor,
-  klLevels,
-  klMarks,
-} from './kl-bands.ts';
-import type { Tone } from './tones.ts';
+import type { KlContract } from './kl-bands.ts';
 
-export {
-  bandOfRow,
-  contractOf,
-  healthyEnds,
-  healthyWords,
-  isAtRest,
-  isWorse,
-  type KlBand,
-  type KlBandName,
-  type KlContract,
-  klBand,
-  klBands,
-  klBandsFor,
-  klLevels,
-  klMarks,
-  type Tone,
-};
+export * from './kl-bands.ts';
+export type { Tone } from './tones.ts';
 
 /** What distinguishes two numbers that are both called "KL"; those that differ in any of it share no threshold. */
 export interface KlSpec {
@@ -742,6 +711,15 @@ export const metrics: readonly Metric[] = [
     better: 'none',
     doc: 'The share of the update that the guard let stand: 1 is all of it.',
     healthy: '1.',
+  },
+  {
+    id: 'guard/rate',
+    group: 'guard',
+    title: 'Rate left by the guard',
+    unit: '1',
+    better: 'none',
+    doc: 'The share of the learning rate that the guard has left for the next update: updates beyond the bound cut it, calm ones win it back.',
+    healthy: '1, or on its way back there. Below .1 for long: the learning rate is too high for the bound.',
   },
   // ------------------------------------------------------------------------------------------------ completions
   {

@@ -295,13 +295,13 @@ export const guardKeys = (
     stateBound,
     null,
     `Hard bound that the exact KL of at most one ${state} in a hundred may pass; null is none. Steps back, never tries again.`,
-    { reason: TOO_SMALL },
+    { reason: TOO_SMALL, doctor: 'guardP99' },
   ),
   guardMax: live(
     stateBound,
     null,
     `Hard bound on the exact KL of every single ${state}; null is none. Steps back, never tries again.`,
-    { reason: TOO_SMALL },
+    { reason: TOO_SMALL, doctor: 'guardMax' },
   ),
 });
 

@@ -37,6 +37,8 @@ export type DoctorSetting =
   | 'clipRangeHigh'
   | 'targetKl'
   | 'guard'
+  | 'guardP99'
+  | 'guardMax'
   | 'entropyCoef'
   | 'valueCoef'
   | 'gamma'

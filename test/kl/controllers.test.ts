@@ -164,10 +164,13 @@ describe('what the guard makes of the rate', () => {
     }
   });
 
-  it('a KL grows with the square of the rate and linearly with the steps: a cut is the root of both shares', () => {
+  it('a KL grows with the square of the rate, and over the first half of the steps: a cut is the root of both shares', () => {
     expect(fittingCut({ klBegun: 0, shareWithin: 1, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
-    expect(fittingCut({ klBegun: 0, shareWithin: 0.25, kl: 0.05 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
-    expect(fittingCut({ klBegun: 0, shareWithin: 0.25, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 4, 12);
+    expect(fittingCut({ klBegun: 0, shareWithin: 0.125, kl: 0.05 }, 0.05)).toBeCloseTo(0.97 / 2, 12);
+    expect(fittingCut({ klBegun: 0, shareWithin: 0.125, kl: 0.2 }, 0.05)).toBeCloseTo(0.97 / 4, 12);
+    // Where in the second half it was passed makes no difference: the clip holds it there.
+    for (const shareWithin of [0.5, 0.75, 1])
+      expect(fittingCut({ klBegun: 0, shareWithin, kl: 0.0512 }, 0.05)).toBeGreaterThan(0.95);
   });
 
   it('what had moved the policy before the first step is not the rate’s: only the rest is measured by it', () => {
@@ -178,8 +181,8 @@ describe('what the guard makes of the rate', () => {
   });
 
   it('one that was passed early is done again, whatever little its censored KL says', () => {
-    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.4, kl: 0.0501 }, 0.05))).toBe(true);
-    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.6, kl: 0.0501 }, 0.05))).toBe(false);
+    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.25, kl: 0.0501 }, 0.05))).toBe(true);
+    expect(isWorthAnotherAttempt(fittingCut({ klBegun: 0, shareWithin: 0.3, kl: 0.0501 }, 0.05))).toBe(false);
   });
 
   it('cuts to a tenth at most at once, what is no number too', () => {

@@ -200,6 +200,10 @@ describe('words', () => {
     expect(isAtRest(3e-4 / 49, 3e-4)).toBe(false);
     expect(isAtRest(undefined, 3e-4)).toBe(false);
     expect(isAtRest(0, undefined)).toBe(false);
+    // What a guard has cut is no schedule.
+    expect(isAtRest(1e-6, 3e-4, 0.01)).toBe(false);
+    expect(isAtRest(1e-8, 3e-4, 0.01)).toBe(true);
+    expect(isAtRest(1e-6, 3e-4, null)).toBe(true);
   });
 
   it('are those of a row by the settings of its run', () => {
@@ -207,6 +211,7 @@ describe('words', () => {
     expect(bandOfRow({ 'kl/step': 0.04 }, config)?.name).toBe('ok');
     expect(bandOfRow({ 'kl/step': 0, 'train/lr': 1e-9 }, config)?.tone).toBe('muted');
     expect(bandOfRow({ 'kl/step': 0, 'train/lr': 3e-4 }, config)?.tone).toBe('warn');
+    expect(bandOfRow({ 'kl/step': 0, 'train/lr': 1e-6, 'guard/rate': 0.003 }, config)?.tone).toBe('warn');
     expect(bandOfRow({}, config)).toBeUndefined();
     expect(contractOf({ targetKl: null, guard: null })).toEqual({ target: null, guard: null });
     expect(contractOf({})).toEqual({ target: null });

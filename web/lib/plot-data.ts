@@ -58,17 +58,11 @@ export function curveOf(
   };
 }
 
-/**
- * Whether a plot with bands is better logarithmic: a value of ten times the last band's edge would press all the others
- * into a line, and bands and target with it.
- */
-export function dwarfsBands(
-  lines: readonly Pick<Line, 'max'>[],
-  bands: readonly { readonly from: number }[],
-): boolean {
-  if (bands.length === 0) return false;
-  const edge = Math.max(...bands.map(band => band.from));
-  return edge > 0 && lines.some(line => line.max.some(v => v !== null && v > 10 * edge));
+/** The largest value of some lines; 0 of none. */
+export function largestOf(lines: readonly Pick<Line, 'max'>[]): number {
+  let largest = 0;
+  for (const { max } of lines) for (const v of max) if (v !== null && v > largest) largest = v;
+  return largest;
 }
 
 /** Whether a logarithmic axis has anything to show. */

@@ -173,7 +173,7 @@ function statesHeld(
 /** A lower rate for another attempt. False where it cannot be lower. */
 function slowDown(
   counters: UpdateCounters,
-  { learningRate }: Attempt,
+  { learningRate, shareWithin }: Attempt,
   cut: number,
   bound: number,
   events: TrainEvent[],
@@ -186,7 +186,7 @@ function slowDown(
     what: 'learningRate',
     from: learningRate,
     to: (learningRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${bound}`,
+    why: `the update left the bound of ${bound}${shareWithin < 1 ? ` after ${Math.round(100 * shareWithin)} % of its steps` : ''}`,
   });
   return true;
 }
@@ -228,6 +228,7 @@ export function guardedRow(
     'guard/retries': retries,
     'guard/backtracks': held.backtracks,
     'guard/scale': held.scale,
+    'guard/rate': counters.guardedFactor,
   };
 }
 

@@ -37,7 +37,14 @@ export class TrainerState<
   /** Other values from now on; throws where one cannot change. */
   adjust(changes: Partial<C>): void {
     refuseLiveChange(this.#settings, this.#config, changes);
-    this.#config = { ...this.#config, ...changes };
+    const changed = { ...this.#config, ...changes };
+    // What stood before is not this change's fault.
+    const before = new Set(
+      [...(this.#settings.contradictions?.(this.#config) ?? [])].map(({ text }) => text),
+    );
+    for (const { text } of this.#settings.contradictions?.(changed) ?? [])
+      if (!before.has(text)) throw new TrainError(text);
+    this.#config = changed;
   }
 
   snapshot(): SavedState<K, Streams> {

@@ -3,6 +3,7 @@
  * however long the run is, so that a thousand reports fit in memory, and no spike is lost in it.
  */
 import {
+  dwarfsBands,
   findMetric,
   headlineMetrics,
   healthyEnds,
@@ -178,8 +179,8 @@ export function together(points: readonly PlotPoint[]): PlotPoint {
     : { x, mean, min, max, broken };
 }
 
-/** Decades beyond which a scale is logarithmic; with bands, whose limits span two, sooner. */
-const DECADES = { usual: 3, bands: 2 } as const;
+/** Decades beyond which a scale without bands is logarithmic. */
+const DECADES = 3;
 
 /**
  * Returns and rewards are shown as they are: a logarithm would make much of their first steps. With bands, 0 and the
@@ -211,7 +212,8 @@ function scaleOf(
   };
   if (kind === 'linear' || lowest < 0 || positive.length < 0.9 * points.length) return linear;
   positive.sort((a, b) => a - b);
-  if (!(highest / positive[0] > 10 ** DECADES[bands === undefined ? 'usual' : 'bands'])) return linear;
+  const isLog = bands === undefined ? highest / positive[0] > 10 ** DECADES : dwarfsBands(highest, bands);
+  if (!isLog) return linear;
   // A few zeros or a single tiny value at the start must not stretch the scale: they are drawn at its foot.
   const most = positive[Math.floor(positive.length * 0.02)];
   const foot = most / positive[0] < 30 ? positive[0] : most;

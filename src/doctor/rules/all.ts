@@ -11,6 +11,7 @@ import { entropyCollapse } from './entropy-collapse.ts';
 import { entropyStuck } from './entropy-stuck.ts';
 import { gradientExplodes } from './gradient-explodes.ts';
 import { guardBusy } from './guard-busy.ts';
+import { guardOff } from './guard-off.ts';
 import { klCoefRunaway } from './kl-coef-runaway.ts';
 import { klHigh } from './kl-high.ts';
 import { klImpossible } from './kl-impossible.ts';
@@ -63,6 +64,7 @@ export const rules: readonly Rule[] = [
   ratePinned,
   klCoefRunaway,
   guardBusy,
+  guardOff,
   gradientExplodes,
   malformedOutputs,
   degenerateGroups,

@@ -3,9 +3,9 @@
  *
  * An update that leaves the bound was too fast, and an overshoot of a few percent costs a few percent. How much too fast it
  * was is seen in two things: its KL at the end, and the share of its minibatches that saw a KL within the bound. The first
- * alone is censored, because the policy waits while a minibatch is beyond the bound. A KL grows with the square of the
- * rate, and about linearly with the steps: with their square at first, when all of them pull one way, and hardly at the end,
- * when the clip holds them.
+ * alone is censored, because the policy waits while a minibatch is beyond the bound: an update that passed it early would
+ * have gone on. A KL grows with the square of the rate, and with the steps about linearly over the first half of an update;
+ * in the second the clip holds it about where it is.
  *
  * Where an update was a little too fast, the guard steps back along its line, which costs next to nothing, and the next one
  * is slower. Where it was far too fast, the line itself was drawn by a few wild steps, and the value function, which nobody
@@ -20,6 +20,8 @@ const SMALLEST_CUT = 0.1;
 const FLOOR = 1e-4;
 /** A little below the rate that would just have fitted, so that the next update does not touch the bound again. */
 const MARGIN = 0.97;
+/** The share of an update's steps over which its KL grows; then the clip holds it about where it is. */
+const STANDS_STILL = 0.5;
 /** An update that asks for a deeper cut is done again. */
 const WORTH_ANOTHER_ATTEMPT = 0.7;
 /** What a calm update wins back: 15 of them double the rate, 48 make up the largest cut. */
@@ -39,7 +41,8 @@ export interface Moved {
 
 /** The factor on the learning rate with which an update that left `bound` would have fitted. */
 export function fittingCut({ shareWithin, kl, klBegun }: Moved, bound: number): number {
-  const fitting = MARGIN * Math.sqrt((shareWithin * (bound - klBegun)) / (kl - klBegun));
+  const early = Math.min(1, shareWithin / STANDS_STILL);
+  const fitting = MARGIN * Math.sqrt((early * (bound - klBegun)) / (kl - klBegun));
   return fitting >= SMALLEST_CUT ? Math.min(MARGIN, fitting) : SMALLEST_CUT; // of what is no number, too
 }
 

@@ -74,6 +74,7 @@ export class KeelRun implements WatchedRun {
   /** What the overview shows, kept when the columns are forgotten. */
   #shown: Pick<RunSummary, 'step' | 'stepsPerSecond' | 'sparkline' | 'lastReturn' | 'lastKl'> & {
     readonly lastRate: number | null;
+    readonly lastLeft: number | null;
   } = emptyShown;
   #rowsShown = 0;
 
@@ -195,7 +196,7 @@ export class KeelRun implements WatchedRun {
   summary(notes: Notes): RunSummary {
     const manifest = this.#manifest;
     const settings = this.settings;
-    const { lastRate, ...shown } = this.#shown;
+    const { lastRate, lastLeft, ...shown } = this.#shown;
     const klContract = contractOf(settings);
     return {
       id: this.id,
@@ -213,7 +214,7 @@ export class KeelRun implements WatchedRun {
       ...shown,
       klBand: shown.lastKl === null ? null : klBand(shown.lastKl, klContract).name,
       klContract,
-      atRest: isAtRest(lastRate, numberOf(settings.learningRate)),
+      atRest: isAtRest(lastRate, numberOf(settings.learningRate), lastLeft),
       step: Math.max(this.#shown.step, this.#everLoaded ? 0 : (manifest?.step ?? 0)),
       verdict: this.diagnosis.diagnosis?.verdict ?? null,
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
@@ -333,6 +334,7 @@ export class KeelRun implements WatchedRun {
       lastReturn: objective === undefined ? null : last(objective),
       lastKl: last('kl/step'),
       lastRate: last('train/lr'),
+      lastLeft: last('guard/rate'),
     };
   }
 }
@@ -360,4 +362,5 @@ const emptyShown = {
   lastReturn: null,
   lastKl: null,
   lastRate: null,
+  lastLeft: null,
 };

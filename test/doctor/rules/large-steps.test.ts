@@ -238,6 +238,22 @@ describe('what a run is held to', () => {
   });
 });
 
+describe('a healthy verdict', () => {
+  const summary = (kls: readonly number[], more: More = {}): string =>
+    diagnose(keel({ 'kl/step': kls }, more)).summary;
+
+  it('counts the steps that the bands call large, and says why they are no finding', () => {
+    const quiet = rows(N, () => 0.005);
+    expect(summary(quiet)).not.toContain('large step');
+    const once = quiet.with(30, 0.04);
+    expect(summary(once)).toMatch(/; 1 large step \(largest 0\.04, problem\), none after another\.$/);
+    const twice = once.with(31, 0.045).with(45, 0.031);
+    expect(summary(twice)).toMatch(/; 3 large steps \(largest 0\.045, problem\), at most 2 in a row\.$/);
+    // By its own contract: what was asked for is no large step.
+    expect(summary(twice, { config: { targetKl: 0.03 } })).not.toContain('large step');
+  });
+});
+
 describe('a guard that is busy', () => {
   const calm = rows(N, i => 0.02 + wave(i, 0.002));
   const busy = (acts: Record<string, readonly number[]>, more: More = {}): Finding | undefined =>
@@ -261,6 +277,35 @@ describe('a guard that is busy', () => {
     expect(busy({ 'guard/retries': every(4, 1, 0) })).toBeUndefined();
     expect(busy({ 'guard/retries': rows(N, i => (i < N / 2 ? 1 : 0)) })).toBeUndefined();
     expect(busy({})).toBeUndefined();
+  });
+
+  it('says which bound acts: one on single states is named, and may be raised', () => {
+    const acts = { 'guard/backtracks': every(2, 1, 0), 'kl/step_raw': rows(N, () => 0.02) };
+    const config = { guard: 0.05, guardP99: 0.4, guardMax: 0.1 };
+    const states = { 'kl/step_p99': rows(N, () => 0.05), 'kl/step_max': rows(N, () => 0.095) };
+    const found = busy({ ...acts, ...states }, { config })!;
+    expect(found.evidence.join(' ')).toMatch(/what acts is .*guardMax.*, the bound of 0.1 on single states/);
+    expect(found.evidence.join(' ')).not.toContain('the bound is 0.05');
+    const changes = found.fixes.flatMap(fix => (fix.kind === 'setting' ? fix.changes : []));
+    expect(changes.map(({ setting }) => setting)).not.toContain('guard');
+    expect(changes).toContainEqual(expect.objectContaining({ setting: 'guardMax', value: 0.2 }));
+    // The mean's own where its raw KL is beyond it.
+    const mean = busy({ ...acts, ...states, 'kl/step_raw': rows(N, () => 0.06) }, { config })!;
+    expect(mean.evidence.join(' ')).toContain('the bound is 0.05');
+  });
+
+  it('is told, too, where it is quiet because it has taken the rate', () => {
+    const left = (share: number) =>
+      busy(
+        { 'guard/retries': rows(N, () => 0), 'guard/rate': rows(N, () => share) },
+        { config: { guard: 0.01, learningRate: 0.03 } },
+      );
+    expect(left(0.11)).toBeUndefined();
+    const found = left(0.09)!;
+    expect(found.title).toContain('has left 9% of the learning rate');
+    expect(found.fixes.flatMap(fix => (fix.kind === 'setting' ? fix.changes : []))).toContainEqual(
+      expect.objectContaining({ setting: 'learningRate', value: 0.003 }),
+    );
   });
 
   it('names the settings that should change; a tight bound may be raised, a wide one not', () => {

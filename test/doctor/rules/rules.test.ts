@@ -298,6 +298,14 @@ const positives: Readonly<
     null,
     'info',
   ],
+  'guard-off': [
+    agent(
+      { 'kl/step': rows(N, i => (i === 40 ? 0.06 : about(0.006))) },
+      { trainer: 'keel', config: { guard: Number.POSITIVE_INFINITY } },
+    ),
+    null,
+    'info',
+  ],
 };
 
 describe('each rule', () => {

@@ -1,7 +1,7 @@
 /** Smoothing, envelopes and what plots make of them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { healthyEnds, klBandsFor } from '../../../src/metrics/registry.ts';
+import { dwarfsBands, healthyEnds, klBandsFor } from '../../../src/metrics/registry.ts';
 import {
   appendPoint,
   emptyLine,
@@ -16,10 +16,10 @@ import {
 import {
   aboveFloor,
   curveOf,
-  dwarfsBands,
   FOOT,
   freeBox,
   hasPositive,
+  largestOf,
   paddedRange,
   rangeOf,
   summarise,
@@ -228,9 +228,11 @@ describe('the range of a plot', () => {
   });
   test('is logarithmic by itself where a spike would dwarf the bands, and never where nothing is above 0', () => {
     const bands = [{ from: 0 }, { from: 0.01 }, { from: 0.05 }];
-    expect(dwarfsBands([line([1, 2, 3], [0.01, 0.51, null])], bands)).toBe(true);
-    expect(dwarfsBands([line([1, 2], [0.01, 0.49])], bands)).toBe(false);
-    expect(dwarfsBands([line([1, 2], [0.01, 18])], [])).toBe(false);
+    expect(largestOf([line([1, 2, 3], [0.01, 0.51, null]), line([1], [0.02])])).toBe(0.51);
+    expect(largestOf([])).toBe(0);
+    expect(dwarfsBands(0.51, bands)).toBe(true);
+    expect(dwarfsBands(0.49, bands)).toBe(false);
+    expect(dwarfsBands(18, [])).toBe(false);
     expect(aboveFloor([1e-12, 18], bands)).toEqual([0.01, 18]);
     expect(aboveFloor([1e-12, 1e-9], bands)).toEqual([1e-12, 1e-9]);
     expect(aboveFloor([1e-12, 18], [])).toEqual([1e-12, 18]);
