@@ -16,7 +16,8 @@ export function define(command: Command): void {
 }
 
 export const help = `Settings win in this order: flags, --set, the file (-c), the environment's
-preset, defaults. ${typed('config')} [env] prints them all with what each does.`;
+preset, defaults.
+${typed('config')} [env] prints them all, with what each does.`;
 
 export const examples: Examples = [
   ['train cartpole'],

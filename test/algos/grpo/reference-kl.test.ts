@@ -1,5 +1,6 @@
 /** What `klRefEstimator` comes to: where the exact KL fits and where not, in new runs and in those made before. */
 import { expect, test } from 'vitest';
+import { grpo } from '../../../src/algos/grpo/algorithm.ts';
 import { MAX_KEPT, refKlOf } from '../../../src/algos/grpo/reference-kl.ts';
 import { type GrpoConfig, type GrpoSettings, grpoSettings } from '../../../src/algos/grpo/settings.ts';
 import { resolveSettings, savedSettings } from '../../../src/settings/resolve.ts';
@@ -86,3 +87,24 @@ test.each(['exact-sequence', 'ratio-k3', 'k2', 'k1-advantage', 'k3'] as const)(
     expect(held[other]).toBeUndefined();
   },
 );
+
+test('a gradient that is right for the first step alone is remarked on where an update has more', () => {
+  const remarkOn = (settings: Partial<GrpoConfig>): string | undefined =>
+    grpo.remark!({
+      config: { ...grpoSettings.defaults, ...settings },
+      step: 0,
+      started: true,
+      subject: 'arithmetic',
+    });
+  for (const klRefEstimator of ['k2', 'k1-advantage', 'exact-sequence'] as const) {
+    expect(remarkOn({ klRefEstimator })).toBeUndefined();
+    expect(remarkOn({ klRefEstimator, epochs: 2, minibatchSize: 32 })).toMatch(
+      new RegExp(
+        `^klRefEstimator ${klRefEstimator} has the right gradient in the first of an update's 4 steps`,
+      ),
+    );
+    expect(remarkOn({ klRefEstimator, epochs: 2, reference: 'none' })).toBeUndefined();
+  }
+  for (const klRefEstimator of ['auto', 'exact', 'ratio-k3'] as const)
+    expect(remarkOn({ klRefEstimator, epochs: 4 })).toBeUndefined();
+});
