@@ -173,8 +173,9 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
       const changed = type(`${change} --steps 512`);
       expect(changed.status, changed.stderr).toBe(0);
     }
-    const [, more] = /More on this: (.*)$/m.exec(stdout)!;
-    const explained = type(more);
+    // Beside it where there is room, else below it.
+    const [, more] = /More on this:\s+([^]*)$/.exec(stdout)!;
+    const explained = type(more.replaceAll('\\\n', '').trim());
     expect(explained.status, explained.stderr).toBe(0);
     const [, all] = /[:;] (\S[^:;]*) shows all/.exec(keel('doctor', '--explain', 'no-such-rule').stderr)!;
     expect(type(all).status).toBe(0);
