@@ -174,7 +174,7 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
       expect(changed.status, changed.stderr).toBe(0);
     }
     // Beside it where there is room, else below it.
-    const [, more] = /More on this:\s+([^]*)$/.exec(stdout)!;
+    const [, more] = /More on this:\s+(.*)$/s.exec(stdout)!;
     const explained = type(more.replaceAll('\\\n', '').trim());
     expect(explained.status, explained.stderr).toBe(0);
     const [, all] = /[:;] (\S[^:;]*) shows all/.exec(keel('doctor', '--explain', 'no-such-rule').stderr)!;
