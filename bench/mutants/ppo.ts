@@ -206,8 +206,8 @@ export const ppo = mutantsOf('src/algos', [
   ['ppo/row.ts', 'counters.bestReturn = best;', '', 'algos/ppo/row algos/resume', 'dropped'],
   [
     'update/guarded.ts',
-    'if (!failed && klRaw <= bound)\n',
-    'if (!failed && done.kl <= bound)\n',
+    'regainedFactor(counters.guardedFactor, first, bound)',
+    'regainedFactor(counters.guardedFactor, done, bound)',
     'algos/update/guarded',
     'retry',
   ],

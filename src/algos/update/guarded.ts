@@ -139,8 +139,7 @@ export async function guardedUpdate<A extends Attempt, H extends Held>(
     done = await update.attempt();
   }
   const { failed, learningRate } = done;
-  if (!failed && klRaw <= bound)
-    counters.guardedFactor = regainedFactor(counters.guardedFactor, first, bound);
+  if (!failed) counters.guardedFactor = regainedFactor(counters.guardedFactor, first, bound);
   const held = await update.hold(done, bound);
 
   counters.iteration++;

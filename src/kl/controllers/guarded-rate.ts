@@ -54,7 +54,7 @@ export function slowerFactor(factor: number, cut: number): number {
   return Math.max(FLOOR, factor * cut);
 }
 
-/** The factor after an update within its bound. */
+/** The factor after an update; of one that left its bound nothing is won. */
 export function regainedFactor(
   factor: number,
   { kl, klBegun }: Omit<Moved, 'shareWithin'>,
