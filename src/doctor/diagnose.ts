@@ -1,6 +1,6 @@
 /** All rules on one run, and one story of what they found. */
 import { counted } from '../base/numbers.ts';
-import { klBand, klBandsFor } from '../metrics/registry.ts';
+import { klBand, redAbove } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
 import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
@@ -75,9 +75,7 @@ function ordered(
 function largeSteps({ run, kl }: Signals): string {
   if (kl === undefined || kl.signed) return '';
   const contract = contractOfRun(run);
-  // A guard holds in single precision: what it let pass may be beyond its bound in the last digits.
-  const red = klBandsFor(contract).find(({ tone }) => tone === 'bad')!.from * (1 + 1e-6);
-  const stretches = stretchesAbove(kl.track.v, red);
+  const stretches = stretchesAbove(kl.track.v, redAbove(contract));
   if (stretches.length === 0) return '';
   const count = stretches.reduce((sum, { length }) => sum + length, 0);
   const streak = stretches.reduce((most, { length }) => Math.max(most, length), 0);

@@ -176,6 +176,12 @@ export function klBand(value: number, contract: KlContract = {}, bySchedule = fa
   return bands.find(({ name, to }) => (name === 'small' || name === 'frozen' ? within < to : within <= to))!;
 }
 
+/** The KL above which a run's bands are red, as {@link klBand} reads it: on the guard's bound is within it. */
+export function redAbove(contract: KlContract = {}): number {
+  const { from } = klBandsFor(contract).find(({ tone }) => tone === 'bad')!;
+  return from === boundOf(contract) ? from * (1 + GUARD_SLACK) : from;
+}
+
 const order: readonly KlBandName[] = ['frozen', 'small', 'healthy', 'ok', 'warning', 'problem', 'critical'];
 
 /** Whether a band is one to look at that another is not: from warning on, the larger one; frozen and small are no alarm. */

@@ -16,6 +16,7 @@ import {
   klBandsFor,
   klLevels,
   klMarks,
+  redAbove,
 } from '../../src/metrics/kl-bands.ts';
 import { findMetric, heldTo } from '../../src/metrics/registry.ts';
 import { toneColours, tonePaints, toneProperties, tones } from '../../src/metrics/tones.ts';
@@ -204,6 +205,22 @@ describe('words', () => {
     expect(isAtRest(1e-6, 3e-4, 0.01)).toBe(false);
     expect(isAtRest(1e-8, 3e-4, 0.01)).toBe(true);
     expect(isAtRest(1e-6, 3e-4, null)).toBe(true);
+  });
+
+  it('are red above one value, whatever the contract', () => {
+    const size = fc.oneof(fc.constant(null), fc.double({ min: 1e-5, max: 0.5, noNaN: true }));
+    fc.assert(
+      fc.property(size, size, fc.double({ min: 0, max: 4, noNaN: true }), (target, guard, times) => {
+        const contract = { target, guard };
+        for (const value of [
+          redAbove(contract) * times,
+          redAbove(contract),
+          guard ?? 0,
+          Math.fround(guard ?? 0),
+        ])
+          expect(klBand(value, contract).tone === 'bad').toBe(value > redAbove(contract));
+      }),
+    );
   });
 
   it('are those of a row by the settings of its run', () => {
