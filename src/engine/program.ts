@@ -139,27 +139,47 @@ class Binding implements Port {
     this.#size = sizeOf(shape);
   }
 
-  tensorOf(what: string, array: TypedArray, session: OrtSession): OrtTensor {
+  tensorOf(what: 'feed' | 'output', array: TypedArray, session: OrtSession): OrtTensor {
     if (array === this.#array && this.#tensor && array.length === this.#size) return this.#tensor;
-    const { array: wanted } = dtypes[this.dtype];
-    if (!(array instanceof wanted)) {
-      fail(
-        `${what} '${this.name}' is ${typeName(array)}: ${this.dtype} ${showShape(this.shape)} takes a ${wanted.name}`,
-      );
-    }
+    checkArray(what, this, array);
     if (array.buffer instanceof SharedArrayBuffer) {
       fail(
         `${what} '${this.name}' is in shared memory, which ONNX Runtime does not read: give a copy, array.slice()`,
       );
     }
-    if (array.length !== this.#size) {
-      fail(
-        `${what} '${this.name}' has ${array.length} values, but its shape ${showShape(this.shape)} holds ${this.#size}: give as many`,
-      );
-    }
     this.#array = array;
     this.#tensor = session.tensor(this.dtype, array, this.shape);
     return this.#tensor;
+  }
+}
+
+/** Refuses an array that is missing, of another type, or of another size than its port. */
+export function checkArray(
+  what: 'feed' | 'output',
+  { name, dtype, shape }: Port,
+  array: TypedArray | undefined,
+): asserts array is TypedArray {
+  const { array: wanted } = dtypes[dtype];
+  if (array === undefined)
+    fail(`${what} '${name}' is missing: give a ${wanted.name} for its shape ${showShape(shape)}`);
+  if (!(array instanceof wanted))
+    fail(`${what} '${name}' is ${typeName(array)}: ${dtype} ${showShape(shape)} takes a ${wanted.name}`);
+  if (array.length !== sizeOf(shape)) {
+    fail(
+      `${what} '${name}' has ${array.length} values, but its shape ${showShape(shape)} holds ${sizeOf(shape)}: give as many`,
+    );
+  }
+}
+
+/** Refuses arrays under names that a program does not have; inputs that it found no use for are passed over. */
+export function refuseUnknown(
+  what: 'feed' | 'output',
+  given: Readonly<Arrays>,
+  ports: readonly Port[],
+  ignored: ReadonlySet<string>,
+): void {
+  for (const name in given) {
+    if (!ignored.has(name) && !ports.some(port => port.name === name)) fail(unknownName(what, name, ports));
   }
 }
 
@@ -180,11 +200,7 @@ class Feed implements Port {
   }
 
   bind(array: TypedArray | undefined, session: OrtSession): OrtTensor {
-    if (array === undefined) {
-      fail(
-        `feed '${this.name}' is missing: give a ${dtypes[this.dtype].array.name} for its shape ${showShape(this.shape)}`,
-      );
-    }
+    if (array === undefined) checkArray('feed', this, array);
     const tensor = this.#binding.tensorOf('feed', array, session);
     if (this.#refuseNaN && mayHoldNaN(array as Float32Array)) {
       const at = (array as Float32Array).findIndex(Number.isNaN);

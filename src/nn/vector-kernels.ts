@@ -12,6 +12,7 @@
  */
 import {
   type Code,
+  compileModule,
   f32x4,
   f64x2,
   i32,
@@ -21,7 +22,7 @@ import {
   v128,
   wasmFunction,
   wasmModule,
-} from './wasm-module.ts';
+} from '../engine/wasm/module.ts';
 
 /** Values of each array that are in memory at a time. From 2,048 to 32,768 all were as fast. */
 const chunk = 4096;
@@ -138,8 +139,10 @@ interface Exports {
 }
 
 function compile() {
-  const bytes = wasmModule((4 * chunkBytes) / pageBytes, [adamWKernel, addSquaresKernel, addKernel]);
-  const kernels = instantiate<Exports>(bytes);
+  const pages = (4 * chunkBytes) / pageBytes;
+  const kernels = instantiate<Exports>(
+    compileModule(wasmModule({ pages }, [adamWKernel, addSquaresKernel, addKernel])),
+  );
   const { buffer } = kernels.memory;
   const array = (at: number) => new Float32Array(buffer, at, chunk);
   const sums = new Float64Array(buffer, secondAt, turnBytes / 4);

@@ -1,5 +1,6 @@
 /** Running a graph both ways, comparing numbers, and differentiating numerically. */
 import { type CompileOptions, compile, type DType, type Graph } from '../../../src/engine/index.ts';
+import { compileWasm, wasmRefusal } from '../../../src/engine/wasm/program.ts';
 
 /** Fixed, so that a failure comes back; `KEEL_TEST_SEED=7 npx vitest run test/engine` tries other cases. */
 export const seed = Number(process.env.KEEL_TEST_SEED ?? process.env.KEEL_PROPERTY_SEED ?? 1);
@@ -39,7 +40,10 @@ export function i64(...values: number[]): BigInt64Array {
 
 export type PlainFeeds = Record<string, Numbers>;
 
-/** Compiles, runs once, frees; outputs as plain numbers. */
+/**
+ * Compiles, runs once, frees; outputs as plain numbers. Where the graph can be a WebAssembly program, it is run as one as
+ * well, and both must agree.
+ */
 export async function runCompiled(
   graph: Graph,
   feeds: PlainFeeds = {},
@@ -51,10 +55,26 @@ export async function runCompiled(
       program.inputs.map(({ name, dtype }) => [name, typed(feeds[name] ?? [], dtype)]),
     );
     const out = program.run(given);
+    if (wasmRefusal(graph) === undefined) {
+      const wasm = compileWasm(graph).run(given);
+      for (const { name, dtype } of program.outputs)
+        expectClose(
+          `WebAssembly: ${name}`,
+          wasm[name],
+          out[name],
+          dtype === 'float32' ? 1e-5 : 0,
+          largest(out[name]),
+        );
+    }
     return Object.fromEntries(Object.entries(out).map(([name, array]) => [name, numbers(array)]));
   } finally {
     program.dispose();
   }
+}
+
+/** The largest finite size among numbers, at least 1: what a sum may have lost digits beside. */
+function largest(values: Numbers): number {
+  return numbers(values).reduce((top, v) => (Number.isFinite(v) ? Math.max(top, Math.abs(v)) : top), 1);
 }
 
 /** Throws unless numbers agree to `tolerance`, relative to the larger of `scale` and the expected value. */
