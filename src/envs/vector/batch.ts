@@ -102,7 +102,8 @@ export class Batch implements VectorEnv {
     }
     if (this.#phase === 'fresh') fail('not-reset', 'step before reset: call reset first, or restore a state');
     this.#begin('step');
-    this.#actions.set(actions);
+    const copy = this.#actions;
+    for (let i = 0; i < copy.length; i++) copy[i] = actions[i]; // set() takes longer for the few that there are
     let pending: Promise<void> | undefined;
     try {
       pending = this.#backend.step();
