@@ -168,7 +168,7 @@ describe('what fails is named by index, seed and step', () => {
       expect(error.code).toBe(code);
       expect(error.place).toEqual({ index: error.place!.index, seed: seeds[error.place!.index], step: 5 });
       if (fault === 'throw') expect(stackOf(error)).toMatch(/faulty\.ts/);
-      await expect(envs.step(new Float32Array(4))).rejects.toThrow(
+      await expect(async () => envs.step(new Float32Array(4))).rejects.toThrow(
         /step after an error, which stopped the environments.*Faulty-v0/,
       );
       await envs.close();
@@ -250,7 +250,7 @@ describe('bad requests', () => {
   it('a call while another is under way', async () => {
     const envs = inProcessVectorEnv(() => cartPole(), 2);
     const reset = envs.reset();
-    await expect(envs.step(new Float32Array(2))).rejects.toThrow(
+    await expect(async () => envs.step(new Float32Array(2))).rejects.toThrow(
       /step while another call is under way: await each call before the next/,
     );
     await reset;
@@ -260,10 +260,10 @@ describe('bad requests', () => {
   it('closing while a step is under way', async () => {
     const envs = await workerVectorEnv('cartpole', { envCount: 2, workers: 1 });
     await envs.reset();
-    const step = envs.step(new Float32Array(2)).catch((error: Error) => error);
+    const step = Promise.resolve(envs.step(new Float32Array(2))).catch((error: Error) => error);
     await envs.close();
     await step; // either it was done or it was refused; it does not hang
-    await expect(envs.step(new Float32Array(2))).rejects.toThrow(/after close/);
+    await expect(async () => envs.step(new Float32Array(2))).rejects.toThrow(/after close/);
   });
 });
 

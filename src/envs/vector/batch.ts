@@ -92,7 +92,7 @@ export class Batch implements VectorEnv {
     this.#progress[0] = fraction;
   }
 
-  async step(actions: Float32Array): Promise<void> {
+  step(actions: Float32Array): Promise<void> | undefined {
     const { envCount, actionSize } = this;
     if (actions.length !== envCount * actionSize) {
       fail(
@@ -102,13 +102,30 @@ export class Batch implements VectorEnv {
     }
     if (this.#phase === 'fresh') fail('not-reset', 'step before reset: call reset first, or restore a state');
     this.#begin('step');
-    this.#actions.set(actions);
+    const copy = this.#actions;
+    for (let i = 0; i < copy.length; i++) copy[i] = actions[i]; // set() takes longer for the few that there are
+    let pending: Promise<void> | undefined;
     try {
-      const pending = this.#backend.step();
-      if (pending) await pending;
+      pending = this.#backend.step();
     } catch (error) {
       this.#stop(error);
     }
+    if (pending) return this.#stepLater(pending);
+    this.#stepped();
+    return undefined;
+  }
+
+  async #stepLater(pending: Promise<void>): Promise<void> {
+    try {
+      await pending;
+    } catch (error) {
+      this.#stop(error);
+    }
+    this.#stepped();
+  }
+
+  #stepped(): void {
+    const { envCount } = this;
     let ended = 0;
     for (let i = 0; i < envCount; i++) ended += this.terminated[i] | this.truncated[i];
     this.endedCount = ended;

@@ -40,8 +40,12 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   reset(options?: ResetOptions): Promise<void>;
   /** How far training is, from 0 to 1: episodes that start from now on get it, where the environment asks. */
   setProgress(fraction: number): void;
-  /** (N, actionSize) Steps every environment. The actions are copied. */
-  step(actions: Float32Array): Promise<void>;
+  /**
+   * (N, actionSize) Steps every environment. The actions are copied. Undefined where all is done when it returns, so that
+   * a fast loop awaits only what there is to wait for: `const pending = envs.step(actions); if (pending) await pending;`.
+   * What goes wrong before there is a promise is thrown.
+   */
+  step(actions: Float32Array): Promise<void> | undefined;
   /** All that the future depends on, as JSON; between steps. */
   state(): Promise<VectorState>;
   /** Continues to the bit from what `state` gave; `observations` are those of that moment. */

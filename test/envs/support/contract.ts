@@ -332,11 +332,11 @@ export function testVectorEnv(
       const envs = await make(2);
       try {
         const actions = new Float32Array(2 * envs.actionSize);
-        await expect(envs.step(actions)).rejects.toThrow(/before reset/);
+        await expect(async () => envs.step(actions)).rejects.toThrow(/before reset/);
         await expect(envs.state()).rejects.toThrow(/before reset/);
         await expect(envs.reset({ seed: -3 })).rejects.toThrow(/seed -3/);
         await envs.reset();
-        await expect(envs.step(new Float32Array(1 + actions.length))).rejects.toThrow(
+        await expect(async () => envs.step(new Float32Array(1 + actions.length))).rejects.toThrow(
           /2 environments need 2 x/,
         );
         const state = await envs.state();
@@ -346,7 +346,8 @@ export function testVectorEnv(
           /holds 1 environments/,
         );
         // In process a step is done before the next can be asked for; in workers it is not.
-        const [first, second] = await Promise.allSettled([envs.step(actions), envs.step(actions)]);
+        const step = async (): Promise<void> => envs.step(actions);
+        const [first, second] = await Promise.allSettled([step(), step()]);
         expect(first.status).toBe('fulfilled');
         if (second.status === 'rejected')
           expect(String(second.reason)).toMatch(/while another call is under way/);
