@@ -5,7 +5,7 @@
 import type { ActorCritic } from '../../src/algos/agents/networks/actor-critic.ts';
 import { tokenLoss } from '../../src/algos/grpo/graphs.ts';
 import { isExact, type RefKl } from '../../src/algos/grpo/reference-kl.ts';
-import { compilePpo, learn } from '../../src/algos/ppo/graphs.ts';
+import { compilePpo, learn } from '../../src/algos/ppo/programs.ts';
 import { type PpoSettings, ppoSettings } from '../../src/algos/ppo/settings.ts';
 import { newState, outputAll } from '../../src/algos/update/state.ts';
 import { compile, Graph, gather, grad, logSoftmax, matmul, takeAlong } from '../../src/engine/index.ts';

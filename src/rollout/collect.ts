@@ -6,16 +6,24 @@ import type { Rollout } from './buffer.ts';
 import type { ActionNoise } from './noise.ts';
 import type { ObservationNormaliser, RewardNormaliser } from './normalise.ts';
 
-/** The policy on (N, observationSize): writes the distribution's parameters, (N, paramSize). */
-export type Act = (observations: Float32Array, params: Float32Array) => void;
-
-/** The value function on the N observations of a step, or on the T x N of a rollout: writes one value for each. */
-export type Evaluate = (observations: Float32Array, values: Float32Array) => void;
+/** A network that runs on so many observations, between arrays that stay the same. */
+export interface Network {
+  readonly rows: number;
+  /** (rows, observationSize) */
+  readonly observations: Float32Array;
+  /** (rows, …) */
+  readonly out: Float32Array;
+  run(): void;
+}
 
 export interface CollectParts {
   readonly envs: VectorEnv;
-  readonly act: Act;
-  readonly evaluate: Evaluate;
+  /** The policy on the N observations of a step: the distribution's parameters (N, paramSize). */
+  readonly acting: Network;
+  /** The value function on the N observations of a step. */
+  readonly valuing: Network;
+  /** The same on many observations at once, for all of the rollout. */
+  readonly valuingMany: Network;
   readonly distribution: Distribution;
   readonly rng: Rng;
   readonly actionNoise: ActionNoise;
@@ -43,21 +51,19 @@ export interface CollectStats {
   readonly envSeconds: number;
 }
 
-/** Fills a rollout. The environments must have been reset; they go on from where the last rollout left them. */
+/**
+ * Fills a rollout. The environments must have been reset; they go on from where the last rollout left them.
+ *
+ * The loop over steps is where an environment that is quick spends its time: nothing is allocated in it, and it waits for
+ * nothing where the environments are done when they return.
+ */
 export async function collect(rollout: Rollout, parts: CollectParts): Promise<CollectStats> {
-  const {
-    envs,
-    act,
-    evaluate,
-    distribution,
-    rng,
-    actionNoise,
-    observationNormaliser,
-    rewardNormaliser,
-    rewardScale = 1,
-  } = parts;
-  const { envCount, obsSize, actionSize, termCount, measureCount } = envs;
+  const { envs, acting, valuing, distribution, rng, actionNoise, observationNormaliser, rewardNormaliser } =
+    parts;
+  const { rewardScale = 1 } = parts;
+  const { envCount, obsSize, actionSize, termCount, measureCount, actionSpace } = envs;
   const { paramSize, noiseSize } = distribution;
+  const { observations, out: params } = acting;
   const episodeReturns: number[] = [];
   const episodeLengths: number[] = [];
   const termMeans = new Float64Array(termCount);
@@ -65,58 +71,59 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
   let blowUps = 0;
   let envMs = 0;
   // One step's arrays and their rows, made once: a view costs more than what is done with it.
-  const observations = new Float32Array(envCount * obsSize);
-  const params = new Float32Array(envCount * paramSize);
   const noise = new Float32Array(envCount * noiseSize);
   const actions = new Float32Array(envCount * actionSize);
   const bounded = new Float32Array(envCount * actionSize);
   const done = new Uint8Array(envCount);
   const scaled = new Float64Array(envCount);
   const learnt = new Float32Array(envCount);
-  const finalValues = new Float32Array(envCount);
   const rows = Array.from({ length: envCount }, (_, n) => ({
     params: params.subarray(n * paramSize, (n + 1) * paramSize),
     noise: noise.subarray(n * noiseSize, (n + 1) * noiseSize),
     action: actions.subarray(n * actionSize, (n + 1) * actionSize),
   }));
-  const look = (raw: Float32Array): void => {
-    if (observationNormaliser) observationNormaliser.apply(raw, observations);
-    else observations.set(raw);
+  const look = (raw: Float32Array, out: Float32Array): void => {
+    if (observationNormaliser) observationNormaliser.apply(raw, out);
+    else copy(raw, out, 0);
   };
   let [sum, sumOfSquares] = [0, 0];
 
   for (let t = 0; t < rollout.steps; t++) {
     const at = t * envCount;
     observationNormaliser?.moments.update(envs.observations);
-    look(envs.observations);
-    act(observations, params);
+    look(envs.observations, observations);
+    acting.run();
     actionNoise.fill(rng, noise);
     for (let n = 0; n < envCount; n++) {
       const row = rows[n];
       distribution.sample(row.params, row.noise, row.action);
     }
-    bounded.set(actions);
-    for (let n = 0; n < envCount; n++) envs.actionSpace.clip(bounded, n * actionSize);
+    copy(actions, bounded, 0);
+    for (let n = 0; n < envCount; n++) actionSpace.clip(bounded, n * actionSize);
     const steppedAt = performance.now();
     const stepping = envs.step(bounded);
     // Worker threads are at work now. What the environments do not wait for is done meanwhile; it reads nothing that they write.
-    rollout.observations.set(observations, at * obsSize);
-    rollout.params.set(params, at * paramSize);
-    rollout.actions.set(actions, at * actionSize);
+    copy(observations, rollout.observations, at * obsSize);
+    copy(params, rollout.params, at * paramSize);
+    copy(actions, rollout.actions, at * actionSize);
     for (let n = 0; n < envCount; n++) {
       rollout.logProbs[at + n] = distribution.logProb(rows[n].params, rows[n].action);
     }
-    await stepping;
+    if (stepping) await stepping;
     envMs += performance.now() - steppedAt;
 
-    rollout.terminated.set(envs.terminated, at);
-    rollout.truncated.set(envs.truncated, at);
+    let anyTruncated = 0;
     for (let n = 0; n < envCount; n++) {
       const reward = envs.rewards[n];
+      const terminated = envs.terminated[n];
+      const truncated = envs.truncated[n];
       sum += reward;
       sumOfSquares += reward * reward;
       scaled[n] = reward * rewardScale;
-      done[n] = envs.terminated[n] | envs.truncated[n];
+      rollout.terminated[at + n] = terminated;
+      rollout.truncated[at + n] = truncated;
+      anyTruncated |= truncated;
+      done[n] = terminated | truncated;
       if (done[n]) {
         episodeReturns.push(envs.episodeReturns[n]);
         episodeLengths.push(envs.episodeLengths[n]);
@@ -125,20 +132,23 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
         for (let k = 0; k < measureCount; k++) measureMeans[k] += envs.episodeMeasures[n * measureCount + k];
       }
     }
-    if (rewardNormaliser) rewardNormaliser.apply(scaled, done, learnt);
-    else learnt.set(scaled);
-    rollout.rewards.set(learnt, at);
-    if (envs.truncated.includes(1)) {
+    if (rewardNormaliser) {
+      rewardNormaliser.apply(scaled, done, learnt);
+      copy(learnt, rollout.rewards, at);
+    } else {
+      copy(scaled, rollout.rewards, at);
+    }
+    if (anyTruncated) {
       // Rows of episodes that go on are evaluated along with them, and not used.
-      look(envs.finalObservations);
-      evaluate(observations, finalValues);
-      rollout.finalValues.set(finalValues, at);
+      look(envs.finalObservations, valuing.observations);
+      valuing.run();
+      rollout.finalValues.set(valuing.out, at);
     }
   }
-  look(envs.observations);
-  evaluate(observations, rollout.lastValues);
-  // All at once, because nobody asks for them before: one large call instead of T small ones.
-  evaluate(rollout.observations, rollout.values);
+  look(envs.observations, valuing.observations);
+  valuing.run();
+  rollout.lastValues.set(valuing.out);
+  valueAll(rollout, parts.valuingMany, obsSize);
 
   const samples = rollout.steps * envCount;
   const rewardMean = sum / samples;
@@ -155,4 +165,24 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     blowUps,
     envSeconds: envMs / 1000,
   };
+}
+
+/** The value of every observation: all of them afterwards, because nobody asks for them before, and as many at once as the network takes. */
+function valueAll({ observations, values }: Rollout, network: Network, obsSize: number): void {
+  const { rows } = network;
+  for (let first = 0; first < values.length; first += rows) {
+    const count = Math.min(rows, values.length - first);
+    network.observations.set(observations.subarray(first * obsSize, (first + count) * obsSize));
+    network.run();
+    values.set(network.out.subarray(0, count), first);
+  }
+}
+
+/** A loop, because `set` takes longer than copying the few numbers of a step; long rows are left to it. */
+function copy(from: Float32Array | Float64Array, to: Float32Array, at: number): void {
+  if (from.length > 64) {
+    to.set(from, at);
+    return;
+  }
+  for (let i = 0; i < from.length; i++) to[at + i] = from[i];
 }

@@ -13,10 +13,7 @@ export const steps = (fallback: number, doc: string) =>
   });
 
 /** Where and how it is computed. */
-const computeKeys = (threads: z.ZodMiniNumber, fallback: number, threadsDoc: string) => ({
-  device: setting(z.enum(['cpu', 'webgpu', 'cuda']), 'cpu', 'Where networks are computed.'),
-  threads: setting(threads, fallback, threadsDoc),
-});
+const device = setting(z.enum(['cpu', 'webgpu', 'cuda']), 'cpu', 'Where networks are computed.');
 
 const seed = fixed(countFromZero, 0, 'Where all randomness comes from: the same seed gives the same bits.');
 
@@ -100,7 +97,8 @@ export const runKeys = (fallback: number, doc: string) => ({
 /** The run of a language model. */
 export const textRunKeys = ({ ownReturns }: { readonly ownReturns: boolean }) => ({
   seed,
-  ...computeKeys(count.check(z.maximum(1024)), 2, 'Threads that one operator may use.'),
+  device,
+  threads: setting(count.check(z.maximum(1024)), 2, 'Threads that one operator may use.'),
   ...checkpointKeys,
   ...evaluationKeys({ ...promptEvaluation, ownReturns }),
   ...logKeys,
@@ -127,7 +125,12 @@ export const envKeys = {
     'Worker threads for the environments; auto: as many as the machine runs at once if they are slow, else 0, which runs them in this thread.',
     { aliases: 'numworkers' },
   ),
-  ...computeKeys(count, 1, 'Threads that one operator may use; 1 is best for small networks.'),
+  device,
+  threads: setting(
+    z.union([z.literal('auto'), count]),
+    'auto',
+    'With 2 or more, the policy and the value function learn side by side (the bits stay the same); auto: as the machine allows. A network too wide for that uses them within an operator.',
+  ),
   rewardScale: setting(positive, 1, 'Rewards are multiplied by this before anything else.'),
 };
 

@@ -15,13 +15,7 @@ import {
 import { categorical, composite, type Distribution, gaussian } from '../../src/kl/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { createRollout, type Rollout } from '../../src/rollout/buffer.ts';
-import {
-  type Act,
-  type CollectParts,
-  type CollectStats,
-  collect,
-  type Evaluate,
-} from '../../src/rollout/collect.ts';
+import { type CollectParts, type CollectStats, collect, type Network } from '../../src/rollout/collect.ts';
 import { ActionNoise } from '../../src/rollout/noise.ts';
 import { ObservationNormaliser, RewardNormaliser } from '../../src/rollout/normalise.ts';
 
@@ -29,7 +23,7 @@ import { ObservationNormaliser, RewardNormaliser } from '../../src/rollout/norma
 function linearAct(
   obsSize: number,
   paramSize: number,
-): { act: Act; evaluate: Evaluate; params(o: number[]): number[] } {
+): { acting(rows: number): Network; valuing(rows: number): Network; params(o: number[]): number[] } {
   const weight = (i: number, j: number): number => Math.fround(0.3 * Math.sin(1 + 3 * i + 7 * j));
   const params = (obs: number[]): number[] =>
     Array.from({ length: paramSize }, (_, j) =>
@@ -37,14 +31,14 @@ function linearAct(
     );
   const rowsOf = (observations: Float32Array): number[][] =>
     Array.from({ length: observations.length / obsSize }, (_, n) => row(observations, obsSize, n));
+  const network = (rows: number, width: number, of: (row: number[]) => number[]): Network => {
+    const [observations, out] = [new Float32Array(rows * obsSize), new Float32Array(rows * width)];
+    return { rows, observations, out, run: () => out.set(rowsOf(observations).flatMap(of)) };
+  };
   return {
     params,
-    act(observations, out) {
-      out.set(rowsOf(observations).flatMap(params));
-    },
-    evaluate(observations, values) {
-      values.set(rowsOf(observations).map(worth));
-    },
+    acting: rows => network(rows, paramSize, params),
+    valuing: rows => network(rows, 1, obs => [worth(obs)]),
   };
 }
 
@@ -95,11 +89,12 @@ async function collected(
     actionSize: envs.actionSize,
     paramSize,
   });
-  const { act, evaluate } = linearAct(envs.obsSize, paramSize);
+  const { acting, valuing } = linearAct(envs.obsSize, paramSize);
   const stats = await collect(rollout, {
     envs,
-    act,
-    evaluate,
+    acting: acting(envs.envCount),
+    valuing: valuing(envs.envCount),
+    valuingMany: valuing(5), // which does not divide a rollout
     distribution,
     rng: new Rng(options.seed ?? 5),
     actionNoise: new ActionNoise(distribution, envs.envCount, 0),

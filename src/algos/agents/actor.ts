@@ -1,41 +1,74 @@
 /** A policy's network as a program, for so many observations at once: the one place that compiles it. */
 
 import { Graph } from '../../engine/graph.ts';
-import { compile, type Program } from '../../engine/program.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import type { Space } from '../../envs/spaces.ts';
-import { parameters } from '../../nn/parameters.ts';
+import { type Parameters, parameters } from '../../nn/parameters.ts';
 import type { Rng } from '../../random/rng.ts';
 import type { ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
+import { compileFor, isWasm, type Runtime } from './runtime.ts';
 
-type Network = 'actor' | 'critic';
+/** Which of the two networks. */
+export type NetworkName = 'actor' | 'critic';
 
-/** Where programs run. */
-export interface ActorRuntime {
-  readonly device?: 'cpu' | 'webgpu' | 'cuda';
-  readonly threads?: number;
+/** The parameters of one network alone. */
+export const layoutOf = ({ layout }: ActorCritic, which: NetworkName): Parameters =>
+  parameters(layout.specs.filter(({ group }) => group === which));
+
+/** A network that is ready to run on so many observations, with arrays that stay the same. */
+export interface Network {
+  readonly rows: number;
+  /** (rows, observationSize) To be written before a run. */
+  readonly observations: Float32Array;
+  /** (rows, …) What the last run gave. */
+  readonly out: Float32Array;
+  /** The weights of both networks, flat; those of this one are copied. */
+  setWeights(weights: Float32Array): void;
+  run(): void;
+  dispose(): void;
 }
 
-/** One of the two networks on so many observations, from its own weights alone. */
+/** One of the two networks on so many observations. */
 export async function compileNetwork(
   model: ActorCritic,
-  which: Network,
+  which: NetworkName,
   rows: number,
-  runtime: ActorRuntime = {},
-): Promise<Program> {
+  runtime: Runtime = {},
+): Promise<Network> {
   const g = new Graph();
-  const layout = parameters(model.layout.specs.filter(({ group }) => group === which));
+  const layout = layoutOf(model, which);
   const tensors = layout.tensors(g.input('weights', [layout.size]));
-  const observations = g.input('observations', [rows, model.observationSize]);
   const network = which === 'actor' ? model.policy : model.value;
-  g.output('out', network(tensors, observations));
-  return compile(g, { ...runtime, checkFeeds: false });
+  g.output('out', network(tensors, g.input('observations', [rows, model.observationSize])));
+  const program = await compileFor(model, g, runtime);
+  const dispose = (): void => program.dispose();
+  const setPart = (weights: Float32Array, own: Float32Array): void => own.set(partsOf(model, weights)[which]);
+  if (isWasm(program)) {
+    const [observations, out, own] = ['observations', 'out', 'weights'].map(program.values);
+    const setWeights = (weights: Float32Array): void => setPart(weights, own);
+    return { rows, observations, out, setWeights, run: program.execute, dispose };
+  }
+  const feeds = {
+    weights: new Float32Array(layout.size),
+    observations: new Float32Array(rows * model.observationSize),
+  };
+  const into = { out: new Float32Array(program.outputs[0].shape[0] * program.outputs[0].shape[1]) };
+  return {
+    rows,
+    observations: feeds.observations,
+    out: into.out,
+    setWeights: weights => setPart(weights, feeds.weights),
+    run: () => {
+      program.run(feeds, into);
+    },
+    dispose,
+  };
 }
 
 /** Each network's own weights, without copying. */
-export function partsOf({ layout }: ActorCritic, weights: Float32Array): Record<Network, Float32Array> {
-  const part = (which: Network): Float32Array => {
+export function partsOf({ layout }: ActorCritic, weights: Float32Array): Record<NetworkName, Float32Array> {
+  const part = (which: NetworkName): Float32Array => {
     const { offset, size } = layout.groups.find(({ name }) => name === which)!;
     return weights.subarray(offset, offset + size);
   };
@@ -71,21 +104,25 @@ export async function compileActor(
   model: ActorCritic,
   actionSpace: Space,
   rows: number,
-  runtime: ActorRuntime = {},
+  runtime: Runtime = {},
 ): Promise<Actor> {
-  const program = await compileNetwork(model, 'actor', rows, runtime);
-  const { distribution, observationSize } = model;
+  const network = await compileNetwork(model, 'actor', rows, runtime);
+  let current: Float32Array | undefined;
+  const { distribution } = model;
   const { paramSize, noiseSize } = distribution;
   const actionSize = actionSpace.flatSize;
-  const seen = new Float32Array(rows * observationSize);
   const params = new Float32Array(rows * paramSize);
   const noise = new Float32Array(rows * noiseSize);
   const actor: Actor = {
     rows,
     distribution({ weights, normaliser }, observations, out) {
-      if (normaliser) normaliser.apply(observations, seen);
-      else seen.set(observations);
-      program.run({ weights: partsOf(model, weights).actor, observations: seen }, { out });
+      if (normaliser) normaliser.apply(observations, network.observations);
+      else network.observations.set(observations);
+      // Weights are never changed in place: other ones are another array.
+      if (current !== weights) network.setWeights(weights);
+      current = weights;
+      network.run();
+      out.set(network.out);
     },
     act(policy, observations, actions, rng) {
       actor.distribution(policy, observations, params);
@@ -98,7 +135,7 @@ export async function compileActor(
         actionSpace.clip(action);
       }
     },
-    dispose: () => program.dispose(),
+    dispose: () => network.dispose(),
   };
   return actor;
 }

@@ -5,7 +5,7 @@ import type { TrainEvent } from '../events.ts';
 import { controlledCoefficient } from '../update/coefficient.ts';
 import { type Continuing, continuedCounters, newCounters, type UpdateCounters } from '../update/guarded.ts';
 import { rateFactor, scheduleFactor } from '../update/schedule.ts';
-import type { PpoKnobs } from './graphs.ts';
+import type { PpoKnobs } from './programs.ts';
 import type { PpoConfig } from './settings.ts';
 
 /** What a checkpoint holds beside tensors and generators. */

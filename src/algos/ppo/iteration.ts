@@ -2,20 +2,23 @@
  * PPO from rollout to rollout: collect, judge, learn, guard, control, report.
  *
  * `iterate` does one round and returns its row. All state is in plain values that `snapshot` gives and `restore` takes,
- * so that a run that was killed goes on to the same bits. The mathematics of the update is in graphs.ts.
+ * so that a run that was killed goes on to the same bits. The mathematics of the update is in graphs.ts, how it is run in
+ * programs.ts.
  */
 
+import { availableParallelism } from 'node:os';
 import { MismatchError, TrainError } from '../../base/errors.ts';
 import type { VectorEnv } from '../../envs/vector/vector.ts';
 import { Rng } from '../../random/rng.ts';
 import { createRollout } from '../../rollout/buffer.ts';
-import { type Act, collect, type Evaluate } from '../../rollout/collect.ts';
+import { collect } from '../../rollout/collect.ts';
 import { gae } from '../../rollout/gae.ts';
 import { ActionNoise } from '../../rollout/noise.ts';
 import { type MomentsState, ObservationNormaliser, RewardNormaliser } from '../../rollout/normalise.ts';
-import { compileNetwork, partsOf } from '../agents/actor.ts';
+import { compileNetwork } from '../agents/actor.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { networkFor } from '../agents/networks/network.ts';
+import { runtimeOf } from '../agents/runtime.ts';
 import type { IterationResult } from '../algorithm.ts';
 import type { TrainEvent } from '../events.ts';
 import { guardedUpdate } from '../update/guarded.ts';
@@ -41,7 +44,7 @@ import {
   type MeasureStats,
   measure,
   type PpoPrograms,
-} from './graphs.ts';
+} from './programs.ts';
 import { type PpoAttempt, rowOf } from './row.ts';
 import { type PpoConfig, ppoSettings, unevenMinibatches } from './settings.ts';
 
@@ -81,6 +84,16 @@ const DIAGNOSIS = (skipLimit: number) => ({
     'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate',
 });
 
+/** Observations that the value function looks at in one go: more would leave the processor's caches. */
+const MOST_ROWS = 256;
+
+/** Seconds of learning after which a second thread is worth starting. */
+const WORTH_THREAD = 0.5;
+
+function isWorthThread({ threads }: PpoConfig, learningSeconds: number): boolean {
+  return learningSeconds > WORTH_THREAD && (threads === 'auto' ? availableParallelism() : threads) > 1;
+}
+
 /** Compiles everything for one task. */
 export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Promise<PpoTrainer> {
   const { envCount } = envs;
@@ -91,12 +104,12 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
   const minibatches = samples / config.minibatchSize;
   const model = networkFor(config, envs.observationSpace, envs.actionSpace);
   const { layout, distribution } = model;
-  const runtime = { device: config.device, threads: config.threads } as const;
-  const [programs, acting, valuing, valuingAll] = await Promise.all([
+  const runtime = runtimeOf(config);
+  const [programs, acting, valuing, valuingMany] = await Promise.all([
     compilePpo(model, config, { samples, minibatches }, runtime),
     compileNetwork(model, 'actor', envCount, runtime),
     compileNetwork(model, 'critic', envCount, runtime),
-    compileNetwork(model, 'critic', samples, runtime),
+    compileNetwork(model, 'critic', Math.min(samples, MOST_ROWS), runtime),
   ]);
 
   const [initRng, actRng, orderRng] = new Rng(seed).split(3);
@@ -115,19 +128,10 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
     : undefined;
   const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
   const actionNoise = new ActionNoise(distribution, envCount, config.noiseCorrelation);
-  // The same array again is cheaper to hand to a program than an equal one.
-  let network = { of: state.weights, ...partsOf(model, state.weights) };
-  const currentNetwork = () => {
-    if (network.of !== state.weights) network = { of: state.weights, ...partsOf(model, state.weights) };
-    return network;
-  };
-  const act: Act = (observations, out) => {
-    acting.run({ weights: currentNetwork().actor, observations }, { out });
-  };
-  const evaluate: Evaluate = (observations, values) => {
-    const program = values.length === envCount ? valuing : valuingAll;
-    program.run({ weights: currentNetwork().critic, observations }, { out: values });
-  };
+  const policy = { acting, valuing, valuingMany, distribution };
+  /** At the start and after every resume: the two programs may have come from different machines or versions. */
+  let isChecked = false;
+  let learningSeconds = 0;
 
   return {
     model,
@@ -163,11 +167,10 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
 
       // ---- collect
       envs.setProgress(Math.min(1, counters.steps / totalSteps));
+      for (const network of [acting, valuing, valuingMany]) network.setWeights(state.weights);
       const collected = await collect(rollout, {
         envs,
-        act,
-        evaluate,
-        distribution,
+        ...policy,
         rng: rngs.act,
         actionNoise,
         observationNormaliser,
@@ -183,7 +186,8 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
         oldLogProbs: rollout.logProbs,
         oldValues: rollout.values,
       };
-      if (counters.iteration === 0) refuseMismatch(programs, batch, state.weights);
+      if (!isChecked) refuseMismatch(programs, batch, state.weights);
+      isChecked = true;
       watch.lap('collect');
 
       // ---- learn, inside the bound
@@ -202,7 +206,9 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
             lowerLogStd(model, before.weights, weights, config, { ...knobs, progress });
           const start = config.logStdEnd === null ? before : { ...before, weights: before.weights.slice() };
           lower(start.weights);
+          const begunAt = performance.now();
           const { state: learnt, stats } = learn(programs, batch, start, order, knobs, reference);
+          learningSeconds += (performance.now() - begunAt) / 1000;
           const failed = stats.stopped === 'non-finite';
           const after = failed ? before : learnt;
           if (!failed) lower(after.weights);
@@ -246,6 +252,9 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
         },
       });
       watch.lap('update');
+
+      // The bits are the same with one thread and with two: short runs are spared the second.
+      if (isWorthThread(config, learningSeconds)) programs.value.useThread();
 
       // ---- control: what the update wanted, not what the guard left of it; a failed one says nothing
       const { knobs, stats, seen, failed } = update.done;
@@ -306,7 +315,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
     },
 
     dispose() {
-      for (const program of [programs, acting, valuing, valuingAll]) program.dispose();
+      for (const program of [programs, acting, valuing, valuingMany]) program.dispose();
     },
   };
 }

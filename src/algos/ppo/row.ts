@@ -8,7 +8,7 @@ import { type Attempt, type GuardedUpdate, guardedRow } from '../update/guarded.
 import { moments } from '../update/moments.ts';
 import type { HeldStates } from '../update/step-back.ts';
 import { type PpoCounters, referenceCoefAt } from './control.ts';
-import type { LearnStats, MeasureStats, PpoKnobs } from './graphs.ts';
+import type { LearnStats, MeasureStats, PpoKnobs } from './programs.ts';
 import type { PpoConfig } from './settings.ts';
 
 /** An attempt at an update with all that a row tells of it. */

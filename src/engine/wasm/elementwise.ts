@@ -4,8 +4,8 @@ import { type ConstantAttrs, constantOp, type Node, type Operator, type Tensor }
 import * as ops from '../ops/elementwise.ts';
 import { geluTanh } from '../ops/elementwise.ts';
 import { type Shape, sizeOf } from '../shape.ts';
-import * as mathematics from './mathematics.ts';
 import type { Computed, Variable } from './mathematics.ts';
+import * as mathematics from './mathematics.ts';
 import { type Code, f32, f32x4, i32, i32x4, i64, type Local, select, v128 } from './module.ts';
 import { type Lanes, type Place, type View, walk } from './views.ts';
 
@@ -37,7 +37,10 @@ define(ops.tanhOp, ([x], _, variable) => mathematics.tanh(x, variable));
 define(ops.sigmoidOp, ([x], _, variable) => mathematics.sigmoid(x, variable));
 define(ops.erfOp, ([x], _, variable) => mathematics.erf(x, variable));
 define(ops.geluTanhOp, ([x], _, variable) => {
-  const slope = f32x4.add(f32x4.mul(f32x4.mul(x, x), v128.floats(geluTanh.cubic)), v128.floats(geluTanh.scale));
+  const slope = f32x4.add(
+    f32x4.mul(f32x4.mul(x, x), v128.floats(geluTanh.cubic)),
+    v128.floats(geluTanh.scale),
+  );
   const { before, value } = mathematics.sigmoid(f32x4.mul(x, slope), variable);
   return { before, value: f32x4.mul(x, value) };
 });
@@ -54,12 +57,7 @@ function pairs(op: unknown, float: Pair, int32: Pair, int64: Pair): void {
 pairs(ops.addOp, f32x4.add, i32x4.add, i64.add);
 pairs(ops.subOp, f32x4.sub, i32x4.sub, i64.sub);
 pairs(ops.mulOp, f32x4.mul, i32x4.mul, i64.mul);
-pairs(
-  ops.divOp,
-  f32x4.div,
-  (a, b) => i32x4.splat(i32.divide(i32x4.first(a), i32x4.first(b))),
-  i64.divide,
-);
+pairs(ops.divOp, f32x4.div, (a, b) => i32x4.splat(i32.divide(i32x4.first(a), i32x4.first(b))), i64.divide);
 pairs(ops.minOp, f32x4.min, i32x4.min, (a, b) => select(i64.less(a, b), a, b));
 pairs(ops.maxOp, f32x4.max, i32x4.max, (a, b) => select(i64.greater(a, b), a, b));
 

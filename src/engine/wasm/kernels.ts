@@ -1,14 +1,14 @@
 /** Operators that are neither products nor value by value: reductions, softmax, reading and adding by index, copies. */
 import type { Node, Operator } from '../graph.ts';
 import * as gathering from '../ops/gather.ts';
-import * as reductions from '../ops/reduce.ts';
 import type { ArgMaxAttrs, ReduceAttrs } from '../ops/reduce.ts';
+import * as reductions from '../ops/reduce.ts';
 import * as shapes from '../ops/shape.ts';
 import { around } from '../ops/shape.ts';
 import * as normalisers from '../ops/softmax.ts';
 import { type Shape, sizeOf, stridesOf } from '../shape.ts';
-import * as mathematics from './mathematics.ts';
 import type { Variable } from './mathematics.ts';
+import * as mathematics from './mathematics.ts';
 import {
   type Code,
   copyBytes,
@@ -87,7 +87,9 @@ function reduction({ node, inputs: [x], outputs: [y] }: Placed, fold: Fold, vari
   const outer = sizeOf(shape.slice(0, axes[0]));
   const size = sizeOf(axes.map(axis => shape[axis]));
   const inner = sizeOf(shape.slice(axes.at(-1)! + 1));
-  return inner === 1 ? alongRows(x, y, outer, size, fold, variable) : downColumns(x, y, outer, size, inner, fold, variable);
+  return inner === 1
+    ? alongRows(x, y, outer, size, fold, variable)
+    : downColumns(x, y, outer, size, inner, fold, variable);
 }
 
 const finished = (fold: Fold, sum: Code): Code => fold.last?.(sum) ?? sum;
@@ -103,7 +105,11 @@ function alongRows(x: number, y: number, rows: number, size: number, fold: Fold,
     sums[k].set(fold.add(sums[k].get, value)),
   ];
   const lanes = [0, 1, 2, 3].map(lane =>
-    v128.shuffle(total.get, total.get, Array.from({ length: 16 }, (_, i) => 4 * lane + (i & 3))),
+    v128.shuffle(
+      total.get,
+      total.get,
+      Array.from({ length: 16 }, (_, i) => 4 * lane + (i & 3)),
+    ),
   );
   const { join } = fold;
   const row: Code[] = [
@@ -169,7 +175,11 @@ function downColumns(
     to.set(zero),
     repeat(
       outer,
-      [repeat(inner >> 2, column(4), variable), repeat(inner & 3, column(1), variable), move(base, 4 * inner * (size - 1))],
+      [
+        repeat(inner >> 2, column(4), variable),
+        repeat(inner & 3, column(1), variable),
+        move(base, 4 * inner * (size - 1)),
+      ],
       variable,
     ),
   ];
@@ -207,49 +217,52 @@ define(reductions.argMaxOp, ({ node, inputs: [x], outputs: [y] }, variable) => {
 // ---- softmax -------------------------------------------------------------------------------------------------------
 
 for (const isLog of [true, false]) {
-  define(isLog ? normalisers.logSoftmaxOp : normalisers.softmaxOp, ({ node, inputs: [x], outputs: [y] }, variable) => {
-    const { shape } = node.inputs[0];
-    const size = shape.at(-1)!;
-    const rows = sizeOf(shape) / size;
-    const [row, from] = [variable('i32'), variable('i32')];
-    const [value, top, sum, result] = Array.from({ length: 4 }, () => variable('v128'));
-    /** Four rows side by side, or one: each lane is a row. */
-    const some = (lanes: 1 | 4): Code[] => {
-      const load: Code[] =
-        lanes === 1
-          ? [value.set(v128.loadFirst(from.get, x))]
-          : [
-              value.set(v128.loadFirst(from.get, x)),
-              ...[1, 2, 3].map(lane =>
-                value.set(v128.loadLane(from.get, x + 4 * lane * size, value.get, lane)),
-              ),
-            ];
-      const over = (statements: readonly Code[]): Code[] => [
-        from.set(row.get),
-        repeat(size, [...load, ...statements, move(from, 4)], variable),
-      ];
-      const power = mathematics.exp(f32x4.sub(value.get, top.get), variable);
-      const logSum = mathematics.log(sum.get, variable);
-      return [
-        top.set(v128.floats(Number.NEGATIVE_INFINITY)),
-        ...over([top.set(f32x4.max(top.get, value.get))]),
-        sum.set(v128.floats(0)),
-        ...over([power.before, sum.set(f32x4.add(sum.get, power.value))]),
-        ...(isLog ? [logSum.before, sum.set(logSum.value)] : []),
-        ...over([
-          isLog ? [] : power.before,
-          result.set(
-            isLog ? f32x4.sub(f32x4.sub(value.get, top.get), sum.get) : f32x4.div(power.value, sum.get),
-          ),
-          ...Array.from({ length: lanes }, (_, lane) =>
-            v128.storeLane(from.get, y + 4 * lane * size, result.get, lane),
-          ),
-        ]),
-        move(row, 4 * lanes * size),
-      ];
-    };
-    return [row.set(zero), repeat(rows >> 2, some(4), variable), repeat(rows & 3, some(1), variable)];
-  });
+  define(
+    isLog ? normalisers.logSoftmaxOp : normalisers.softmaxOp,
+    ({ node, inputs: [x], outputs: [y] }, variable) => {
+      const { shape } = node.inputs[0];
+      const size = shape.at(-1)!;
+      const rows = sizeOf(shape) / size;
+      const [row, from] = [variable('i32'), variable('i32')];
+      const [value, top, sum, result] = Array.from({ length: 4 }, () => variable('v128'));
+      /** Four rows side by side, or one: each lane is a row. */
+      const some = (lanes: 1 | 4): Code[] => {
+        const load: Code[] =
+          lanes === 1
+            ? [value.set(v128.loadFirst(from.get, x))]
+            : [
+                value.set(v128.loadFirst(from.get, x)),
+                ...[1, 2, 3].map(lane =>
+                  value.set(v128.loadLane(from.get, x + 4 * lane * size, value.get, lane)),
+                ),
+              ];
+        const over = (statements: readonly Code[]): Code[] => [
+          from.set(row.get),
+          repeat(size, [...load, ...statements, move(from, 4)], variable),
+        ];
+        const power = mathematics.exp(f32x4.sub(value.get, top.get), variable);
+        const logSum = mathematics.log(sum.get, variable);
+        return [
+          top.set(v128.floats(Number.NEGATIVE_INFINITY)),
+          ...over([top.set(f32x4.max(top.get, value.get))]),
+          sum.set(v128.floats(0)),
+          ...over([power.before, sum.set(f32x4.add(sum.get, power.value))]),
+          ...(isLog ? [logSum.before, sum.set(logSum.value)] : []),
+          ...over([
+            isLog ? [] : power.before,
+            result.set(
+              isLog ? f32x4.sub(f32x4.sub(value.get, top.get), sum.get) : f32x4.div(power.value, sum.get),
+            ),
+            ...Array.from({ length: lanes }, (_, lane) =>
+              v128.storeLane(from.get, y + 4 * lane * size, result.get, lane),
+            ),
+          ]),
+          move(row, 4 * lanes * size),
+        ];
+      };
+      return [row.set(zero), repeat(rows >> 2, some(4), variable), repeat(rows & 3, some(1), variable)];
+    },
+  );
 }
 
 // ---- by index ------------------------------------------------------------------------------------------------------
@@ -490,11 +503,8 @@ export function copyTo(
   moved?: { readonly iteration: number; readonly step: number },
 ): Code {
   if (bytes === 0) return [];
-  const offset = moved
-    ? i32.mul(i32.load(zero, moved.iteration), i32.constant(moved.step))
-    : zero;
+  const offset = moved ? i32.mul(i32.load(zero, moved.iteration), i32.constant(moved.step)) : zero;
   if (bytes === 4) return i32.store(offset, to, i32.load(zero, from));
   if (bytes === 8) return i64.store(offset, to, i64.load(zero, from));
   return copyBytes(i32.add(offset, at(to)), at(from), i32.constant(bytes));
 }
-

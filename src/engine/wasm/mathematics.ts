@@ -4,15 +4,7 @@
  * Every lane is computed by itself with the same instructions, so that a value's result never depends on its neighbours.
  * What is not a number stays so; infinities give their limits.
  */
-import {
-  type Code,
-  f32x4,
-  i32x4,
-  type Local,
-  multiplyAdd,
-  v128,
-  type ValueType,
-} from './module.ts';
+import { type Code, f32x4, i32x4, type Local, multiplyAdd, type ValueType, v128 } from './module.ts';
 
 /** Makes a local variable of the function that is being written. */
 export type Variable = (type: ValueType) => Local;
@@ -28,9 +20,7 @@ const number = v128.floats;
 
 /** A polynomial by Horner's rule, the highest power first. */
 function polynomial(x: Code, coefficients: readonly number[]): Code {
-  return coefficients
-    .slice(1)
-    .reduce((sum, c) => multiplyAdd(sum, x, number(c)), number(coefficients[0]));
+  return coefficients.slice(1).reduce((sum, c) => multiplyAdd(sum, x, number(c)), number(coefficients[0]));
 }
 
 /** Holds values within bounds; NaN stays. */
@@ -47,14 +37,14 @@ export function exp(x: Code, variable: Variable): Computed {
   const half = i32x4.shiftRight(k.get, 1);
   const tail = polynomial(
     r.get,
-    [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1],
+    [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1],
   );
   return {
     before: [
       ...r.set(within(x, -104, 89)),
       ...n.set(f32x4.nearest(mul(r.get, number(Math.LOG2E)))),
       ...r.set(multiplyAdd(n.get, number(-0.693359375), r.get)),
-      ...r.set(multiplyAdd(n.get, number(2.12194440e-4), r.get)),
+      ...r.set(multiplyAdd(n.get, number(2.1219444e-4), r.get)),
       ...k.set(i32x4.fromFloats(n.get)),
       ...n.set(add(multiplyAdd(tail, mul(r.get, r.get), r.get), number(1))),
       ...n.set(mul(n.get, power(half))),
@@ -71,7 +61,7 @@ export function log(x: Code, variable: Variable): Computed {
   const p = polynomial(
     f.get,
     [
-      7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+      7.0376836292e-2, -1.151461031e-1, 1.167699874e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
       2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
     ],
   );
@@ -86,7 +76,7 @@ export function log(x: Code, variable: Variable): Computed {
       ...e.set(add(e.get, v128.and(large, number(1)))),
       ...f.set(sub(v128.choose(large, mul(m.get, number(0.5)), m.get), number(1))),
       ...y.set(mul(mul(p, mul(f.get, f.get)), f.get)),
-      ...y.set(multiplyAdd(e.get, number(-2.12194440e-4), y.get)),
+      ...y.set(multiplyAdd(e.get, number(-2.1219444e-4), y.get)),
       ...y.set(add(f.get, multiplyAdd(mul(f.get, f.get), number(-0.5), y.get))),
       ...y.set(multiplyAdd(e.get, number(0.693359375), y.get)),
       ...y.set(v128.choose(f32x4.equal(given.get, number(0)), number(-Infinity), y.get)),

@@ -278,7 +278,10 @@ export function multiplyAdd(a: Code, b: Code, c: Code): Code {
 }
 
 export interface WasmFunction {
+  /** Under which it is exported; '' is not. */
   readonly name: string;
+  /** What profilers and stacks call it. */
+  readonly label: string;
   readonly parameters: readonly ValueType[];
   readonly locals: readonly ValueType[];
   readonly body: readonly Code[];
@@ -289,13 +292,14 @@ export function wasmFunction(
   name: string,
   parameters: readonly ValueType[],
   write: (parameters: readonly Local[], variable: (type: ValueType) => Local) => readonly Code[],
+  label = name,
 ): WasmFunction {
   const locals: ValueType[] = [];
   const body = write(
     parameters.map((_, i) => local(i)),
     type => local(parameters.length + locals.push(type) - 1),
   );
-  return { name, parameters, locals, body };
+  return { name, label, parameters, locals, body };
 }
 
 /** Memory in pages of 64 KiB for good: the module's own, which it exports, or one that other threads see as well. */
@@ -313,6 +317,7 @@ export function wasmModule(
   const exported = (name: string, kind: number, index: number) => [...named(name), kind, ...unsigned(index)];
   const limits = (flags: number): Code => [flags, ...unsigned(pages), ...unsigned(pages)];
   const visible = [...functions.entries()].filter(([, f]) => f.name !== '');
+  const labels = functions.map((f, i) => [...unsigned(i), ...named(f.label)]);
   const bodies = functions.map(f =>
     sized([...list(f.locals.map(type => [1, valueTypes[type]])), ...flatten(f.body), 0x0b]),
   );
@@ -335,6 +340,7 @@ export function wasmModule(
         ...visible.map(([i, f]) => exported(f.name, 0, i)),
       ]),
       [10, ...sized(flatten([unsigned(bodies.length), ...bodies]))], // code: locals one by one, statements, end
+      [0, ...sized([...named('name'), 1, ...sized(list(labels))])], // a custom section
     ]),
   );
 }

@@ -89,7 +89,8 @@ export function refusal(graph: Graph): string | undefined {
 
 function refusalOf(node: Node): string | undefined {
   const { op, inputs, outputs } = node;
-  if (op === (inputOp as Operator) || op === (constantOp as Operator) || isElementwise(node)) return undefined;
+  if (op === (inputOp as Operator) || op === (constantOp as Operator) || isElementwise(node))
+    return undefined;
   if (isView(node)) return undefined;
   if (op === (matmulOp as Operator) || op === (linearOp as Operator)) {
     const isFlat = inputs.slice(0, 2).every(t => t.shape.length === 2 && !t.shape.includes(0));
@@ -169,7 +170,8 @@ export function plan(graph: Graph): Plan {
     for (const node of live.nodesOf(within)) {
       if (node.op === (inputOp as Operator)) continue;
       if (node.op === (constantOp as Operator)) {
-        if (onlyValue(node.outputs[0]) === undefined || isRead(node.outputs[0])) constants.push(node.outputs[0]);
+        if (onlyValue(node.outputs[0]) === undefined || isRead(node.outputs[0]))
+          constants.push(node.outputs[0]);
         continue;
       }
       if (isLoop(node)) {
@@ -273,7 +275,10 @@ export function plan(graph: Graph): Plan {
       .map(node => node.outputs[0])
       .filter(t =>
         [...(readers.get(t) ?? [])].some(
-          by => by === 'outside' || stepOf.get(by.outputs[0]) !== step || !by.inputs.some(i => sourceIn(step, i) === t),
+          by =>
+            by === 'outside' ||
+            stepOf.get(by.outputs[0]) !== step ||
+            !by.inputs.some(i => sourceIn(step, i) === t),
         ),
       );
   });
@@ -315,7 +320,8 @@ export function plan(graph: Graph): Plan {
       const { tensor, offset } = baseOf(carriedOut[i]);
       const made = stepOf.get(tensor);
       const storage = storages.get(tensor);
-      if (made?.kind !== 'fused' || offset !== 0 || !inner.includes(made) || !made.kept.includes(tensor)) return;
+      if (made?.kind !== 'fused' || offset !== 0 || !inner.includes(made) || !made.kept.includes(tensor))
+        return;
       if (bytesOf(tensor) !== bytesOf(old)) return;
       const target = storageOf(tensor);
       if (storage?.within || target.within || taken.has(target)) return;
@@ -348,7 +354,8 @@ export function plan(graph: Graph): Plan {
     root.last = Math.max(root.last, moment);
   };
   const touchAll = (tensors: readonly Tensor[]): void => {
-    for (const t of tensors) if (onlyValue(baseOf(t).tensor) === undefined || isRead(t)) touch(storageOf(t), now);
+    for (const t of tensors)
+      if (onlyValue(baseOf(t).tensor) === undefined || isRead(t)) touch(storageOf(t), now);
   };
   const inputs = graph.inputs.filter(t => live.tensors.has(t));
   for (const t of inputs) {
@@ -363,7 +370,9 @@ export function plan(graph: Graph): Plan {
     for (const step of list) {
       now++;
       if (step.kind === 'fused') {
-        touchAll(step.nodes.flatMap(n => n.inputs.filter(t => !sourceIn(step, t) && onlyValue(t) === undefined)));
+        touchAll(
+          step.nodes.flatMap(n => n.inputs.filter(t => !sourceIn(step, t) && onlyValue(t) === undefined)),
+        );
         touchAll(step.kept);
       } else if (step.kind === 'kernel') {
         touchAll([...step.node.inputs, ...step.node.outputs.filter(t => live.tensors.has(t))]);

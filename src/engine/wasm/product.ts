@@ -5,6 +5,8 @@
  * Blocks of 2 rows and 16 columns stay in registers: 8 sums, 4 vectors of the right side, one value of the left. (Of the
  * blocks that 16 registers hold, this one and 4 x 8 are fastest: 45 GFLOP/s on a core where larger ones reach 25.)
  */
+
+import type { Variable } from './mathematics.ts';
 import {
   type Code,
   i32,
@@ -15,7 +17,6 @@ import {
   type WasmFunction,
   wasmFunction,
 } from './module.ts';
-import type { Variable } from './mathematics.ts';
 
 export interface ProductShape {
   readonly rows: number;
@@ -36,7 +37,7 @@ function blockFor(columns: number, rows: number): { vectors: number; height: num
 
 /** A function of the addresses of left side, right side, result and bias. */
 export function productFunction({ rows, inner, columns, transposeA, bias }: ProductShape): WasmFunction {
-  return wasmFunction('', ['i32', 'i32', 'i32', 'i32'], ([a, b, c, start], variable) => {
+  const write: Parameters<typeof wasmFunction>[2] = ([a, b, c, start], variable) => {
     const [left, right, end, from, to] = Array.from({ length: 5 }, () => variable('i32'));
     const row = variable('i32');
     const value = variable('v128');
@@ -68,7 +69,9 @@ export function productFunction({ rows, inner, columns, transposeA, bias }: Prod
           left.set(i32.add(left.get, i32.constant(aStep))),
           right.set(i32.add(right.get, i32.constant(bStep))),
         ]),
-        ...sums.flatMap((line, r) => line.flatMap((sum, v) => stored(to, r * cRow + at + 16 * v, sum, width - 4 * v))),
+        ...sums.flatMap((line, r) =>
+          line.flatMap((sum, v) => stored(to, r * cRow + at + 16 * v, sum, width - 4 * v)),
+        ),
       ];
     };
     /** All rows of some columns. */
@@ -95,7 +98,9 @@ export function productFunction({ rows, inner, columns, transposeA, bias }: Prod
       ];
     };
     return strips(columns, rows, variable, { b, c, start }, strip);
-  });
+  };
+  const label = `product (${rows}, ${inner}, ${columns})${transposeA ? ' transposed' : ''}`;
+  return wasmFunction('', ['i32', 'i32', 'i32', 'i32'], write, label);
 }
 
 /** Columns in strips: the same code again for those of one width, the rest by narrower ones. */
@@ -150,7 +155,7 @@ const zip = (a: Code, b: Code, high: boolean): Code => {
 
 /** A function of the addresses of a matrix (rows, columns) and its transpose, in squares of 4 where they fit. */
 export function transposeFunction(rows: number, columns: number): WasmFunction {
-  return wasmFunction('', ['i32', 'i32'], ([source, target], variable) => {
+  const write: Parameters<typeof wasmFunction>[2] = ([source, target], variable) => {
     const [from, to, i, j] = Array.from({ length: 4 }, () => variable('i32'));
     const lines = Array.from({ length: 4 }, () => variable('v128'));
     const halves = Array.from({ length: 4 }, () => variable('v128'));
@@ -198,5 +203,6 @@ export function transposeFunction(rows: number, columns: number): WasmFunction {
         count(i, columns, [...single, move(from, 4), move(to, 4 * rows)]).flat(),
       ]).flat(),
     ];
-  });
+  };
+  return wasmFunction('', ['i32', 'i32'], write, `transpose (${rows}, ${columns})`);
 }

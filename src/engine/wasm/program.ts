@@ -5,7 +5,7 @@
  */
 import { type DType, dtypes, type TypedArray, toTypedArray } from '../dtype.ts';
 import { EngineError, fail } from '../errors.ts';
-import { type ConstantAttrs, type Graph, type InputAttrs, type Node, type Operator, type Tensor } from '../graph.ts';
+import type { ConstantAttrs, Graph, InputAttrs, Node, Operator, Tensor } from '../graph.ts';
 import { linearOp, type MatmulAttrs, matmulOp } from '../ops/matmul.ts';
 import { checkArray, type Port, type Program, refuseUnknown } from '../program.ts';
 import { sizeOf, stridesOf } from '../shape.ts';
@@ -22,11 +22,11 @@ import {
   repeatWhile,
   type SharedMemory,
   sharedMemory,
-  when,
   type WasmCode,
   type WasmFunction,
   wasmFunction,
   wasmModule,
+  when,
 } from './module.ts';
 import { type LoopStep, type Plan, plan, refusal, type Step } from './plan.ts';
 import { productFunction, transposeFunction } from './product.ts';
@@ -38,6 +38,10 @@ const PAGE = 65_536;
 export interface WasmProgram extends Program {
   /** The values of an input or output where the program keeps them: float32 alone, and never to be kept by a caller of `dispose`. */
   values(name: string): Float32Array;
+  /** Writes some of the inputs. */
+  write(feeds: Readonly<Record<string, TypedArray>>): void;
+  /** The outputs of the last execution, in fresh arrays. */
+  read(): Record<string, TypedArray>;
   /** Computes the outputs from what the inputs hold now. */
   execute(): void;
   /** What another thread needs to execute it; only with `shared`. */
@@ -49,12 +53,16 @@ export interface WasmProgram extends Program {
 export const wasmRefusal = refusal;
 
 /** Turns a graph into a WebAssembly program; with `shared` in memory that other threads see. */
-export function compileWasm(graph: Graph, { shared = false }: { readonly shared?: boolean } = {}): WasmProgram {
+export function compileWasm(
+  graph: Graph,
+  { shared = false }: { readonly shared?: boolean } = {},
+): WasmProgram {
   const refused = refusal(graph);
   if (refused) fail(`WebAssembly: ${refused} is not written for it: compile for cpu`);
   const laid = plan(graph);
   const pages = Math.ceil(laid.size / PAGE);
-  if (pages > 32_768) fail(`WebAssembly: the graph needs ${pages} pages of memory, 32768 are possible: compile for cpu`);
+  if (pages > 32_768)
+    fail(`WebAssembly: the graph needs ${pages} pages of memory, 32768 are possible: compile for cpu`);
   const functions = writeFunctions(laid);
   const code = compileModule(wasmModule({ pages, shared }, functions));
   const memory = shared ? sharedMemory(pages) : undefined;
@@ -84,6 +92,25 @@ export function compileWasm(graph: Graph, { shared = false }: { readonly shared?
       );
     }
   };
+  const write = (feeds: Readonly<Record<string, TypedArray>>): void => {
+    refuseUnknown('feed', feeds, inputs, ignored);
+    for (const input of inputs) {
+      const array = feeds[input.name];
+      if (array === undefined) continue;
+      checkArray('feed', input, array);
+      input.write(array);
+    }
+  };
+  const read = (into: Partial<Record<string, TypedArray>> = {}): Record<string, TypedArray> => {
+    const out: Record<string, TypedArray> = {};
+    for (const output of outputs) {
+      const array = into[output.name] ?? new dtypes[output.dtype].array(sizeOf(output.shape));
+      checkArray('output', output, array);
+      output.read(array);
+      out[output.name] = array;
+    }
+    return out;
+  };
   return {
     inputs: inputs.map(ports),
     outputs: outputs.map(ports),
@@ -98,23 +125,19 @@ export function compileWasm(graph: Graph, { shared = false }: { readonly shared?
       return port.values;
     },
     execute,
-    run<O extends Record<string, TypedArray>>(feeds: Readonly<Record<string, TypedArray>>, into?: Partial<O>): O {
-      for (const input of inputs) {
-        const array = feeds[input.name];
-        checkArray('feed', input, array);
-        input.write(array);
-      }
-      refuseUnknown('feed', feeds, inputs, ignored);
-      execute();
-      const out: Record<string, TypedArray> = {};
-      for (const output of outputs) {
-        const array = into?.[output.name] ?? new dtypes[output.dtype].array(sizeOf(output.shape));
-        checkArray('output', output, array);
-        output.read(array);
-        out[output.name] = array;
-      }
+    write,
+    read: () => read(),
+    run<O extends Record<string, TypedArray>>(
+      feeds: Readonly<Record<string, TypedArray>>,
+      into?: Partial<O>,
+    ): O {
+      if (typeof feeds !== 'object' || feeds === null)
+        fail(`run: feeds are ${String(feeds)}: give an object of typed arrays by name`);
+      for (const input of inputs) checkArray('feed', input, feeds[input.name]);
+      write(feeds);
       if (into) refuseUnknown('output', into as Record<string, TypedArray>, outputs, new Set());
-      return out as O;
+      execute();
+      return read(into) as O;
     },
     dispose() {
       open = false;
@@ -153,6 +176,8 @@ function memoryOf(buffer: ArrayBufferLike, { dtype, shape }: Tensor, address: nu
   };
 }
 
+const nameOf = ({ op, inputs }: Node): string =>
+  `${op.name} ${inputs.map(({ shape }) => `(${shape})`).join(' ')}`;
 const loopsOf = (steps: readonly Step[]): LoopStep[] =>
   steps.flatMap(step => (step.kind === 'loop' ? [step, ...loopsOf(step.steps)] : []));
 const countSteps = (steps: readonly Step[]): number =>
@@ -210,28 +235,32 @@ function writeFunctions(laid: Plan): WasmFunction[] {
         inputs: node.inputs.map(addressOf),
         outputs: node.outputs.map(t => (laid.live.tensors.has(t) ? addressOf(t) : -1)),
       };
-      const body = wasmFunction('', [], (_, variable) => kernelFor(node)!(placed, variable));
+      const body = wasmFunction('', [], (_, variable) => kernelFor(node)!(placed, variable), nameOf(node));
       return body.body.every(code => code.length === 0) ? [] : [call(add(body))];
     }
-    const body = wasmFunction('', [], (_, variable) =>
-      writeFused(
-        {
-          shape: step.shape.filter(n => n !== 1),
-          nodes: step.nodes,
-          kept: step.kept,
-          source: t => laid.sourceIn(step, t),
-          view: (t, consumer): View => {
-            const { shape } = consumer ? consumer.outputs[0] : t;
-            const strides = consumer ? broadcastStrides(t.shape, shape) : stridesOf(shape);
-            return {
-              address: addressOf(t),
-              dtype: t.dtype,
-              strides: strides.filter((_, axis) => shape[axis] !== 1),
-            };
+    const body = wasmFunction(
+      '',
+      [],
+      (_, variable) =>
+        writeFused(
+          {
+            shape: step.shape.filter(n => n !== 1),
+            nodes: step.nodes,
+            kept: step.kept,
+            source: t => laid.sourceIn(step, t),
+            view: (t, consumer): View => {
+              const { shape } = consumer ? consumer.outputs[0] : t;
+              const strides = consumer ? broadcastStrides(t.shape, shape) : stridesOf(shape);
+              return {
+                address: addressOf(t),
+                dtype: t.dtype,
+                strides: strides.filter((_, axis) => shape[axis] !== 1),
+              };
+            },
           },
-        },
-        variable,
-      ),
+          variable,
+        ),
+      `${step.nodes.map(node => node.op.name).join(' ')} (${step.shape})`,
     );
     return [call(add(body))];
   };

@@ -1,8 +1,8 @@
 /** Loops over tensors in memory: the same places of several of them, read and written in step. */
 import type { DType } from '../dtype.ts';
 import { type Shape, stridesOf } from '../shape.ts';
-import { type Code, i32, i64, type Local, repeatWhile, v128 } from './module.ts';
 import type { Variable } from './mathematics.ts';
+import { type Code, i32, i64, type Local, repeatWhile, v128 } from './module.ts';
 
 /** Bytes of one value in the program's memory: a bool is a mask of a whole lane there. */
 export const bytesPer: Readonly<Record<DType, number>> = { float32: 4, int32: 4, bool: 4, int64: 8 };
@@ -79,7 +79,8 @@ export function walk(
   if (shape.includes(0)) return [];
   const { dims, strides } = collapsed(shape, views);
   const inner = dims.length - 1;
-  const isWide = options.lanes === 4 && inner >= 0 && strides.every(own => own[inner] === 0 || own[inner] === 1);
+  const isWide =
+    options.lanes === 4 && inner >= 0 && strides.every(own => own[inner] === 0 || own[inner] === 1);
   // Views that move alike share a pointer.
   const pointers = new Map<string, { readonly local: Local; readonly steps: readonly number[] }>();
   const pointerOf = views.map(({ dtype }, k) => {
@@ -120,16 +121,11 @@ export function walk(
     }
     const wide = isWide ? size >> 2 : 0;
     return [
-      wide === 0
-        ? []
-        : repeat(wide, [...body(4, placeOf(4)), ...moved(steps => 4 * steps[inner])], variable),
+      wide === 0 ? [] : repeat(wide, [...body(4, placeOf(4)), ...moved(steps => 4 * steps[inner])], variable),
       size === 4 * wide
         ? []
         : repeat(size - 4 * wide, [...body(1, placeOf(1)), ...moved(steps => steps[inner])], variable),
     ];
   };
-  return [
-    ...[...pointers.values()].flatMap(({ local }) => local.set(i32.constant(0))),
-    ...level(0).flat(),
-  ];
+  return [...[...pointers.values()].flatMap(({ local }) => local.set(i32.constant(0))), ...level(0).flat()];
 }

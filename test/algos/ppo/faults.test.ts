@@ -3,7 +3,7 @@
  * a diagnosis. And before the first step, sampler and scorer must agree.
  */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import type { PpoBatch } from '../../../src/algos/ppo/graphs.ts';
+import type { PpoBatch } from '../../../src/algos/ppo/programs.ts';
 import { TrainError } from '../../../src/base/errors.ts';
 import { box, cartPole, courier, type Env, pendulum } from '../../../src/envs/index.ts';
 import { categorical, gaussian } from '../../../src/kl/index.ts';

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { measure } from '../../../src/algos/ppo/graphs.ts';
+import { measure } from '../../../src/algos/ppo/programs.ts';
 import { estimateKl } from '../../../src/kl/index.ts';
 import { secondMomentScale } from '../../../src/nn/adam.ts';
 import { Rng } from '../../../src/random/index.ts';

@@ -9,7 +9,7 @@
  * `iterate` does one epoch: collect (once), learn, recover, report. Demonstrations follow from the seed, so a run that was
  * killed records them again and goes on to the same bits.
  */
-import { compile, type Program } from '../../../engine/program.ts';
+import type { Program } from '../../../engine/program.ts';
 import { Rng } from '../../../random/rng.ts';
 import type { Demonstrations } from '../../../rollout/demonstrations.ts';
 import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalise.ts';
@@ -58,9 +58,10 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions) {
 
   async function prepare(): Promise<{ data: Demonstrations; program: Program }> {
     data ??= normalised(await options.record(), normaliser);
-    program ??= await compile(
+    program ??= await compileFor(
+      model,
       epochGraph(model, config, { count, batch, trips, hasLogits: data.logits !== undefined }),
-      { device: config.device, threads: config.threads, checkFeeds: false },
+      runtimeOf(config),
     );
     return { data, program };
   }

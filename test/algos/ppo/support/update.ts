@@ -14,7 +14,7 @@ import {
   type PpoBatch,
   type PpoKnobs,
   type PpoPrograms,
-} from '../../../../src/algos/ppo/graphs.ts';
+} from '../../../../src/algos/ppo/programs.ts';
 import { type PpoConfig, ppoSettings } from '../../../../src/algos/ppo/settings.ts';
 import type { OptimiserState } from '../../../../src/algos/update/state.ts';
 import { bernoulli, categorical, gaussian, multiCategorical } from '../../../../src/kl/index.ts';

@@ -1,0 +1,46 @@
+/** Where networks are computed. */
+import type { Graph } from '../../engine/graph.ts';
+import { compile, type Device, type Program } from '../../engine/program.ts';
+import { compileWasm, type WasmProgram, wasmRefusal } from '../../engine/wasm/program.ts';
+import type { ActorCritic } from './networks/actor-critic.ts';
+
+export interface Runtime {
+  readonly device?: Device;
+  /** Threads that one operator of ONNX Runtime may use. */
+  readonly threads?: number;
+}
+
+/** As a config says it. */
+export const runtimeOf = ({
+  device,
+  threads,
+}: {
+  readonly device: Device;
+  readonly threads: number | 'auto';
+}): Runtime => ({ device, threads: threads === 'auto' ? 1 : threads });
+
+/**
+ * Networks up to this width are WebAssembly programs, which cost nothing to call and nothing a node; wider ones are faster
+ * in ONNX Runtime, whose products use vectors twice as long (docs/results.md, Scaling, has both by width).
+ */
+export const WIDEST_IN_WASM = 256;
+
+/** Whether a model's programs are WebAssembly: by its shape alone, so that a run computes the same bits wherever it is. */
+export function isForWasm({ layout, observationSize }: ActorCritic, { device = 'cpu' }: Runtime): boolean {
+  const widths = layout.specs.filter(({ shape }) => shape.length > 1).map(({ shape }) => shape[1]);
+  return device === 'cpu' && Math.max(...widths) <= WIDEST_IN_WASM && observationSize <= 4 * WIDEST_IN_WASM;
+}
+
+/** Compiles a program of a model for where it suits best. */
+export async function compileFor(
+  model: ActorCritic,
+  graph: Graph,
+  runtime: Runtime,
+  options: { readonly shared?: boolean } = {},
+): Promise<Program | WasmProgram> {
+  if (isForWasm(model, runtime) && wasmRefusal(graph) === undefined) return compileWasm(graph, options);
+  // What is not finite is for the graph to leave out and count.
+  return compile(graph, { ...runtime, checkFeeds: false });
+}
+
+export const isWasm = (program: Program): program is WasmProgram => 'execute' in program;
