@@ -29,7 +29,7 @@ import {
   when,
 } from './module.ts';
 import { type LoopStep, type Plan, plan, refusal, type Step } from './plan.ts';
-import { productFunction, transposeFunction } from './product.ts';
+import { MOST_TERMS, type ProductShape, productFunction, transposeFunction } from './product.ts';
 import { broadcastStrides, bytesPer, type View } from './views.ts';
 
 const PAGE = 65_536;
@@ -205,8 +205,6 @@ function writeFunctions(laid: Plan): WasmFunction[] {
       : (node.attrs as MatmulAttrs);
     const [rows, columns] = node.outputs[0].shape;
     const inner = a.shape[transposeA ? 0 : 1];
-    const shape = { rows, inner, columns, transposeA, bias: isLinear };
-    const index = once(`product ${Object.values(shape)}`, () => productFunction(shape));
     const turn = transposeB
       ? [
           call(
@@ -215,13 +213,27 @@ function writeFunctions(laid: Plan): WasmFunction[] {
           ),
         ]
       : [];
-    const operands = [
-      addressOf(a),
-      transposeB ? scratch : addressOf(b),
-      addressOf(node.outputs[0]),
-      isLinear ? addressOf(node.inputs[2]) : 0,
-    ];
-    return [...turn, call(index, operands.map(i32.constant))];
+    const right = transposeB ? scratch : addressOf(b);
+    const terms = transposeA ? MOST_TERMS : inner;
+    const parts = Array.from({ length: Math.ceil(inner / terms) }, (_, part) => {
+      const first = part * terms;
+      const shape: ProductShape = {
+        rows,
+        inner: Math.min(terms, inner - first),
+        columns,
+        transposeA,
+        start: part > 0 ? 'result' : isLinear ? 'bias' : 'zero',
+      };
+      const operands = [
+        addressOf(a) + 4 * first * rows,
+        right + 4 * first * columns,
+        addressOf(node.outputs[0]),
+        isLinear ? addressOf(node.inputs[2]) : 0,
+      ];
+      const index = once(`product ${Object.values(shape)}`, () => productFunction(shape));
+      return call(index, operands.map(i32.constant));
+    });
+    return [...turn, ...parts];
   };
 
   const written = (step: Step): Code[] => {

@@ -14,6 +14,7 @@ import { Rng } from '../../../random/rng.ts';
 import type { Demonstrations } from '../../../rollout/demonstrations.ts';
 import { ObservationNormaliser, RunningMoments } from '../../../rollout/normalise.ts';
 import type { ActorCritic } from '../../agents/networks/actor-critic.ts';
+import { compileFor, runtimeOf } from '../../agents/runtime.ts';
 import type { IterationResult } from '../../algorithm.ts';
 import type { TrainEvent } from '../../events.ts';
 import { guardedUpdate, newCounters, UNBOUNDED, UNTOUCHED } from '../../update/guarded.ts';
