@@ -156,7 +156,7 @@ export async function ppoGradients(
         ...{ oldValues: zero, advantages: zero, returns: zero },
       },
       newState(flatOf(policy)),
-      BigInt64Array.of(0n),
+      Int32Array.of(0),
       { ...knobs, klLimit: Number.POSITIVE_INFINITY },
       flatOf(reference),
     );

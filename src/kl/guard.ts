@@ -47,6 +47,12 @@ export const GUARD_MARGIN = 1e-4;
 /** The absolute one, for the rounding of single precision. */
 export const GUARD_ROUNDING = 5e-8;
 
+/** The largest KL that counts as within a bound, as {@link guard} computes it. */
+export function heldLimit(bound: number): number {
+  const { fround } = Math;
+  return Math.max(fround(fround(fround(bound) * fround(1 - GUARD_MARGIN)) - fround(GUARD_ROUNDING)), 0);
+}
+
 /** What the guard leaves of an update. */
 export interface Guarded {
   /** What the update may keep. */

@@ -2,9 +2,9 @@
  * Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), with every update inside a KL bound: its
  * mathematics. programs.ts runs it.
  *
- * An update is three graphs. The policy and the value function share nothing, so each learns in a loop of its own over all
- * epochs and minibatches: forward, loss, backward, clipping, Adam; the policy's also has the early stop. `measureGraph`
- * looks at the whole rollout afterwards: the exact KL, and the guard that holds it.
+ * The policy and the value function share nothing, so each learns in a loop of its own over all epochs and minibatches:
+ * forward, loss, backward, clipping, Adam; the policy's also has the early stop. `measureGraph` looks at the whole
+ * rollout afterwards, and `guardGraph` takes back what went too far.
  *
  * Where this leaves the paper:
  * 1. The KL that stops an update is exact, not estimated, and is looked at before a step, so no step has to be undone.
@@ -66,7 +66,7 @@ function learningInputs(g: Graph, config: PpoConfig, { samples, minibatches }: P
   const trips = minibatches * config.epochs;
   const batch = samples / minibatches;
   const scalar = (name: string): Tensor => g.input(name, []);
-  const order = g.input('order', [trips, batch], 'int64');
+  const order = g.input('order', [trips, batch], 'int32');
   /** 0 for a minibatch that was not finite for the other network: neither learns from it. */
   const allowed = g.input('allowed', [trips]);
   const state = stateInputs(g, size);
@@ -335,31 +335,31 @@ function withinLimit(
   return { within: not(and(epochEnds, over)), klSum: mul(sum, cast(not(epochEnds), 'float32')) };
 }
 
-// ---- measure: the whole rollout after the update -------------------------------------------------------------------
+// ---- the whole rollout after the update ----------------------------------------------------------------------------
 
-/** The whole rollout under the policy that an update gave, and what the guard leaves of it. */
+/** What a rollout holds of the policy that collected it. */
+function collectedInputs(g: Graph, { distribution, observationSize }: ActorCritic, samples: number) {
+  return {
+    obs: g.input('observations', [samples, observationSize]),
+    oldDistribution: g.input('oldParams', [samples, distribution.paramSize]),
+  };
+}
+
+/** The whole rollout under a policy's weights: the exact KL in every state, and the ratios. */
 export function measureGraph(model: ActorCritic, samples: number): Graph {
-  const { distribution, observationSize } = model;
+  const { distribution } = model;
   const layout = layoutOf(model, 'actor');
   const g = new Graph();
-  const obs = g.input('observations', [samples, observationSize]);
+  const { obs, oldDistribution } = collectedInputs(g, model, samples);
   const actions = g.input('actions', [samples, distribution.actionSize]);
-  const oldDistribution = g.input('oldParams', [samples, distribution.paramSize]);
   const oldLogProb = g.input('oldLogProbs', [samples, 1]);
-  const before = g.input('before', [layout.size]);
-  const after = g.input('after', [layout.size]);
-  const bound = g.input('bound', []);
-
-  const policyOf = (weights: Tensor): Tensor => model.policy(layout.tensors(weights), obs);
-  const guarded = guard(before, after, bound, weights =>
-    reduceMean(distribution.graph.kl(oldDistribution, policyOf(weights))),
-  );
-  const policy = policyOf(guarded.weights);
+  const policy = model.policy(layout.tensors(g.input('weights', [layout.size])), obs);
   const logRatio = sub(distribution.graph.logProb(policy, actions), oldLogProb);
   const ratio = exp(clip(logRatio, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));
+  const stateKls = distribution.graph.kl(oldDistribution, policy); // (samples, 1)
   outputAll(g, {
-    ...guarded,
-    stateKls: distribution.graph.kl(oldDistribution, policy), // (samples, 1)
+    kl: reduceMean(stateKls),
+    stateKls,
     k1: reduceMean(k1Graph(logRatio)),
     k3: reduceMean(k3Graph(logRatio)),
     entropy: reduceMean(distribution.graph.entropy(policy)),
@@ -367,5 +367,19 @@ export function measureGraph(model: ActorCritic, samples: number): Graph {
     ratioMax: reduceMax(ratio),
     ratioMin: neg(reduceMax(neg(ratio))),
   });
+  return g;
+}
+
+/** What the guard leaves of an update that went beyond its bound. */
+export function guardGraph(model: ActorCritic, samples: number): Graph {
+  const { distribution } = model;
+  const layout = layoutOf(model, 'actor');
+  const g = new Graph();
+  const { obs, oldDistribution } = collectedInputs(g, model, samples);
+  const [before, after] = ['before', 'after'].map(name => g.input(name, [layout.size]));
+  const { weights, kl, scale, backtracks } = guard(before, after, g.input('bound', []), candidate =>
+    reduceMean(distribution.graph.kl(oldDistribution, model.policy(layout.tensors(candidate), obs))),
+  );
+  outputAll(g, { weights, kl, scale, backtracks });
   return g;
 }

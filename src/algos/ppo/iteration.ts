@@ -122,7 +122,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
     actionSize: envs.actionSize,
     paramSize: distribution.paramSize,
   });
-  const order = new BigInt64Array(minibatches * config.epochs * config.minibatchSize);
+  const order = new Int32Array(minibatches * config.epochs * config.minibatchSize);
   const observationNormaliser = config.normaliseObservations
     ? new ObservationNormaliser(envs.obsSize)
     : undefined;
@@ -369,11 +369,9 @@ function refuseMismatch(
 }
 
 /** Each epoch's samples in an order of its own. */
-function fillOrder(order: BigInt64Array, samples: number, epochs: number, rng: Rng): void {
-  for (let epoch = 0; epoch < epochs; epoch++) {
-    const rows = rng.permutation(samples);
-    for (let i = 0; i < samples; i++) order[epoch * samples + i] = BigInt(rows[i]);
-  }
+function fillOrder(order: Int32Array, samples: number, epochs: number, rng: Rng): void {
+  for (let epoch = 0; epoch < epochs; epoch++)
+    rng.permutation(samples, order.subarray(epoch * samples, (epoch + 1) * samples));
 }
 
 /** The mean that the update stopped on: a minibatch that was skipped moved nothing and counts as 0. */

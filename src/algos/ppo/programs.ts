@@ -2,12 +2,13 @@
 
 import type { Program } from '../../engine/program.ts';
 import { type Aside, openAside } from '../../engine/wasm/aside.ts';
+import { heldLimit } from '../../kl/guard.ts';
 import { highestOf, type KlOverStates } from '../../kl/over-states.ts';
 import { partsOf } from '../agents/actor.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { compileFor, isWasm, type Runtime } from '../agents/runtime.ts';
 import { type OptimiserState, stateFrom } from '../update/state.ts';
-import { measureGraph, type PpoSizes, policyGraph, valueGraph } from './graphs.ts';
+import { guardGraph, measureGraph, type PpoSizes, policyGraph, valueGraph } from './graphs.ts';
 import type { PpoConfig } from './settings.ts';
 
 /** What an update learns from; rows are samples. */
@@ -62,6 +63,7 @@ export interface PpoPrograms {
   readonly policy: Program;
   readonly value: ValueProgram;
   readonly measure: Program;
+  readonly guard: Program;
   readonly valueCoef: number;
   /** Minibatches of a whole update. */
   readonly trips: number;
@@ -77,10 +79,11 @@ export async function compilePpo(
   sizes: PpoSizes,
   runtime: Runtime = {},
 ): Promise<PpoPrograms> {
-  const [policy, value, measure] = await Promise.all([
+  const [policy, value, measure, guard] = await Promise.all([
     compileFor(model, policyGraph(model, config, sizes), runtime),
     compileFor(model, valueGraph(model, config, sizes), runtime, { shared: true }),
     compileFor(model, measureGraph(model, sizes.samples), runtime),
+    compileFor(model, guardGraph(model, sizes.samples), runtime),
   ]);
   const aside = valueProgram(value, sizes.minibatches * config.epochs);
   return {
@@ -88,11 +91,12 @@ export async function compilePpo(
     policy,
     value: aside,
     measure,
+    guard,
     valueCoef: config.valueCoef,
     trips: sizes.minibatches * config.epochs,
     skipLimit: config.skipLimit,
     dispose() {
-      for (const program of [policy, aside, measure]) program.dispose();
+      for (const program of [policy, aside, measure, guard]) program.dispose();
     },
   };
 }
@@ -177,7 +181,7 @@ export function learn(
   programs: PpoPrograms,
   batch: PpoBatch,
   state: OptimiserState,
-  order: BigInt64Array,
+  order: Int32Array,
   knobs: PpoKnobs,
   reference?: Float32Array,
 ): { state: OptimiserState; stats: LearnStats } {
@@ -259,20 +263,25 @@ export type MeasureStats = KlOverStates &
 
 /** Looks at the whole rollout under the weights that an update gave, and takes back what leaves the bound. */
 export function measure(
-  { model, measure: program }: PpoPrograms,
+  { model, measure: program, guard }: PpoPrograms,
   batch: PpoBatch,
   before: Float32Array,
   after: Float32Array,
   bound: number,
 ): { weights: Float32Array; stats: MeasureStats } {
-  const { weights, stateKls, ...seen } = run(program, {
-    ...batch,
-    before: partsOf(model, before).actor,
-    after: partsOf(model, after).actor,
-    bound,
-  });
-  const numbers = Object.fromEntries(Object.entries(seen).map(([name, value]) => [name, numberOf(value)]));
-  const held = after.slice();
-  partsOf(model, held).actor.set(weights);
-  return { weights: held, stats: { ...numbers, ...highestOf(stateKls) } as MeasureStats };
+  const look = (weights: Float32Array): Omit<MeasureStats, 'klRaw' | 'scale' | 'backtracks'> => {
+    const { stateKls, ...seen } = run(program, { ...batch, weights });
+    const numbers = Object.fromEntries(Object.entries(seen).map(([name, value]) => [name, numberOf(value)]));
+    return { ...numbers, ...highestOf(stateKls) } as MeasureStats;
+  };
+  const wanted = partsOf(model, after).actor;
+  const seen = look(wanted);
+  const { kl: klRaw } = seen;
+  if (klRaw <= heldLimit(bound))
+    return { weights: after, stats: { ...seen, klRaw, scale: 1, backtracks: 0 } };
+  const held = run(guard, { ...batch, before: partsOf(model, before).actor, after: wanted, bound });
+  const weights = after.slice();
+  partsOf(model, weights).actor.set(held.weights);
+  const [kl, scale, backtracks] = [held.kl, held.scale, held.backtracks].map(numberOf);
+  return { weights, stats: { ...look(held.weights), kl, klRaw, scale, backtracks } };
 }

@@ -160,8 +160,9 @@ export function plan(graph: Graph): Plan {
   const region = (within: Graph): Step[] => {
     const steps: Step[] = [];
     const position = new Map<Step, number>();
-    const push = (step: Step): void => {
-      position.set(step, steps.push(step) - 1);
+    const insert = (step: Step, at = steps.length): void => {
+      steps.splice(at, 0, step);
+      for (let i = at; i < steps.length; i++) position.set(steps[i], i);
     };
     const readyAfter = (t: Tensor): number => {
       const step = stepOf.get(baseOf(t).tensor);
@@ -191,14 +192,14 @@ export function plan(graph: Graph): Plan {
           else storageOf(t);
           stepOf.set(t, step);
         });
-        push(step);
+        insert(step);
         continue;
       }
       if (isView(node)) continue;
       if (!isElementwise(node)) {
         const step: KernelStep = { kind: 'kernel', node, ...scratchFor(node) };
         for (const t of node.outputs) stepOf.set(t, step);
-        push(step);
+        insert(step);
         continue;
       }
       const [out] = node.outputs;
@@ -212,7 +213,8 @@ export function plan(graph: Graph): Plan {
       const step: FusedStep = found ?? { kind: 'fused', key, shape: out.shape, nodes: [], kept: [] };
       step.nodes.push(node);
       stepOf.set(out, step);
-      if (!found) push(step);
+      // Single numbers come as early as they can, so that the long loops that wait for them can be one.
+      if (!found) insert(step, key === '' ? 1 + Math.max(-1, ...node.inputs.map(readyAfter)) : steps.length);
     }
     return steps;
   };

@@ -149,7 +149,7 @@ describe('the guard in the trainer', () => {
 describe('a rate 30 times too high', () => {
   it('is cut until updates fit, and an update that did not fit is done again from where it began', async () => {
     const wild = { learningRate: 0.3, epochs: 4, guard: 0.02 };
-    const { rows, results } = await trained(wild, { iterations: 8 });
+    const { rows, results } = await trained(wild, { iterations: 16 });
     expect(rows[0]['guard/retries']).toBeGreaterThan(0);
     const changes = results[0].events.filter(e => e.type === 'rate-change');
     const again = rows[0]['guard/retries'];

@@ -438,10 +438,18 @@ export function learnReference(
       stopped = true;
       break;
     }
-    const scale = config.gradientClip === null ? 1 : Math.min(1, config.gradientClip / seen.gradNorm);
+    // Each network by its own norm.
+    const scaleOf = (part: Float64Array): number => {
+      const norm = Math.sqrt(part.reduce((sum, g) => sum + g * g, 0));
+      return config.gradientClip === null ? 1 : Math.min(1, config.gradientClip / norm);
+    };
+    const [actorScale, criticScale] = [
+      scaleOf(seen.gradient.subarray(0, criticAt)),
+      scaleOf(seen.gradient.subarray(criticAt)),
+    ];
     const actorRate = seen.kl > knobs.guard ? 0 : knobs.actorRate;
     optimiser.step(
-      seen.gradient.map(g => g * scale),
+      seen.gradient.map((g, k) => g * (k >= criticAt ? criticScale : actorScale)),
       optimiser.weights.map((_, k) => (k >= criticAt ? criticRate : actorRate)),
     );
     klSum += seen.kl;

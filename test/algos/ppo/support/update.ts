@@ -203,8 +203,8 @@ export async function disposePrograms(): Promise<void> {
   compiled.clear();
 }
 
-const flatOrder = (order: readonly (readonly number[])[]): BigInt64Array =>
-  BigInt64Array.from(order.flat(), BigInt);
+const flatOrder = (order: readonly (readonly number[])[]): Int32Array =>
+  Int32Array.from(order.flat());
 
 export interface Updated {
   state: OptimiserState;
