@@ -23,7 +23,7 @@ export const quadratic: Term = { name: 'n²', at: n => n * n };
 export const inverse: Term = { name: '1/n', at: n => 1 / n };
 
 /** Points that are further from a law than this do not follow it. */
-export const TOLERANCE = 0.15;
+const TOLERANCE = 0.15;
 /** So many more points than coefficients a law must fit: two coefficients go through any two points. */
 const SPARE = 1;
 
