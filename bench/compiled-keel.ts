@@ -3,22 +3,28 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+/** Code for `--import`. */
+const dataUrl = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`;
+
 /**
- * Writes the largest resident size when the process ends, to its fourth stream. Linux's `VmHWM` goes first: `ru_maxrss` is never
- * below what the parent held when it forked.
+ * Writes what was noted in `globalThis.keelProbe` to the fourth stream when the process ends, with the largest resident size.
+ * Linux's `VmHWM` goes first: `ru_maxrss` is never below what the parent held when it forked.
  */
 const probe = `
 import { readFileSync, writeSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
+const probe = (globalThis.keelProbe = {});
 if (isMainThread) process.on('exit', () => {
-  let kilobytes = process.resourceUsage().maxRSS;
-  try { kilobytes = Number(/VmHWM:\\s+(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]); } catch {}
-  writeSync(3, String(kilobytes));
+  let peakKilobytes = process.resourceUsage().maxRSS;
+  try { peakKilobytes = Number(/VmHWM:\\s+(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]); } catch {}
+  writeSync(3, JSON.stringify({ ...probe, peakKilobytes }));
 });`;
 
 export interface Ended {
   readonly code: number | null;
   readonly peakMegabytes: number;
+  /** What more was noted in it, by name. */
+  readonly noted: Readonly<Record<string, number>>;
   /** From its start to its end. */
   readonly seconds: number;
 }
@@ -29,18 +35,25 @@ export interface RunningKeel {
   ended(...codes: readonly number[]): Promise<Ended>;
 }
 
-/** Starts the command line of a package that `buildPackage` made; each line that it prints goes to `onLine`. */
+/** How it is started. */
+export interface StartOptions {
+  /** Each line that it prints. */
+  readonly onLine?: (line: string, child: ChildProcess) => void;
+  /** Code that runs first, and may note numbers in `globalThis.keelProbe`. */
+  readonly before?: string;
+}
+
+/** Starts the command line of a package that `buildPackage` made. */
 export function startKeel(
   built: string,
   args: readonly string[],
-  onLine: (line: string, child: ChildProcess) => void = () => {},
+  { onLine = () => {}, before = '' }: StartOptions = {},
 ): RunningKeel {
   const startedAt = performance.now();
-  const child = spawn(
-    process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(probe)}`, join(built, 'bin/keel.js'), ...args],
-    { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
-  );
+  const imports = [probe, before].filter(code => code !== '').flatMap(code => ['--import', dataUrl(code)]);
+  const child = spawn(process.execPath, [...imports, join(built, 'bin/keel.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
   const said = { 2: '', 3: '' };
   for (const stream of [2, 3] as const)
     (child.stdio[stream] as NodeJS.ReadableStream).setEncoding('utf8').on('data', (text: string) => {
@@ -49,13 +62,11 @@ export function startKeel(
   createInterface({ input: child.stdout! }).on('line', line => onLine(line, child));
   const closed = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', code =>
-      resolve({
-        code,
-        peakMegabytes: Number(said[3]) / 1024,
-        seconds: (performance.now() - startedAt) / 1000,
-      }),
-    );
+    child.on('close', code => {
+      const seconds = (performance.now() - startedAt) / 1000;
+      const { peakKilobytes, ...noted } = JSON.parse(said[3] || '{}') as Record<string, number>;
+      resolve({ code, peakMegabytes: peakKilobytes / 1024, noted, seconds });
+    });
   });
   return {
     child,

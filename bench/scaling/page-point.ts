@@ -39,9 +39,11 @@ async function watch(built: string, root: string, runs: number): Promise<PageFig
   const address = new Promise<string>(resolve => {
     say = resolve;
   });
-  const keel = startKeel(built, ['dash', root, '--port', '0', '--no-token'], line => {
-    const found = /http:\S+/.exec(line)?.[0];
-    if (found !== undefined) say(found);
+  const keel = startKeel(built, ['dash', root, '--port', '0', '--no-token'], {
+    onLine: line => {
+      const found = /http:\S+/.exec(line)?.[0];
+      if (found !== undefined) say(found);
+    },
   });
   const ended = keel.ended(0);
   const url = new URL('/api/runs', await Promise.race([address, ended.then(() => '')]));

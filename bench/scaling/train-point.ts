@@ -45,15 +45,17 @@ export async function trainPoint(built: string, { env, config }: TrainPoint): Pr
         ...['train', env, '--no-preset', '--no-dash', '--json', '--run-dir', root],
         ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
       ],
-      (line, child) => {
-        const said = JSON.parse(line) as { kind: string } & Record<string, number>;
-        if (said.kind !== 'row' || isStopped) return;
-        firstAt ||= performance.now();
-        rows.push(said);
-        const [measured, ms] = [rows.length - WARM_UP, performance.now() - firstAt];
-        if (measured < FEWEST || ms < (measured < USUAL ? LONG_MS : ENOUGH_MS)) return;
-        isStopped = true;
-        child.kill('SIGINT');
+      {
+        onLine: (line, child) => {
+          const said = JSON.parse(line) as { kind: string } & Record<string, number>;
+          if (said.kind !== 'row' || isStopped) return;
+          firstAt ||= performance.now();
+          rows.push(said);
+          const [measured, ms] = [rows.length - WARM_UP, performance.now() - firstAt];
+          if (measured < FEWEST || ms < (measured < USUAL ? LONG_MS : ENOUGH_MS)) return;
+          isStopped = true;
+          child.kill('SIGINT');
+        },
       },
     );
     const { peakMegabytes } = await keel.ended(130);
