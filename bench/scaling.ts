@@ -31,6 +31,9 @@ export async function run(): Promise<void> {
       from: { type: 'string' },
     },
   });
+  const rounds = Number(flags.rounds);
+  if (!(Number.isInteger(rounds) && rounds > 0))
+    throw new Error(`--rounds ${flags.rounds} is no count: use 1 or more`);
   const names = axes.map(({ name }) => name);
   const wanted = flags.only?.split(',') ?? names;
   const unknown = wanted.find(name => !names.includes(name));
@@ -42,13 +45,13 @@ export async function run(): Promise<void> {
       `--write needs all axes, ${missing.join(', ')} are missing: leave out --only, or add --from`,
     );
 
-  report({ bench: 'scaling', ...machine(), rounds: Number(flags.rounds) });
+  report({ bench: 'scaling', ...machine(), rounds });
   const built = mkdtempSync(join(tmpdir(), 'keel-scaling-package-'));
   const measured: Measured[] = earlier.filter(({ axis }) => !wanted.includes(axis));
   try {
     await buildPackage(built);
     for (const axis of axes.filter(({ name }) => wanted.includes(name)))
-      measured.push(...(await measureAxis(axis, built, Number(flags.rounds), flags.quick)));
+      measured.push(...(await measureAxis(axis, built, rounds, flags.quick)));
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
