@@ -26,7 +26,7 @@ const columns = ['rollout/ep_rew_mean', 'train/approx_kl', 'train/clip_fraction'
 const names = Array.from({ length: 30 }, (_, i) => `env/m${i}`);
 
 /** A run or a log that is there; the function writes its next row. */
-function makeLog(root: string, i: number): (last?: boolean) => void {
+export function makeLog(root: string, i: number): (last?: boolean) => void {
   if (isForeign(i)) {
     const path = join(root, `sb3-${i}`, 'progress.csv');
     mkdirSync(join(root, `sb3-${i}`));

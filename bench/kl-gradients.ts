@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { compare } from './kl-gradients/compare.ts';
 import { pictureOf, tableOf } from './kl-gradients/picture.ts';
 import { sequenceKl } from './kl-gradients/task.ts';
+import { withMarked } from './marked.ts';
 import { median, report, round } from './measure.ts';
 
 /** Of docs/kl.md; the test asks for the same. */
@@ -16,11 +17,7 @@ const DOCUMENT = 'docs/kl.md';
 const PICTURE = 'docs/pictures/kl-gradients.svg';
 
 /** A text with what stands between its two marks replaced. */
-export const withTable = (text: string, table: string): string =>
-  text.replace(
-    /(<!-- kl-gradients -->\n)[\s\S]*?(<!-- end -->)/,
-    (_, before, after) => `${before}${table}\n${after}`,
-  );
+export const withTable = (text: string, table: string): string => withMarked(text, 'kl-gradients', table);
 
 export async function run(): Promise<void> {
   const seeds = process.argv.indexOf('--seeds');

@@ -5,6 +5,10 @@ export interface Line {
   readonly ys: readonly number[];
   /** Colours go by the line's place unless given. */
   readonly colour?: string;
+  /** Said in its colour, in the panel's upper left. */
+  readonly name?: string;
+  /** For what was worked out, not measured. */
+  readonly dashed?: boolean;
 }
 
 export interface Panel {
@@ -16,6 +20,8 @@ export interface Panel {
   xEnd(last: number): string;
   /** Decimals of the y axis's ends; none unless told. */
   readonly digits?: number;
+  /** Both axes by their logarithms, the x axis from its first value on, which is said too. */
+  readonly logarithmic?: boolean;
 }
 
 const WIDTH = 300;
@@ -23,7 +29,7 @@ const HEIGHT = 190;
 const MARGIN = { left: 46, right: 10, top: 26, bottom: 24 } as const;
 const COLUMNS = 4;
 const POINTS = 160;
-const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
+export const lineColours = ['#2563eb', '#d97706', '#059669', '#9333ea', '#dc2626'] as const;
 
 export const panelsSvg = (title: string, panels: readonly Panel[]): string =>
   gridSvg(title, panels.map(panelSvg), { width: WIDTH, height: HEIGHT });
@@ -48,25 +54,40 @@ ${drawn.join('\n')}
 `;
 }
 
-function panelSvg({ title, lines, levels, xEnd, digits = 0 }: Panel): string {
+function panelSvg({ title, lines, levels, xEnd, digits = 0, logarithmic = false }: Panel): string {
   const values = [...levels.map(({ value }) => value), ...lines.flatMap(({ ys }) => ys)];
   const [lowest, highest] = [Math.min(...values), Math.max(...values)];
-  const last = Math.max(...lines.flatMap(({ xs }) => xs));
-  const x = (value: number): number => MARGIN.left + (value / last) * (WIDTH - MARGIN.left - MARGIN.right);
+  const allXs = lines.flatMap(({ xs }) => xs);
+  const [first, last] = [logarithmic ? Math.min(...allXs) : 0, Math.max(...allXs)];
+  /** How far along an axis a value is: 0 to 1. */
+  const along = (value: number, from: number, to: number): number => {
+    const [at, start, end] = logarithmic ? [value, from, to].map(Math.log) : [value, from, to];
+    return (at - start) / (end - start || 1);
+  };
+  const x = (value: number): number =>
+    MARGIN.left + along(value, first, last) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value: number): number =>
-    MARGIN.top + ((highest - value) / (highest - lowest || 1)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+    MARGIN.top + (1 - along(value, lowest, highest)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const drawnLevels = levels.map(({ name, value, colour }, i) => {
     const at = y(value).toFixed(1);
     return `<line x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${at}" y2="${at}" stroke="${colour}" stroke-dasharray="4 3"/><text x="${WIDTH - MARGIN.right}" y="${(y(value) + (i === 0 ? 10 : -3)).toFixed(1)}" text-anchor="end" fill="${colour}">${name} ${value}</text>`;
   });
-  const drawnLines = lines.map(({ xs, ys, colour }, i) => {
+  const drawnLines = lines.map(({ xs, ys, colour, dashed = false }, i) => {
     const every = Math.max(1, Math.ceil(xs.length / POINTS));
     const points = xs
       .map((value, k) => [value, ys[k]] as const)
       .filter((_, k) => k % every === 0 || k === xs.length - 1)
       .map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
-    return `<polyline fill="none" stroke-width="1.5" stroke="${colour ?? lineColours[i % lineColours.length]}" points="${points.join(' ')}"/>`;
+    const stroke = colour ?? lineColours[i % lineColours.length];
+    return `<polyline fill="none" stroke-width="1.5"${dashed ? ' stroke-dasharray="2 3"' : ''} stroke="${stroke}" points="${points.join(' ')}"/>`;
   });
+  const legend = lines
+    .map(({ name, colour }, i) => ({ name, colour: colour ?? lineColours[i % lineColours.length] }))
+    .filter(({ name }) => name !== undefined)
+    .map(
+      ({ name, colour }, i) =>
+        `<text x="${MARGIN.left + 6}" y="${MARGIN.top + 12 * (i + 1)}" fill="${colour}">${name}</text>`,
+    );
   const axis = [lowest, highest].map(
     value =>
       `<text x="${MARGIN.left - 4}" y="${(y(value) + 3).toFixed(1)}" text-anchor="end" fill="#555">${value.toFixed(digits)}</text>`,
@@ -75,8 +96,10 @@ function panelSvg({ title, lines, levels, xEnd, digits = 0 }: Panel): string {
     `<text x="${MARGIN.left}" y="16" font-size="12" font-weight="600" fill="#111">${title}</text>`,
     `<path d="M${MARGIN.left} ${MARGIN.top}V${HEIGHT - MARGIN.bottom}H${WIDTH - MARGIN.right}" fill="none" stroke="#999"/>`,
     ...axis,
+    ...(logarithmic ? [`<text x="${MARGIN.left}" y="${HEIGHT - 8}" fill="#555">${first}</text>`] : []),
     `<text x="${WIDTH - MARGIN.right}" y="${HEIGHT - 8}" text-anchor="end" fill="#555">${xEnd(last)}</text>`,
     ...drawnLevels,
     ...drawnLines,
+    ...legend,
   ].join('');
 }

@@ -13,6 +13,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   ppo: () => import('./ppo.ts'),
   robots: () => import('./robots.ts'),
   router: () => import('./router.ts'),
+  scaling: () => import('./scaling.ts'),
   startup: () => import('./startup.ts'),
 };
 

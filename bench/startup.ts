@@ -1,5 +1,6 @@
 /**
- * What it costs to start the command line, as multiples of a bare `node -e 0`, all timed in turns: `npm run bench -- startup`.
+ * What it costs to start the command line, as multiples of a bare `node -e 0`, all timed in turns, and how long `keel train cartpole`
+ * takes to its first update (startup/first-update.ts): `npm run bench -- startup [commands] [train]`, both unless told.
  *
  * It measures a build of its own, as users install it: in a scratch directory, without the sources beside it.
  */
@@ -9,22 +10,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { machine, report, round, timeInTurns } from './measure.ts';
+import { reportFirstUpdate } from './startup/first-update.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const rounds = 31;
 
 export async function run(): Promise<void> {
-  report({ bench: 'startup', ...machine(), rounds });
+  report({ bench: 'startup', ...machine() });
   const work = mkdtempSync(join(tmpdir(), 'keel-startup-'));
   try {
-    measure(work);
+    const keel = build(work);
+    const named = process.argv.slice(3);
+    const wants = (part: string): boolean => named.length === 0 || named.includes(part);
+    if (wants('commands')) measure(work, keel);
+    if (wants('train')) await reportFirstUpdate(work);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-function measure(work: string): void {
-  const keel = build(work);
+function measure(work: string, keel: string): void {
   const csv = join(work, 'progress.csv');
   writeFileSync(csv, smallLog());
   const own = join(work, 'runs');
@@ -50,7 +55,7 @@ function measure(work: string): void {
     rounds,
     Object.values(commands).map(args => () => node(args)),
   );
-  report({ command: 'node -e 0', ms: round(bare, 1) });
+  report({ command: 'node -e 0', rounds, ms: round(bare, 1) });
   for (const [i, command] of Object.keys(commands).slice(1).entries())
     report({ command, ms: round(times[i], 1), times_node: round(times[i] / bare) });
 }

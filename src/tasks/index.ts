@@ -1,8 +1,9 @@
 /** Text tasks: prompts, graded completions and demonstrations for language models; Keel's own, and a user's. */
 export type { Json } from '../envs/plain-data.ts';
 export { type ArithmeticOptions, arithmeticDefinition } from './arithmetic.ts';
-export { type ChessOptions, chessDefinition } from './chess/chess.ts';
+export { chessDefinition } from './chess/chess.ts';
 export { type ChessEvaluationSettings, evaluateChess } from './chess/evaluate.ts';
+export type { ChessOptions } from './chess/options.ts';
 export { createTask, defineTask, taskOptions } from './definition.ts';
 export { drawDemonstration, drawPrompt } from './draw-safely.ts';
 export { TaskError, type TaskErrorCode } from './errors.ts';

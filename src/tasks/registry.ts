@@ -7,7 +7,6 @@ import type { OptionSchemas } from '../envs/options.ts';
 import { registeringFrom } from '../envs/registry.ts';
 import { arithmeticDefinition } from './arithmetic.ts';
 import { chessDefinition } from './chess/chess.ts';
-import { evaluateChess, heldOutChess } from './chess/evaluate.ts';
 import { createTask, definitionProblem } from './definition.ts';
 import { fail } from './errors.ts';
 import { formatDefinition } from './format.ts';
@@ -24,7 +23,13 @@ const builtIn = new Map(
   (
     [
       // It has measurements of its own: legal moves, mates in one, repetition.
-      { ...chessDefinition, evaluate: evaluateChess, heldOut: heldOutChess },
+      {
+        ...chessDefinition,
+        evaluate: async (...given: Parameters<NonNullable<TextTaskDefinition['evaluate']>>) =>
+          (await import('./chess/evaluate.ts')).evaluateChess(...given),
+        heldOut: async (...given: Parameters<NonNullable<TextTaskDefinition['heldOut']>>) =>
+          (await import('./chess/evaluate.ts')).heldOutChess(...given),
+      },
       arithmeticDefinition,
       formatDefinition,
     ] as unknown as TextTaskDefinition[]

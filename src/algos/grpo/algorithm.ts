@@ -3,7 +3,7 @@
 import { typed } from '../../base/typed.ts';
 import { loadPreset } from '../../settings/files.ts';
 import type { Algorithm } from '../algorithm.ts';
-import { type ModelStart, modelStart } from '../text/model.ts';
+import { type ModelStart, modelStart } from '../text/start.ts';
 import { type GrpoConfig, grpoSettings } from './settings.ts';
 
 /** That a gradient is right for the first step of an update alone, where there are more. */

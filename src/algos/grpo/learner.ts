@@ -3,7 +3,7 @@
 import { CompletionLog } from '../../runs/completions.ts';
 import type { Opening } from '../algorithm.ts';
 import { openTextLearner } from '../text/learner.ts';
-import type { ModelStart } from '../text/model.ts';
+import type { ModelStart } from '../text/start.ts';
 import { snapshotFrom } from './checkpoint.ts';
 import { countersGoingOn } from './control.ts';
 import { createGrpoTrainer } from './iteration.ts';

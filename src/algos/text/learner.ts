@@ -16,7 +16,8 @@ import { type LearnerEvaluation, roundSeed } from '../evaluation.ts';
 import type { Continuing, UpdateCounters } from '../update/guarded.ts';
 import { checkpointModel, savedText, type TextSnapshot } from './checkpoint.ts';
 import { openJudge, type TextJudge } from './evaluate.ts';
-import { type ModelConfig, type ModelStart, newModel, refuseUnfit } from './model.ts';
+import { type ModelConfig, newModel, refuseUnfit } from './model.ts';
+import type { ModelStart } from './start.ts';
 
 /** What trains a model on a task. */
 export interface TextTrainer<S extends TextSnapshot = TextSnapshot> {

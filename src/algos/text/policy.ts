@@ -20,7 +20,7 @@ import {
 import type { Subject } from '../subject.ts';
 import { checkpointModel } from './checkpoint.ts';
 import { type CompleteOptions, completer, evaluateText } from './evaluate.ts';
-import type { ModelStart } from './model.ts';
+import type { ModelStart } from './start.ts';
 
 /** The settings that completions are drawn by. */
 interface SamplingConfig {

@@ -19,11 +19,13 @@ import {
   type TextTask,
   type TextTaskDefinition,
 } from '../text-task.ts';
-import { type ChessOptions, chessDefinition, formatOf } from './chess.ts';
+import { chessDefinition } from './chess.ts';
 import { parseFen } from './fen.ts';
 import { mateInOnePositions } from './mates.ts';
 import { legalMoveNamed } from './moves.ts';
+import type { ChessOptions } from './options.ts';
 import { METRICS } from './rewards.ts';
+import { formatOf } from './task.ts';
 import { policyPrompt, readPolicy } from './text.ts';
 
 /** How much is asked of a model, and from which seed. */

@@ -6,10 +6,10 @@
  * With `scheme: 'cliff'` whatever is not exactly right is -1: the setting under which every group is equal and nothing is
  * learnt, kept for comparison.
  */
-import type { OptionSchema } from '../../envs/options.ts';
 import { clearGrade, type Grade, sumParts } from '../text-task.ts';
 import { parseFen, readFen, spellCounts } from './fen.ts';
 import { legalMoveNamed } from './moves.ts';
+import type { Weights } from './options.ts';
 import { Position } from './position.ts';
 import { MATE_PAWNS } from './search.ts';
 import {
@@ -21,45 +21,6 @@ import {
   readPolicy,
   type TextFormat,
 } from './text.ts';
-
-const weight = (value: number, doc: string): OptionSchema<number> => ({
-  default: value,
-  doc,
-  min: -10,
-  max: 10,
-});
-
-/** Weights of the policy task. */
-export const policyWeights = {
-  structure: weight(0.2, 'policy: M:, E: and B: are there in order; a third for each'),
-  parse: weight(0.1, 'policy: times the share of moves and numbers that can be read'),
-  overlap: weight(0.5, 'policy: times the share of the labelled moves that are among the candidates'),
-  evaluations: weight(0.2, 'policy: times the share of labelled moves whose evaluation is within tolerance'),
-  best: weight(1, 'policy: the best move is the label’s first'),
-  bestTop3: weight(0.7, 'policy: the best move is the label’s second or third'),
-  bestTop5: weight(0.5, 'policy: the best move is the label’s fourth or fifth'),
-  bestLegal: weight(0.2, 'policy: the best move is legal, but not among the label’s'),
-  bestIllegal: weight(-0.3, 'policy: the best move is illegal'),
-  malformed: weight(-0.3, 'policy: a section is missing'),
-} as const;
-
-/** Weights of the environment task. */
-export const environmentWeights = {
-  envStructure: weight(0.1, 'environment: four fields; a share for fewer'),
-  fenExact: weight(1, 'environment: the new position is exact'),
-  fenSimilar: weight(0.5, 'environment: times the similarity of the new position, where it is not exact'),
-  envReward: weight(0.3, 'environment: the reward is right'),
-  flags: weight(0.1, 'environment: times the share of right flags'),
-  envMalformed: weight(-0.3, 'environment: not four fields'),
-} as const;
-
-export type Weights = Readonly<
-  Record<keyof typeof policyWeights | keyof typeof environmentWeights, number>
-> & {
-  readonly scheme: string;
-  readonly evaluationTolerance: number;
-  readonly similarFrom: number;
-};
 
 /** Names of the parts of a reward, in order. */
 export const REWARD_PARTS = [

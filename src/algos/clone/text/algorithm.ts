@@ -2,7 +2,7 @@
 
 import { loadPreset } from '../../../settings/files.ts';
 import type { Algorithm } from '../../algorithm.ts';
-import { type ModelStart, modelStart } from '../../text/model.ts';
+import { type ModelStart, modelStart } from '../../text/start.ts';
 import { type CloneTextConfig, cloneTextSettings } from './settings.ts';
 
 export const cloneText: Algorithm<CloneTextConfig, ModelStart> = {

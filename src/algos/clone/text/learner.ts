@@ -1,7 +1,7 @@
 /** The cloning of a task's demonstrations, on the task of a run. */
 import type { Opening } from '../../algorithm.ts';
 import { openTextLearner } from '../../text/learner.ts';
-import type { ModelStart } from '../../text/model.ts';
+import type { ModelStart } from '../../text/start.ts';
 import { continuedCounters } from '../../update/guarded.ts';
 import { snapshotFrom } from './checkpoint.ts';
 import { createCloneTextTrainer } from './iteration.ts';
