@@ -44,3 +44,20 @@ export async function compileFor(
 }
 
 export const isWasm = (program: Program): program is WasmProgram => 'execute' in program;
+
+/** A program that may never run: as WebAssembly it is compiled at its first use, which takes no waiting. */
+export async function compileWhenAsked(
+  model: ActorCritic,
+  graph: () => Graph,
+  runtime: Runtime,
+): Promise<{ readonly program: () => Program; dispose(): void }> {
+  let made: Program | undefined;
+  if (!isForWasm(model, runtime)) made = await compileFor(model, graph(), runtime);
+  return {
+    program() {
+      made ??= compileWasm(graph());
+      return made;
+    },
+    dispose: () => made?.dispose(),
+  };
+}

@@ -300,6 +300,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
       });
       state = copyOf(snapshot);
       reference = savedReference?.slice();
+      isChecked = false;
       own.restore(snapshot);
       if (snapshot.observationNormaliser)
         observationNormaliser?.moments.restore(snapshot.observationNormaliser);

@@ -6,7 +6,7 @@ import { heldLimit } from '../../kl/guard.ts';
 import { highestOf, type KlOverStates } from '../../kl/over-states.ts';
 import { partsOf } from '../agents/actor.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
-import { compileFor, isWasm, type Runtime } from '../agents/runtime.ts';
+import { compileFor, compileWhenAsked, isWasm, type Runtime } from '../agents/runtime.ts';
 import { type OptimiserState, stateFrom } from '../update/state.ts';
 import { guardGraph, measureGraph, type PpoSizes, policyGraph, valueGraph } from './graphs.ts';
 import type { PpoConfig } from './settings.ts';
@@ -63,7 +63,8 @@ export interface PpoPrograms {
   readonly policy: Program;
   readonly value: ValueProgram;
   readonly measure: Program;
-  readonly guard: Program;
+  /** Compiled when an update first leaves its bound, where that takes no waiting. */
+  readonly guard: () => Program;
   readonly valueCoef: number;
   /** Minibatches of a whole update. */
   readonly trips: number;
@@ -79,11 +80,11 @@ export async function compilePpo(
   sizes: PpoSizes,
   runtime: Runtime = {},
 ): Promise<PpoPrograms> {
-  const [policy, value, measure, guard] = await Promise.all([
+  const [policy, value, measure, openGuard] = await Promise.all([
     compileFor(model, policyGraph(model, config, sizes), runtime),
     compileFor(model, valueGraph(model, config, sizes), runtime, { shared: true }),
     compileFor(model, measureGraph(model, sizes.samples), runtime),
-    compileFor(model, guardGraph(model, sizes.samples), runtime),
+    compileWhenAsked(model, () => guardGraph(model, sizes.samples), runtime),
   ]);
   const aside = valueProgram(value, sizes.minibatches * config.epochs);
   return {
@@ -91,12 +92,12 @@ export async function compilePpo(
     policy,
     value: aside,
     measure,
-    guard,
+    guard: openGuard.program,
     valueCoef: config.valueCoef,
     trips: sizes.minibatches * config.epochs,
     skipLimit: config.skipLimit,
     dispose() {
-      for (const program of [policy, aside, measure, guard]) program.dispose();
+      for (const program of [policy, aside, measure, openGuard]) program.dispose();
     },
   };
 }
@@ -279,7 +280,7 @@ export function measure(
   const { kl: klRaw } = seen;
   if (klRaw <= heldLimit(bound))
     return { weights: after, stats: { ...seen, klRaw, scale: 1, backtracks: 0 } };
-  const held = run(guard, { ...batch, before: partsOf(model, before).actor, after: wanted, bound });
+  const held = run(guard(), { ...batch, before: partsOf(model, before).actor, after: wanted, bound });
   const weights = after.slice();
   partsOf(model, weights).actor.set(held.weights);
   const [kl, scale, backtracks] = [held.kl, held.scale, held.backtracks].map(numberOf);

@@ -6,14 +6,18 @@
  */
 import { setFlagsFromString } from 'node:v8';
 
-/** Bytes as the machine reads them. An expression leaves one value, a statement none. */
-export type Code = readonly number[];
+/**
+ * Bytes as the machine reads them, in lists of lists that are written out at the end: expressions are put together many
+ * times over. An expression leaves one value, a statement none.
+ */
+export interface Code extends ReadonlyArray<number | Code> {}
+type Bytes = readonly number[];
 
 const valueTypes = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const;
 export type ValueType = keyof typeof valueTypes;
 
 /** A whole number from 0 as LEB128: seven bits a byte, the low ones first, the eighth bit set on all but the last. */
-function unsigned(value: number): Code {
+function unsigned(value: number): Bytes {
   const bytes: number[] = [];
   let rest = value;
   for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
@@ -21,16 +25,16 @@ function unsigned(value: number): Code {
 }
 
 /** With its sign: bit 6 of the last byte is the sign, so that a number that has it set takes one byte more. */
-function signed(value: number): Code {
+function signed(value: number): Bytes {
   const bytes: number[] = [];
   let rest = value;
   for (; rest < -64 || rest > 63; rest >>= 7) bytes.push((rest & 0x7f) | 0x80);
   return [...bytes, rest & 0x7f];
 }
 
-const sized = (bytes: Code): Code => [...unsigned(bytes.length), ...bytes];
-const list = (items: readonly Code[]): Code => [...unsigned(items.length), ...items.flat()];
-const named = (name: string): Code => sized([...new TextEncoder().encode(name)]);
+const sized = (bytes: Bytes): Bytes => flatten([unsigned(bytes.length), bytes]);
+const list = (items: readonly Bytes[]): Bytes => flatten([unsigned(items.length), ...items]);
+const named = (name: string): Bytes => sized([...new TextEncoder().encode(name)]);
 
 /** A parameter or variable of a function. */
 export interface Local {
@@ -39,31 +43,26 @@ export interface Local {
 }
 
 /** By number: parameters come first. */
-const local = (index: number): Local => ({
-  get: [0x20, ...unsigned(index)],
-  set: value => [...value, 0x21, ...unsigned(index)],
-});
+const local = (index: number): Local => {
+  const number = unsigned(index);
+  return { get: [0x20, ...number], set: value => [value, 0x21, number] };
+};
 
 const operator = (...opcode: number[]) => ({
-  unary: (x: Code): Code => [...x, ...opcode],
-  binary: (x: Code, y: Code): Code => [...x, ...y, ...opcode],
+  unary: (x: Code): Code => [x, opcode],
+  binary: (x: Code, y: Code): Code => [x, y, opcode],
 });
 /** Of an access: how it is aligned, as a power of 2 (a hint), and the constant that is added to the address. */
-const place = (alignment: number, offset: number): Code => [alignment, ...unsigned(offset)];
+const place = (alignment: number, offset: number): Bytes => [alignment, ...unsigned(offset)];
 
 /** Comparisons leave an i32. `lessThan` and `atLeast` are without sign, as addresses are. */
 export const i32 = {
   constant: (value: number): Code => [0x41, ...signed(value)],
-  load: (address: Code, offset: number): Code => [...address, 0x28, ...place(2, offset)],
-  store: (address: Code, offset: number, value: Code): Code => [
-    ...address,
-    ...value,
-    0x36,
-    ...place(2, offset),
-  ],
+  load: (address: Code, offset: number): Code => [address, 0x28, ...place(2, offset)],
+  store: (address: Code, offset: number, value: Code): Code => [address, value, 0x36, ...place(2, offset)],
   equal: operator(0x46).binary,
   lessThan: operator(0x49).binary,
-  negative: (x: Code): Code => [...x, 0x41, 0, 0x48],
+  negative: (x: Code): Code => [x, 0x41, 0, 0x48],
   atLeast: operator(0x4f).binary,
   add: operator(0x6a).binary,
   sub: operator(0x6b).binary,
@@ -79,15 +78,10 @@ export const i64 = {
     const bytes: number[] = [];
     let rest = BigInt(value);
     for (; rest < -64n || rest > 63n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
-    return [0x42, ...bytes, Number(rest & 0x7fn)];
+    return [0x42, bytes, Number(rest & 0x7fn)];
   },
-  load: (address: Code, offset: number): Code => [...address, 0x29, ...place(3, offset)],
-  store: (address: Code, offset: number, value: Code): Code => [
-    ...address,
-    ...value,
-    0x37,
-    ...place(3, offset),
-  ],
+  load: (address: Code, offset: number): Code => [address, 0x29, ...place(3, offset)],
+  store: (address: Code, offset: number, value: Code): Code => [address, value, 0x37, ...place(3, offset)],
   isZero: operator(0x50).unary,
   equal: operator(0x51).binary,
   less: operator(0x53).binary,
@@ -108,78 +102,73 @@ export const f32 = {
 };
 
 /** `yes` where the i32 is not 0, else `no`. */
-export const select = (condition: Code, yes: Code, no: Code): Code => [...yes, ...no, ...condition, 0x1b];
+export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b];
 export const call = (index: number, operands: readonly Code[] = []): Code => [
-  ...operands.flat(),
+  operands,
   0x10,
   ...unsigned(index),
 ];
 /** Ends the program with an error. */
 export const trap: Code = [0x00];
 export const when = (condition: Code, statements: readonly Code[]): Code => [
-  ...condition,
+  condition,
   ...[0x04, 0x40],
-  ...statements.flat(),
+  statements,
   0x0b,
 ];
 export const copyBytes = (to: Code, from: Code, bytes: Code): Code => [
-  ...to,
-  ...from,
-  ...bytes,
+  to,
+  from,
+  bytes,
   ...[0xfc, 0x0a, 0, 0],
 ];
-export const fillBytes = (to: Code, value: Code, bytes: Code): Code => [
-  ...to,
-  ...value,
-  ...bytes,
-  ...[0xfc, 0x0b, 0],
-];
+export const fillBytes = (to: Code, value: Code, bytes: Code): Code => [to, value, bytes, ...[0xfc, 0x0b, 0]];
 
 /** The statements again and again for as long as the condition holds after them: at least once. */
 export const repeatWhile = (condition: Code, statements: readonly Code[]): Code => [
   ...[0x03, 0x40], // loop, without a value
-  ...statements.flat(),
-  ...condition,
+  statements,
+  condition,
   ...[0x0d, 0], // br_if: back to the beginning of the loop
   0x0b, // end
 ];
 
-const simd = (opcode: number): Code => [0xfd, ...unsigned(opcode)];
+const simd = (opcode: number): Bytes => [0xfd, ...unsigned(opcode)];
 const unary = (opcode: number) => {
   const bytes = simd(opcode);
-  return (a: Code): Code => [...a, ...bytes];
+  return (a: Code): Code => [a, bytes];
 };
 const binary = (opcode: number) => {
   const bytes = simd(opcode);
-  return (a: Code, b: Code): Code => [...a, ...b, ...bytes];
+  return (a: Code, b: Code): Code => [a, b, bytes];
 };
-const bytesOf = (values: Float32Array | Int32Array): Code => [
+const bytesOf = (values: Float32Array | Int32Array): Bytes => [
   ...new Uint8Array(values.buffer, values.byteOffset, 16),
 ];
 const lane = (opcode: number) => {
   const bytes = simd(opcode);
   return (address: Code, offset: number, vector: Code, index: number): Code => [
-    ...address,
-    ...vector,
-    ...bytes,
+    address,
+    vector,
+    bytes,
     ...place(2, offset),
     index,
   ];
 };
 
 export const v128 = {
-  load: (address: Code, offset: number): Code => [...address, ...simd(0x00), ...place(4, offset)],
+  load: (address: Code, offset: number): Code => [address, ...simd(0x00), ...place(4, offset)],
   /** Four bytes in every lane. */
-  loadSplat: (address: Code, offset: number): Code => [...address, ...simd(0x09), ...place(2, offset)],
+  loadSplat: (address: Code, offset: number): Code => [address, ...simd(0x09), ...place(2, offset)],
   /** Four bytes in the first lane, 0 in the others. */
-  loadFirst: (address: Code, offset: number): Code => [...address, ...simd(0x5c), ...place(2, offset)],
+  loadFirst: (address: Code, offset: number): Code => [address, ...simd(0x5c), ...place(2, offset)],
   /** Eight bytes as the low half. */
-  loadHalf: (address: Code, offset: number): Code => [...address, ...simd(0x5d), ...place(3, offset)],
+  loadHalf: (address: Code, offset: number): Code => [address, ...simd(0x5d), ...place(3, offset)],
   /** The vector with four bytes read into one lane. */
   loadLane: lane(0x56),
   store: (address: Code, offset: number, value: Code): Code => [
-    ...address,
-    ...value,
+    address,
+    value,
     ...simd(0x0b),
     ...place(4, offset),
   ],
@@ -187,7 +176,7 @@ export const v128 = {
   floats: (value: number): Code => [...simd(0x0c), ...bytesOf(new Float32Array(4).fill(value))],
   ints: (value: number): Code => [...simd(0x0c), ...bytesOf(new Int32Array(4).fill(value))],
   /** Sixteen bytes of two vectors, by their numbers: 0 to 15 are of the first. */
-  shuffle: (a: Code, b: Code, bytes: readonly number[]): Code => [...a, ...b, ...simd(0x0d), ...bytes],
+  shuffle: (a: Code, b: Code, bytes: readonly number[]): Code => [a, b, ...simd(0x0d), bytes],
   not: unary(0x4d),
   and: binary(0x4e),
   /** The bits of `a` that are not set in `b`. */
@@ -195,21 +184,21 @@ export const v128 = {
   or: binary(0x50),
   xor: binary(0x51),
   /** The bits of `yes` where those of the mask are set, else those of `no`. */
-  choose: (mask: Code, yes: Code, no: Code): Code => [...yes, ...no, ...mask, ...simd(0x52)],
+  choose: (mask: Code, yes: Code, no: Code): Code => [yes, no, mask, ...simd(0x52)],
 };
 
 /** Of lanes of 32 bits; comparisons set all bits of a lane where they hold. */
 export const i32x4 = {
   splat: unary(0x11),
-  first: (a: Code): Code => [...a, ...simd(0x1b), 0],
+  first: (a: Code): Code => [a, ...simd(0x1b), 0],
   equal: binary(0x37),
   less: binary(0x39),
   greater: binary(0x3b),
   lessEqual: binary(0x3d),
   greaterEqual: binary(0x3f),
-  shiftLeft: (a: Code, bits: number): Code => [...a, 0x41, bits, ...simd(0xab)],
+  shiftLeft: (a: Code, bits: number): Code => [a, 0x41, bits, ...simd(0xab)],
   /** Keeps the sign. */
-  shiftRight: (a: Code, bits: number): Code => [...a, 0x41, bits, ...simd(0xac)],
+  shiftRight: (a: Code, bits: number): Code => [a, 0x41, bits, ...simd(0xac)],
   add: binary(0xae),
   sub: binary(0xb1),
   mul: binary(0xb5),
@@ -221,7 +210,7 @@ export const i32x4 = {
 
 export const f32x4 = {
   splat: unary(0x13),
-  first: (a: Code): Code => [...a, ...simd(0x1f), 0],
+  first: (a: Code): Code => [a, ...simd(0x1f), 0],
   equal: binary(0x41),
   /** All bits of a lane where it holds. */
   lessThan: binary(0x43),
@@ -254,7 +243,8 @@ export const f64x2 = {
 };
 
 /** a · b + c in one rounding. The proposal leaves that to the processor; those with AVX2 and all 64-bit ARM round once. */
-const fused = (a: Code, b: Code, c: Code): Code => [...a, ...b, ...c, ...simd(0x105)];
+const fusedOpcode = simd(0x105);
+const fused = (a: Code, b: Code, c: Code): Code => [a, b, c, fusedOpcode];
 
 let hasFused: boolean | undefined;
 
@@ -313,9 +303,9 @@ export function wasmModule(
   { pages, shared = false }: MemoryOptions,
   functions: readonly WasmFunction[],
 ): Uint8Array<ArrayBuffer> {
-  const section = (id: number, items: readonly Code[]): Code => [id, ...sized(list(items))];
+  const section = (id: number, items: readonly Bytes[]): Bytes => [id, ...sized(list(items))];
   const exported = (name: string, kind: number, index: number) => [...named(name), kind, ...unsigned(index)];
-  const limits = (flags: number): Code => [flags, ...unsigned(pages), ...unsigned(pages)];
+  const limits = (flags: number): Bytes => [flags, ...unsigned(pages), ...unsigned(pages)];
   const visible = [...functions.entries()].filter(([, f]) => f.name !== '');
   const labels = functions.map((f, i) => [...unsigned(i), ...named(f.label)]);
   const bodies = functions.map(f =>
@@ -345,10 +335,12 @@ export function wasmModule(
   );
 }
 
-/** Joins long lists without the limit that a call's arguments have. */
-function flatten(parts: readonly Code[]): number[] {
-  const all: number[] = [];
-  for (const part of parts) for (const byte of part) all.push(byte);
+/** All bytes in a row. */
+function flatten(code: Code, all: number[] = []): number[] {
+  for (const part of code) {
+    if (typeof part === 'number') all.push(part);
+    else flatten(part, all);
+  }
   return all;
 }
 
@@ -371,11 +363,14 @@ export type SharedMemory = { readonly buffer: SharedArrayBuffer };
 
 /** Compiles a module at once. */
 export function compileModule(bytes: Uint8Array<ArrayBuffer>): WasmCode {
-  if (!WebAssembly.validate(bytes))
+  try {
+    return new WebAssembly.Module(bytes);
+  } catch (error) {
     throw new Error(
       `this JavaScript engine (Node ${process.versions.node}) lacks 128-bit SIMD in WebAssembly: use Node 20.19 or newer on a 64-bit x86 or ARM processor`,
+      { cause: error },
     );
-  return new WebAssembly.Module(bytes);
+  }
 }
 
 export function sharedMemory(pages: number): SharedMemory {

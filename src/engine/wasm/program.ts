@@ -176,6 +176,8 @@ function memoryOf(buffer: ArrayBufferLike, { dtype, shape }: Tensor, address: nu
   };
 }
 
+/** Whether no instruction is in it. */
+const isNothing = (code: Code): boolean => code.every(part => typeof part !== 'number' && isNothing(part));
 const nameOf = ({ op, inputs }: Node): string =>
   `${op.name} ${inputs.map(({ shape }) => `(${shape})`).join(' ')}`;
 const loopsOf = (steps: readonly Step[]): LoopStep[] =>
@@ -248,7 +250,7 @@ function writeFunctions(laid: Plan): WasmFunction[] {
         outputs: node.outputs.map(t => (laid.live.tensors.has(t) ? addressOf(t) : -1)),
       };
       const body = wasmFunction('', [], (_, variable) => kernelFor(node)!(placed, variable), nameOf(node));
-      return body.body.every(code => code.length === 0) ? [] : [call(add(body))];
+      return isNothing(body.body) ? [] : [call(add(body))];
     }
     const body = wasmFunction(
       '',

@@ -382,7 +382,7 @@ describe('identity before the first step', () => {
     for (const own of [
       {},
       { normaliseObservations: true },
-      { logStdInitial: -4 },
+      { logStdInitial: -5, logStdMin: -5 },
       { logStdInitial: 2 },
     ] as Settings[])
       await trained(own, { env });
@@ -473,6 +473,18 @@ describe('identity before the first step', () => {
       logProbs.set(logProbs.map(l => l - 0.1));
     };
     await trainer.iterate();
+  });
+
+  it('looks again after a resume: another machine or version may have collected', async () => {
+    const trainer = await trainerOf();
+    await trainer.iterate();
+    const saved = await trainer.snapshot();
+    const resumed = await trainerOf();
+    await resumed.restore(saved);
+    tamper = ({ logProbs }) => {
+      logProbs.set(logProbs.map(l => l - 0.1));
+    };
+    await expect(resumed.iterate()).rejects.toThrow(/before the first step the ratio is off 1/);
   });
 
   it('leaves the trainer as it was', async () => {

@@ -203,8 +203,7 @@ export async function disposePrograms(): Promise<void> {
   compiled.clear();
 }
 
-const flatOrder = (order: readonly (readonly number[])[]): Int32Array =>
-  Int32Array.from(order.flat());
+const flatOrder = (order: readonly (readonly number[])[]): Int32Array => Int32Array.from(order.flat());
 
 export interface Updated {
   state: OptimiserState;
