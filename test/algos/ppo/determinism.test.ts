@@ -33,7 +33,8 @@ import { sameBits } from './support/update.ts';
 
 afterAll(disposeTrainers);
 
-const pinned = '40626ba7be7ccd4af4c847625c8953d0e10719b4e8b5b143f3fc7b0e19d03aef';
+// Renewed once, when the policy and the value function became programs of their own with a clipping each, in WebAssembly.
+const pinned = '36295981b076bb1c251a425c6d895ea18716e9e1e4e3d47346a1b29eb7c55723';
 
 describe('the trace', () => {
   const run = () => trained({}, { iterations: 5, seed: 1 });
@@ -42,10 +43,10 @@ describe('the trace', () => {
     const { trainer, rows } = await run();
     const sum = trainer.weights.reduce((a, b) => a + b, 0);
     const length = Math.sqrt(trainer.weights.reduce((a, b) => a + b * b, 0));
-    expect(sum).toBeCloseTo(-1.48364, 3);
-    expect(length).toBeCloseTo(4.12074, 3);
-    expect(rows[4]['value/mean']).toBeCloseTo(0.064953, 4);
-    expect(1e3 * rows[4]['kl/step']).toBeCloseTo(0.00072, 3);
+    expect(sum).toBeCloseTo(-1.48589, 3);
+    expect(length).toBeCloseTo(4.12659, 3);
+    expect(rows[4]['value/mean']).toBeCloseTo(0.064952, 4);
+    expect(1e3 * rows[4]['kl/step']).toBeCloseTo(0.00134, 3);
   });
 
   // On other processors the bits are others, and only the numbers above hold.
