@@ -28,8 +28,11 @@ interface SpaceMethods {
   contains(values: ArrayLike<number>): boolean;
   /** Writes a random value: uniform where it is bounded, normal or exponential (Gymnasium's choice) where it is not. */
   sample(rng: Rng, out: Float32Array, start?: number): void;
-  /** Moves each number of a box to the nearest allowed one, in place. Categories stay: their order means nothing. */
-  clip(values: Float32Array, start?: number): void;
+  /**
+   * Moves each number of a box to the nearest allowed one, in place, in as many rows from `start` on, one unless told.
+   * Categories stay: their order means nothing. Allocates nothing.
+   */
+  clip(values: Float32Array, start?: number, rows?: number): void;
   /** As one would write it, short, for messages. */
   describe(): string;
   toJSON(): SpaceJson;
@@ -143,12 +146,14 @@ export function box(options: BoxOptions): BoxSpace {
     sample(rng, out, start = 0) {
       for (let i = 0; i < size; i++) out[start + i] = drawBetween(rng, lows[i], highs[i], whole);
     },
-    clip(values, start = 0) {
-      for (let i = start; i < start + size; i++) {
-        const value = values[i];
-        if (value < low[i - start]) values[i] = low[i - start];
-        else if (value > high[i - start]) values[i] = high[i - start];
-        else if (whole) values[i] = Math.round(value);
+    clip(values, start = 0, rows = 1) {
+      for (let at = start; at < start + rows * size; at += size) {
+        for (let i = 0; i < size; i++) {
+          const value = values[at + i];
+          if (value < low[i]) values[at + i] = low[i];
+          else if (value > high[i]) values[at + i] = high[i];
+          else if (whole) values[at + i] = Math.round(value);
+        }
       }
     },
     describe() {
@@ -341,8 +346,10 @@ function inTurn(parts: readonly Space[]): Composite {
         part.sample(rng, out, start + starts[i]);
       });
     },
-    clip(values, start = 0) {
-      for (let i = 0; i < parts.length; i++) parts[i].clip(values, start + starts[i]);
+    clip(values, start = 0, rows = 1) {
+      for (let at = start; at < start + rows * size; at += size) {
+        for (let i = 0; i < parts.length; i++) parts[i].clip(values, at + starts[i]);
+      }
     },
   };
 }

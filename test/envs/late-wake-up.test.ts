@@ -36,6 +36,7 @@ it('a wake-up without a new turn changes nothing', async () => {
     control: controlBuffer,
     memory: shared,
     port: port2,
+    spinMs: 0,
   };
   const worker = new Worker(workerEntry(), { workerData: data, transferList: [port2], execArgv: [] });
   const done = async (): Promise<void> => {

@@ -100,6 +100,17 @@ describe('spaces', () => {
     expect(space.contains([0.1000001])).toBe(false);
   });
 
+  it('clip takes several rows of a larger array at once', () => {
+    const pair = box({ shape: [2], low: [-1, 0], high: [1, 5] });
+    const rows = Float32Array.of(9, 9, -3, 7, 2, -2, 9, 9);
+    pair.clip(rows, 2, 2);
+    expect([...rows]).toEqual([9, 9, -1, 5, 1, 0, 9, 9]);
+    const mixed = dict({ which: discrete(2), move: pair });
+    const both = Float32Array.of(8, 8, 8, 7, -7, 7);
+    mixed.clip(both, 0, 2);
+    expect([...both]).toEqual([8, 1, 5, 7, -1, 5]);
+  });
+
   it('clip moves boxes to their limits and leaves categories alone', () => {
     const values = new Float32Array([-7, 0.25, 9]);
     hybrid.clip(values);

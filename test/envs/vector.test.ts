@@ -31,6 +31,14 @@ testVectorEnv(
   envSeeds,
 );
 
+testVectorEnv(
+  'Courier-v0 in a worker and here',
+  envCount =>
+    workerVectorEnv('courier', { envCount, workers: 1, here: true, options: { maxEpisodeSteps: 20 } }),
+  () => makeEnv('courier', { maxEpisodeSteps: 20 }),
+  envSeeds,
+);
+
 /** All that a vector says after each of some random steps. */
 async function record(envs: VectorEnv, steps: number): Promise<string[]> {
   const rng = new Rng(9);
@@ -68,7 +76,7 @@ describe('workers and in-process give the same bits', () => {
     const options = { envCount: 5, options: { maxEpisodeSteps: 40 } };
     const [inProcess, workers] = await Promise.all([
       makeVectorEnv(id, options),
-      makeVectorEnv(id, { ...options, workers: id === 'CartPole-v1' ? 2 : 1 }),
+      workerVectorEnv(id, { ...options, workers: id === 'CartPole-v1' ? 2 : 1, here: robots.includes(id) }),
     ]);
     await Promise.all([inProcess.reset({ seed: 6 }), workers.reset({ seed: 6 })]);
     expect(await record(workers, 120)).toEqual(await record(inProcess, 120));
@@ -85,16 +93,39 @@ describe('workers and in-process give the same bits', () => {
 
   it('whatever the number of workers, and reset without a seed goes on', async () => {
     const runs: string[][] = [];
-    for (const workers of [0, 3]) {
-      const envs = await makeVectorEnv('cartpole', { envCount: 3, workers });
+    for (const [workers, here] of [
+      [0, false],
+      [3, false],
+      [1, true],
+      [7, true],
+    ] as const) {
+      const options = { envCount: 3, workers };
+      const envs = await (workers === 0
+        ? makeVectorEnv('cartpole', options)
+        : workerVectorEnv('cartpole', { ...options, here }));
       await envs.reset({ seed: 4 });
       const first = await record(envs, 30);
       await envs.reset();
       runs.push([...first, ...(await record(envs, 30))]);
       await envs.close();
     }
-    expect(runs[1]).toEqual(runs[0]);
+    for (const run of runs) expect(run).toEqual(runs[0]);
   });
+});
+
+it('where this thread steps a share, the event loop gets its turn', async () => {
+  const envs = await workerVectorEnv('cartpole', { envCount: 2, workers: 1, here: true });
+  await envs.reset();
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  const actions = new Float32Array(2);
+  for (let i = 0; i < 1_000_000 && turns < 2; i++) {
+    const pending = envs.step(actions);
+    if (pending) await pending;
+  }
+  clearInterval(timer);
+  await envs.close();
+  expect(turns).toBeGreaterThanOrEqual(2);
 });
 
 describe('seeds', () => {
@@ -174,6 +205,20 @@ describe('what fails is named by index, seed and step', () => {
       await envs.close();
     });
   }
+
+  it('in the share of this thread, which ends the workers too', async () => {
+    const options = { envCount: 4, workers: 1, here: true, options: { fault: 'throw', atStep: 3 } };
+    const envs = await workerVectorEnv('faulty', options);
+    await envs.reset({ seed: 3 });
+    const walk = async (): Promise<void> => {
+      for (let i = 0; i < 8; i++) await envs.step(new Float32Array(4));
+    };
+    await expect(walk).rejects.toThrow(
+      /^environment 0 of 4 \(Faulty-v0, seed \d+, step 3\): .*lost its licence/,
+    );
+    await expect(async () => envs.step(new Float32Array(4))).rejects.toThrow(/step after an error/);
+    await envs.close();
+  });
 
   it('a worker that exits', async () => {
     const { error, envs } = await failure('exit', 2);

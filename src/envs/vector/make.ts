@@ -10,8 +10,9 @@ import { canRunInWorkers, workerVectorEnv } from './workers.ts';
 export interface VectorOptions {
   readonly envCount: number;
   /**
-   * Worker threads to spread the environments over; 0, the default, runs them in this thread. `auto` is as many as the
-   * machine runs at once for environments that call themselves slow, and 0 for others. The results are the same.
+   * Worker threads to spread the environments over; 0, the default, runs them in this thread. `auto` uses all cores for
+   * environments that call themselves slow, and is 0 for others: Keel's own run in this thread too and in a worker for each
+   * other core, those of a user's file only in workers, one a core. The results are the same.
    */
   readonly workers?: number | 'auto';
   /** The environments' own. */
@@ -24,13 +25,20 @@ export async function makeVectorEnv(
   { envCount, workers = 0, options = {} }: VectorOptions,
 ): Promise<VectorEnv> {
   const env = await resolveEnv(reference);
-  const threads = workers === 'auto' ? workersFor(env, envCount) : workers;
-  if (threads !== 0) return workerVectorEnv(env.id, { envCount, workers: threads, options });
+  if (workers === 'auto') {
+    const threads = threadsFor(env, envCount);
+    // A user's environment may exit, or hang: that must not take this thread along.
+    const here = env.file === null;
+    if (threads > (here ? 1 : 0))
+      return workerVectorEnv(env.id, { envCount, workers: here ? threads - 1 : threads, here, options });
+  } else if (workers !== 0) {
+    return workerVectorEnv(env.id, { envCount, workers, options });
+  }
   return inProcessVectorEnv(() => makeEnv(env.id, options), envCount);
 }
 
-/** How many worker threads suit so many of these environments. */
-function workersFor(env: RegisteredEnv, envCount: number): number {
+/** How many threads suit so many of these environments, 0 for none but this one. */
+function threadsFor(env: RegisteredEnv, envCount: number): number {
   if (env.definition.slow !== true || envCount < 2 || !canRunInWorkers(env)) return 0;
   return Math.min(envCount, availableParallelism());
 }

@@ -3,7 +3,8 @@
  * errors) goes through a message port, posted before the signal and read after it.
  *
  * The vector writes a command, counts the worker's turn up and wakes it; a worker sleeps until its turn changes, works, and
- * counts `PENDING` down; the one that reaches 0 wakes the vector.
+ * counts `PENDING` down; the one that reaches 0 wakes the vector. Where each thread has a core, both look for a moment before
+ * they sleep.
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { AnyMakeOptions } from '../definition.ts';
@@ -42,6 +43,8 @@ export interface ThreadData {
   readonly control: SharedArrayBuffer;
   readonly memory: SharedArrayBuffer;
   readonly port: MessagePort;
+  /** How long it looks for its next turn before it sleeps; 0 where it has no core of its own. */
+  readonly spinMs: number;
 }
 
 /** An error, as it crosses threads. */

@@ -17,6 +17,7 @@ import {
   turnOf,
 } from './protocol.ts';
 import { EnvSlice } from './slice.ts';
+import { spinUntil } from './spin.ts';
 
 const data = workerData as ThreadData;
 const control = new Int32Array(data.control);
@@ -71,6 +72,7 @@ function serve(slice: EnvSlice): void {
   for (;;) {
     // The vector wakes this thread after it has counted the turn up. Who saw the new turn before that may have taken it, and be
     // asleep again, when the wake-up comes: without a look at the turn it would step twice.
+    spinUntil(control, turn, 'other', last, data.spinMs);
     while (Atomics.load(control, turn) === last) Atomics.wait(control, turn, last);
     last = Atomics.load(control, turn);
     const command = Atomics.load(control, COMMAND);

@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { threadEntry } from '../../base/thread-entry.ts';
 import { builtIn } from '../built-in.ts';
 import { type AnyMakeOptions, createEnv } from '../definition.ts';
-import type { EnvSpec } from '../env.ts';
+import type { Env, EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
 import { prepareEnv, type RegisteredEnv } from '../registry.ts';
@@ -21,6 +21,9 @@ import {
   type ThreadData,
   turnOf,
 } from './protocol.ts';
+import { EnvSlice } from './slice.ts';
+import { spinUntil } from './spin.ts';
+import { Turns } from './turns.ts';
 import { nameOf, shapeFor, type VectorEnv } from './vector.ts';
 
 /** How many environments, in how many threads. */
@@ -28,19 +31,22 @@ export interface WorkerVectorOptions {
   readonly envCount: number;
   /** Threads, each with an equal share of the environments; as many as the machine runs at once unless given. */
   readonly workers?: number;
+  /** Whether this thread steps a share of the environments as well, while the workers step theirs. */
+  readonly here?: boolean;
   /** The environments' own. */
   readonly options?: AnyMakeOptions;
 }
 
 /**
  * N environments in worker threads over shared memory, for slow ones: from about 20 microseconds a step. Waking threads
- * costs 10 to 25 microseconds a step of the vector, so below that `inProcessVectorEnv` is faster. The same results to the bit, whatever the number of threads.
+ * costs 10 to 90 microseconds a step of the vector, so below that `inProcessVectorEnv` is faster. The same results to the bit,
+ * whatever the number of threads. With `here` and a core for each thread, none sleeps while steps follow each other.
  *
  * Each thread makes its own environments, so they must be Keel's or come from a file (`loadEnvFile`). Idle threads do
  * not keep the process alive.
  */
 export async function workerVectorEnv(id: string, options: WorkerVectorOptions): Promise<VectorEnv> {
-  const { envCount, workers = Math.min(envCount, availableParallelism()) } = options;
+  const { envCount, here = false, workers = Math.min(envCount, availableParallelism()) } = options;
   const env = await prepareEnv(id);
   const { definition, file } = env;
   if (!canRunInWorkers(env)) {
@@ -59,7 +65,11 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
     );
   }
   const memory = vectorMemory(shape);
-  const pool = new WorkerPool(sample.spec, shape, memory, Math.min(workers, envCount));
+  const threads = Math.min(here ? workers + 1 : workers, envCount);
+  const own = Array.from({ length: here ? Math.floor(envCount / threads) : 0 }, () =>
+    createEnv(definition, options.options ?? {}, file),
+  );
+  const pool = new WorkerPool(sample.spec, shape, memory, threads, own);
   await pool.started();
   return new Batch(sample, shape, memory, pool);
 }
@@ -78,29 +88,48 @@ const { waitAsync } = Atomics as unknown as {
   ): { async: true; value: Promise<string> } | { async: false; value: string };
 };
 
+/** How long a thread that has a core looks for what it waits for before it sleeps: longer than acting takes. */
+const SPIN_MS = 0.2;
+/** Where this thread steps a share, this often the event loop gets its turn. */
+const TURN_MS = 20;
+
 class WorkerPool implements Backend {
   readonly #spec: EnvSpec;
   readonly #shape: VectorShape;
   readonly #local: VectorMemory;
   readonly #shared: VectorMemory;
+  /** The same two as wholes, to be copied at once: their layouts are alike. */
+  readonly #localBytes: Uint8Array;
+  readonly #sharedBytes: Uint8Array;
   readonly #control: Int32Array;
   readonly #workers: Worker[] = [];
   readonly #ports: MessagePort[] = [];
   readonly #exits: Promise<void>[] = [];
+  /** The share of this thread: the first environments, or none. */
+  readonly #own: EnvSlice | undefined;
+  readonly #turns = new Turns(TURN_MS);
+  readonly #spinMs: number;
   #closing = false;
   #failure: EnvError | undefined;
   /** Rejects the call under way. */
   #reject: (error: EnvError) => void = () => {};
 
-  constructor(spec: EnvSpec, shape: VectorShape, memory: VectorMemory, workers: number) {
+  /** `own` are the environments of this thread; without any, all `threads` are workers. */
+  constructor(spec: EnvSpec, shape: VectorShape, memory: VectorMemory, threads: number, own: readonly Env[]) {
+    const here = own.length > 0 ? 1 : 0;
+    const workers = threads - here;
     this.#spec = spec;
     this.#shape = shape;
     this.#local = memory;
     const sharedMemory = new SharedArrayBuffer(bytesFor(shape));
     const control = new SharedArrayBuffer(4 * controlLength(workers));
     this.#shared = vectorMemory(shape, sharedMemory);
+    this.#localBytes = new Uint8Array(memory.rewards.buffer);
+    this.#sharedBytes = new Uint8Array(sharedMemory);
     this.#control = new Int32Array(control);
     this.#control[PENDING] = workers;
+    this.#own = here ? new EnvSlice(own, 0, shape, this.#shared) : undefined;
+    this.#spinMs = workers + 1 <= availableParallelism() ? SPIN_MS : 0;
     for (let w = 0; w < workers; w++) {
       this.#control[currentOf(w)] = -1;
       const { port1, port2 } = new MessageChannel();
@@ -109,12 +138,13 @@ class WorkerPool implements Backend {
         id: spec.id,
         file: spec.file,
         options: remakeOptions(spec),
-        first: Math.floor((w * shape.envCount) / workers),
-        end: Math.floor(((w + 1) * shape.envCount) / workers),
+        first: Math.floor(((here + w) * shape.envCount) / threads),
+        end: Math.floor(((here + w + 1) * shape.envCount) / threads),
         shape,
         control,
         memory: sharedMemory,
         port: port2,
+        spinMs: this.#spinMs,
       };
       const worker = new Worker(workerEntry(), {
         workerData: data,
@@ -138,30 +168,46 @@ class WorkerPool implements Backend {
 
   /** Resolves when all workers have made their environments. */
   async started(): Promise<void> {
-    await this.#allDone();
-    this.#checkReplies();
+    await this.#finish();
   }
 
   async reset(seeds: readonly number[] | undefined): Promise<void> {
     this.#shared.progress.set(this.#local.progress);
-    await this.#call('reset', seeds);
+    this.#begin('reset', seeds);
+    this.#here(own => own.reset(seeds));
+    await this.#finish();
     this.#takeResults();
   }
 
-  async step(): Promise<void> {
+  step(): Promise<void> | undefined {
     this.#shared.actions.set(this.#local.actions);
     this.#shared.progress.set(this.#local.progress);
-    await this.#call('step');
+    this.#begin('step');
+    if (!this.#own) return this.#stepLater();
+    this.#here(own => own.step());
+    if (!spinUntil(this.#control, PENDING, 'same', 0, this.#spinMs)) return this.#stepLater();
+    this.#checkReplies();
+    this.#takeResults();
+    return this.#turns.due() ? this.#turns.give() : undefined;
+  }
+
+  async #stepLater(): Promise<void> {
+    await this.#finish();
     this.#takeResults();
   }
 
   async state(): Promise<Json[]> {
-    await this.#call('state');
-    return this.#ports.flatMap(port => receiveMessageOnPort(port)?.message as Json[]);
+    this.#begin('state');
+    const states: Json[] = [];
+    this.#here(own => states.push(...own.state()));
+    await this.#finish();
+    return states.concat(this.#ports.flatMap(port => receiveMessageOnPort(port)?.message as Json[]));
   }
 
   async restore(states: readonly unknown[]): Promise<void> {
-    await this.#call('restore', states);
+    this.#begin('restore', states);
+    this.#here(own => own.restore(states));
+    await this.#finish();
     this.#takeResults();
   }
 
@@ -170,7 +216,8 @@ class WorkerPool implements Backend {
     this.#closing = true;
     let failure: unknown;
     if (idle) {
-      await this.#call('close').catch(error => {
+      this.#begin('close');
+      await this.#finish().catch(error => {
         failure = error;
       });
     } else {
@@ -180,10 +227,16 @@ class WorkerPool implements Backend {
     for (const worker of this.#workers) worker.ref();
     await Promise.all(this.#exits);
     for (const port of this.#ports) port.close();
+    try {
+      this.#own?.close();
+    } catch (error) {
+      failure ??= error;
+    }
     if (failure !== undefined) throw failure;
   }
 
-  async #call(name: CommandName, message?: unknown): Promise<void> {
+  /** Sets the workers to work. */
+  #begin(name: CommandName, message?: unknown): void {
     if (this.#failure) throw this.#failure;
     const control = this.#control;
     Atomics.store(control, PENDING, this.#workers.length);
@@ -193,6 +246,21 @@ class WorkerPool implements Backend {
       Atomics.add(control, turnOf(w), 1);
       Atomics.notify(control, turnOf(w));
     }
+  }
+
+  /** Does this thread's share meanwhile. */
+  #here(work: (own: EnvSlice) => void): void {
+    if (!this.#own) return;
+    try {
+      work(this.#own);
+    } catch (error) {
+      this.#fail(error as EnvError); // a slice throws nothing else
+      throw error;
+    }
+  }
+
+  /** Resolves when the workers are done; throws what one of them threw. */
+  async #finish(): Promise<void> {
     await this.#allDone();
     this.#checkReplies();
   }
@@ -241,8 +309,7 @@ class WorkerPool implements Backend {
   }
 
   #takeResults(): void {
-    for (const name of Object.keys(this.#local) as (keyof VectorMemory)[])
-      this.#local[name].set(this.#shared[name]);
+    this.#localBytes.set(this.#sharedBytes);
   }
 
   #diedOf(worker: number, reason: string, cause?: unknown): EnvError {

@@ -6,6 +6,7 @@
  * down. A hip turns about z; femur and tibia turn about x, so that on the right a negative angle lifts the femur and swings
  * the foot outwards, and on the left a positive one does.
  */
+import { NAMED_CONTACTS_ONLY, namedContacts, type Surface } from '../contacts.ts';
 import { type Element, element, toXml } from '../mjcf.ts';
 
 /** A pair of legs, left and right. */
@@ -131,8 +132,7 @@ function modelOf(plan: RobotPlan, joints: readonly Joint[]): Element {
     // The default of 14 MB is for models with many contacts; these have at most a dozen.
     element('size', { memory: '1M' }),
     element('default', {}, [
-      // Feet and body meet the floor; the robot does not meet itself.
-      element('geom', { contype: 0, conaffinity: 0 }),
+      element('geom', NAMED_CONTACTS_ONLY),
       // At full torque this damping leaves nothing to accelerate with once the joint has its highest speed.
       element('joint', { type: 'hinge', damping: motor.effortNm / motor.velocityRadS }),
       element('position', { kp: motor.stiffnessNmRad, forcerange: [-motor.effortNm, motor.effortNm] }),
@@ -143,9 +143,6 @@ function modelOf(plan: RobotPlan, joints: readonly Joint[]): Element {
         name: 'floor',
         type: 'plane',
         size: [20, 20, 1],
-        contype: 1,
-        conaffinity: 1,
-        friction: [plan.footFriction, 0.005, 0.0001],
         rgba: COLOURS.floor,
       }),
       element('body', { name: 'base', pos: [0, 0, 1] }, [
@@ -155,19 +152,28 @@ function modelOf(plan: RobotPlan, joints: readonly Joint[]): Element {
           type: 'box',
           size: base.halfSizeM,
           mass: base.massKg,
-          contype: 1,
-          conaffinity: 1,
           rgba: COLOURS.base,
         }),
         ...plan.pairs.flatMap(pair => SIDES.map(side => legOf(plan, pair, side, joints))),
       ]),
     ]),
+    contactsOf(plan),
     element(
       'actuator',
       {},
       joints.map(({ name, limitsRad }) => element('position', { name, joint: name, ctrlrange: limitsRad })),
     ),
   ]);
+}
+
+/** Body and feet meet the floor, and each other; the rest of the legs meets nothing. */
+function contactsOf(plan: RobotPlan): Element {
+  const feet = plan.pairs.flatMap(pair => SIDES.map(side => `${side}_${pair.name}_foot`));
+  const meeting = ['floor', 'base', ...feet];
+  const surface: Surface = { friction: [plan.footFriction, 0.005, 0.0001] };
+  return namedContacts(
+    meeting.flatMap((one, i) => meeting.slice(i + 1).map(other => [one, other, surface] as const)),
+  );
 }
 
 function legOf(plan: RobotPlan, pair: LegPair, side: Side, joints: readonly Joint[]): Element {
@@ -203,9 +209,6 @@ function legOf(plan: RobotPlan, pair: LegPair, side: Side, joints: readonly Join
     pos: [0, 0, -tibia.lengthM],
     size: footRadiusM,
     mass: 0, // in the tibia's
-    contype: 1,
-    conaffinity: 1,
-    friction: [plan.footFriction, 0.005, 0.0001],
     rgba: COLOURS.foot,
   });
   const shin = part('tibia', [0, out * femur.lengthM, 0], [0, 0, -tibia.lengthM], [foot]);

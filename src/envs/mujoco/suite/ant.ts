@@ -1,4 +1,5 @@
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../../definition.ts';
+import { NAMED_CONTACTS_ONLY, namedContacts, type Surface } from '../contacts.ts';
 import { loadEngine } from '../engine.ts';
 import { type Element, element, toXml } from '../mjcf.ts';
 import type { PhysicsArrays } from '../physics.ts';
@@ -32,22 +33,32 @@ const FORCES = 6 * 13;
 /** The trunk is the first body after the world; its x in `xpos`. */
 const TRUNK_X = 3;
 const GEAR = 150; // N m
+/** Of a leg, from the trunk outwards. */
+const PARTS = ['fixed', 'upper', 'lower'] as const;
+const MARGIN_M = 0.01;
+const SURFACE = { condim: 3, friction: [1, 0.5, 0.5] } as const satisfies Surface;
 
 /** The leg of a quadrant: from the trunk's middle outwards a fixed part, one that turns about z, and one that goes up and down. */
 function leg(number: number, name: string, x: 1 | -1, y: 1 | -1): Element {
   const rgba = x === 1 ? COLOURS.limb : COLOURS.otherLimb;
-  const rod = (reach: number): Element =>
-    element('geom', { type: 'capsule', fromto: [0, 0, 0, x * reach, y * reach, 0], size: 0.08, rgba });
+  const rod = (part: (typeof PARTS)[number], reach: number): Element =>
+    element('geom', {
+      name: `${part}_${number}`,
+      type: 'capsule',
+      fromto: [0, 0, 0, x * reach, y * reach, 0],
+      size: 0.08,
+      rgba,
+    });
   const joint = (kind: string, axis: readonly number[], range: readonly number[]): Element =>
     element('joint', { name: `${kind}_${number}`, type: 'hinge', axis, range });
   return element('body', { name }, [
-    rod(0.2),
+    rod('fixed', 0.2),
     element('body', { name: `aux_${number}`, pos: [x * 0.2, y * 0.2, 0] }, [
       joint('hip', [0, 0, 1], [-30, 30]),
-      rod(0.2),
+      rod('upper', 0.2),
       element('body', { name: `foot_${number}`, pos: [x * 0.2, y * 0.2, 0] }, [
         joint('ankle', [-x * y, 1, 0], x === 1 ? [30, 70] : [-70, -30]),
-        rod(0.4),
+        rod('lower', 0.4),
       ]),
     ]),
   ]);
@@ -60,10 +71,10 @@ export const antModel = toXml(
     element('option', { integrator: 'RK4', timestep: 0.01 }),
     element('default', {}, [
       element('joint', { limited: true, armature: 1, damping: 1 }),
-      element('geom', { conaffinity: 0, condim: 3, density: 5, friction: [1, 0.5, 0.5], margin: 0.01 }),
+      element('geom', { ...NAMED_CONTACTS_ONLY, ...SURFACE, density: 5, margin: MARGIN_M }),
     ]),
     element('worldbody', {}, [
-      floor(),
+      floor(0, 0),
       element('body', { name: 'torso', pos: [0, 0, 0.75] }, [
         element('geom', { name: 'torso', type: 'sphere', size: 0.25, rgba: COLOURS.trunk }),
         element('joint', { name: 'root', type: 'free', limited: false, armature: 0, damping: 0 }),
@@ -73,6 +84,11 @@ export const antModel = toXml(
         leg(4, 'right_back_leg', 1, -1),
       ]),
     ]),
+    namedContacts(
+      ['torso', ...[1, 2, 3, 4].flatMap(number => PARTS.map(part => `${part}_${number}`))].map(
+        name => ['floor', name, { ...SURFACE, margin: 2 * MARGIN_M }] as const, // those of the two add up
+      ),
+    ),
     motors([4, 1, 2, 3].flatMap(number => [`hip_${number}`, `ankle_${number}`].map(joint => [joint, GEAR]))),
   ]),
 );

@@ -1,4 +1,5 @@
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../../definition.ts';
+import { NAMED_CONTACTS_ONLY, namedContacts, type Surface } from '../contacts.ts';
 import { loadEngine } from '../engine.ts';
 import { type Element, element, toXml } from '../mjcf.ts';
 import { physicsEnv } from '../task.ts';
@@ -106,6 +107,12 @@ const FRONT_LEG: readonly Limb[] = [
   },
 ];
 const RADIUS_M = 0.046;
+const SURFACE = {
+  condim: 3,
+  friction: [0.4, 0.1, 0.1],
+  solimp: [0, 0.8, 0.01],
+  solref: [0.02, 1],
+} as const satisfies Surface;
 
 function capsule(
   name: string,
@@ -152,16 +159,12 @@ export const halfCheetahModel = toXml(
         solreflimit: [0.02, 1],
       }),
       element('geom', {
-        contype: 1,
-        conaffinity: 0,
-        condim: 3,
-        friction: [0.4, 0.1, 0.1],
-        solimp: [0, 0.8, 0.01],
-        solref: [0.02, 1],
+        ...NAMED_CONTACTS_ONLY,
+        ...SURFACE,
       }),
     ]),
     element('worldbody', {}, [
-      floor(),
+      floor(0, 0),
       element('body', { name: 'torso', pos: [0, 0, 0.7] }, [
         ...planarRoot(0),
         element('geom', {
@@ -176,6 +179,11 @@ export const halfCheetahModel = toXml(
         ...leg(FRONT_LEG),
       ]),
     ]),
+    namedContacts(
+      ['torso', 'head', ...[...BACK_LEG, ...FRONT_LEG].map(limb => limb.name)].map(
+        name => ['floor', name, SURFACE] as const,
+      ),
+    ),
     motors([
       ['bthigh', 120],
       ['bshin', 90],

@@ -8,6 +8,8 @@ const { top, trunk, hip, knee, ankle } = STANDING;
 const LIMB_RADIUS_M = 0.05;
 const SHIN_RADIUS_M = 0.04;
 const FOOT_RADIUS_M = 0.06;
+/** Of all but the feet. */
+export const LIMB_FRICTION = 0.9;
 /** A quarter of a turn about y, rounded as in the published model: with it trajectories agree to the last bit. */
 const LEVEL = [Math.SQRT1_2, 0, Number.EPSILON / 2 - Math.SQRT1_2, 0];
 
@@ -72,7 +74,7 @@ function upright(
     type: 'capsule',
     pos: [0, 0, (from + to) / 2 - frame],
     size: [radius, (from - to) / 2],
-    friction: 0.9,
+    friction: LIMB_FRICTION,
     rgba,
   });
 }

@@ -13,15 +13,15 @@ export const COLOURS = {
   ground: [0.85, 0.87, 0.88, 1],
 } as const;
 
-/** The ground to run on: a plane without end; `size` is what is drawn of it. */
-export function floor(heightM = 0): Element {
+/** The ground to run on: a plane without end; `size` is what is drawn of it. Bodies find it unless `conaffinity` says otherwise. */
+export function floor(heightM = 0, conaffinity: 0 | 1 = 1): Element {
   return element('geom', {
     name: 'floor',
     type: 'plane',
     pos: [0, 0, heightM],
     size: [40, 40, 1],
     condim: 3,
-    conaffinity: 1,
+    conaffinity,
     rgba: COLOURS.ground,
   });
 }

@@ -34,7 +34,7 @@ export const swimmerModel = toXml(
       element('geom', { contype: 0, conaffinity: 0, condim: 1, density: 1000 }),
     ]),
     element('worldbody', {}, [
-      element('geom', { ...floor(-0.1).attributes, conaffinity: 0 }),
+      floor(-0.1, 0),
       element('body', { name: 'torso' }, [
         rod(1.5, COLOURS.trunk),
         element('joint', { name: 'slider1', type: 'slide', axis: [1, 0, 0] }),

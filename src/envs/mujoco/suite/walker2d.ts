@@ -1,9 +1,10 @@
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../../definition.ts';
+import { NAMED_CONTACTS_ONLY, namedContacts, type Surface } from '../contacts.ts';
 import { loadEngine } from '../engine.ts';
 import { element, toXml } from '../mjcf.ts';
 import type { PhysicsArrays } from '../physics.ts';
 import { physicsEnv } from '../task.ts';
-import { type LegFigures, leg, STANDING, trunkGeom } from './leg.ts';
+import { type LegFigures, LIMB_FRICTION, leg, STANDING, trunkGeom } from './leg.ts';
 import {
   addUniform,
   COLOURS,
@@ -26,6 +27,9 @@ const GEAR = 100; // N m
 
 const figures: LegFigures = { heel: 0, toe: 0.2, frame: 0.2, footFriction: 1.9, rgba: COLOURS.limb };
 
+/** Of a body with the floor, which slides more easily than any of them. */
+const surface = (slide: number): Surface => ({ condim: 3, friction: [slide, 0.1, 0.1] });
+
 /** The body as MJCF. */
 export const walker2dModel = toXml(
   element('mujoco', { model: 'walker2d' }, [
@@ -33,15 +37,23 @@ export const walker2dModel = toXml(
     element('option', { integrator: 'RK4', timestep: 0.002 }),
     element('default', {}, [
       element('joint', { limited: true, armature: 0.01, damping: 0.1 }),
-      element('geom', { contype: 1, conaffinity: 0, condim: 3, density: 1000, friction: [0.7, 0.1, 0.1] }),
+      element('geom', { ...NAMED_CONTACTS_ONLY, condim: 3, density: 1000, friction: [0.7, 0.1, 0.1] }),
     ]),
     element('worldbody', {}, [
-      floor(),
+      floor(0, 0),
       element('body', { name: 'torso', pos: [0, 0, STANDING.trunk] }, [
         ...planarRoot(STANDING.trunk),
         trunkGeom(COLOURS.trunk),
         leg(figures),
         leg({ ...figures, suffix: '_left', rgba: COLOURS.otherLimb }),
+      ]),
+    ]),
+    namedContacts([
+      ['floor', 'torso', surface(LIMB_FRICTION)],
+      ...['', '_left'].flatMap(side => [
+        ['floor', `thigh${side}`, surface(LIMB_FRICTION)] as const,
+        ['floor', `leg${side}`, surface(LIMB_FRICTION)] as const,
+        ['floor', `foot${side}`, surface(figures.footFriction)] as const,
       ]),
     ]),
     motors(
