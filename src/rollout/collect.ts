@@ -99,7 +99,7 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
       distribution.sample(row.params, row.noise, row.action);
     }
     copy(actions, bounded, 0);
-    for (let n = 0; n < envCount; n++) actionSpace.clip(bounded, n * actionSize);
+    actionSpace.clip(bounded, 0, envCount);
     const steppedAt = performance.now();
     const stepping = envs.step(bounded);
     // Worker threads are at work now. What the environments do not wait for is done meanwhile; it reads nothing that they write.
