@@ -1,7 +1,7 @@
 /**
  * A graph as one WebAssembly program, for small networks: no call into native code, no node that costs a microsecond, no
  * allocation. Loops over values are fused, matrix products stay in registers, and every result of a product or a
- * row is the same however many rows there are (docs/decisions/0009-webassembly.md has the measurements).
+ * row is the same however many rows there are (docs/decisions/0010-webassembly.md has the measurements).
  */
 import { type DType, dtypes, type TypedArray, toTypedArray } from '../dtype.ts';
 import { EngineError, fail } from '../errors.ts';
