@@ -1,5 +1,6 @@
 /** The engine: one PPO update as one program, a GPT's training step, compile times, memory. */
 import { compile, type Program, sizeOf, type TypedArray } from '../src/engine/index.ts';
+import { compileWasm } from '../src/engine/wasm/program.ts';
 import { gpt } from '../src/nn/index.ts';
 import { Rng } from '../src/random/index.ts';
 import { gptProductsOnly, gptStep } from './gpt-step.ts';
@@ -34,10 +35,25 @@ async function benchPpo(): Promise<void> {
   const rng = new Rng(1);
   const feeds = ppoFeeds(rng);
   const products = await compile(matrixProductsOnly(sizes), { checkFeeds: false });
-  const [updateMs, floorMs] = timeInTurns(25, [
+  const begun = performance.now();
+  const wasm = compileWasm(graph);
+  const wasmCompileMs = performance.now() - begun;
+  const wasmProducts = compileWasm(matrixProductsOnly(sizes));
+  const [updateMs, floorMs, wasmMs, wasmFloorMs] = timeInTurns(25, [
     runInto(update, feeds),
     runInto(products, randomFeeds(products, rng, 0.1)),
+    runInto(wasm, feeds),
+    runInto(wasmProducts, randomFeeds(wasmProducts, rng, 0.1)),
   ]);
+  report({
+    name: 'ppo-update-webassembly',
+    compile_ms: round(wasmCompileMs),
+    steps_per_minibatch: wasm.bodyNodeCounts[0],
+    us_per_minibatch: round((wasmMs / steps) * 1000, 1),
+    own_products_us_per_minibatch: round((wasmFloorMs / steps) * 1000, 1),
+    ratio_to_floor: round(wasmMs / floorMs),
+    target_ratio_to_floor: 2.2,
+  });
   report({
     name: 'ppo-update',
     ...sizes,

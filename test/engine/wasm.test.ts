@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileNetwork } from '../../src/algos/agents/actor.ts';
 import { networkFor } from '../../src/algos/agents/networks/network.ts';
-import { isForWasm, isWasm, WIDEST_IN_WASM } from '../../src/algos/agents/runtime.ts';
+import { isForWasm, isWasm, widestInWasm } from '../../src/algos/agents/runtime.ts';
 import { compile, Graph, gather, loop, matmul, mul, pow, type Tensor } from '../../src/engine/index.ts';
 import { erf, exp, log, sigmoid, tanh } from '../../src/engine/ops/elementwise.ts';
 import { compileWasm, wasmRefusal } from '../../src/engine/wasm/program.ts';
@@ -60,15 +60,14 @@ describe.each(Object.entries(networks))('%s', (_, make) => {
     await fc.assert(
       fc.asyncProperty(shape, async ({ hidden, size, actions, activation, rows, seed }) => {
         const model = make(hidden, size, actions, activation);
-        expect(isForWasm(model, {})).toBe(true);
+        expect(isForWasm(model, 'learn')).toBe(true);
         const rng = new Rng(seed);
         const weights = model.layout.initialise(rng).map(w => w + 0.1 * rng.normal());
         const observations = normals(rows * model.observationSize, rng, 2);
         for (const which of ['actor', 'critic'] as const) {
           const many = await compileNetwork(model, which, rows);
           const one = await compileNetwork(model, which, 1);
-          const other = await compileNetwork(model, which, rows, { device: 'cpu' });
-          for (const network of [many, one, other]) network.setWeights(weights);
+          for (const network of [many, one]) network.setWeights(weights);
           many.observations.set(observations);
           many.run();
           const width = many.out.length / rows;
@@ -114,10 +113,14 @@ async function byOnnxRuntime(
 }
 
 it('wider networks are left to ONNX Runtime', async () => {
-  const model = networkOf([WIDEST_IN_WASM + 1], 'tanh', box({ shape: [2] }), discrete(2));
-  expect(isForWasm(model, {})).toBe(false);
-  expect(isForWasm(networkOf([WIDEST_IN_WASM], 'tanh', box({ shape: [2] }), discrete(2)), {})).toBe(true);
-  expect(isForWasm(networkOf([8], 'tanh', box({ shape: [2] }), discrete(2)), { device: 'cuda' })).toBe(false);
+  const ofWidth = (width: number) => networkOf([width], 'tanh', box({ shape: [2] }), discrete(2));
+  for (const purpose of ['act', 'learn'] as const) {
+    const widest = widestInWasm[purpose];
+    expect(isForWasm(ofWidth(widest), purpose)).toBe(true);
+    expect(isForWasm(ofWidth(widest + 1), purpose)).toBe(false);
+    expect(isForWasm(ofWidth(8), purpose, { device: 'cuda' })).toBe(false);
+  }
+  const model = ofWidth(widestInWasm.act + 1);
   const network = await compileNetwork(model, 'critic', 3);
   network.setWeights(new Float32Array(model.layout.size).fill(0.01));
   network.observations.fill(1);

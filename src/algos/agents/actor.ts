@@ -41,7 +41,7 @@ export async function compileNetwork(
   const tensors = layout.tensors(g.input('weights', [layout.size]));
   const network = which === 'actor' ? model.policy : model.value;
   g.output('out', network(tensors, g.input('observations', [rows, model.observationSize])));
-  const program = await compileFor(model, g, runtime);
+  const program = await compileFor(model, 'act', g, runtime);
   const dispose = (): void => program.dispose();
   const setPart = (weights: Float32Array, own: Float32Array): void => own.set(partsOf(model, weights)[which]);
   if (isWasm(program)) {

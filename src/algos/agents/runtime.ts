@@ -20,25 +20,37 @@ export const runtimeOf = ({
 }): Runtime => ({ device, threads: threads === 'auto' ? 1 : threads });
 
 /**
- * Networks up to this width are WebAssembly programs, which cost nothing to call and nothing a node; wider ones are faster
- * in ONNX Runtime, whose products use vectors twice as long (docs/results.md, Scaling, has both by width).
+ * Networks up to these widths are WebAssembly programs, which cost nothing to call and nothing a node. Wider ones are faster
+ * in ONNX Runtime, whose products use vectors twice as long: to learn from a minibatch of 64 takes it 2.35 times as long at
+ * 64 units, 1.3 times at 128 and .8 times at 256; of one observation the call costs more than the products at any of
+ * these (`npm run bench -- scaling --only width`).
  */
-export const WIDEST_IN_WASM = 256;
+export const widestInWasm = { act: 256, learn: 128 } as const;
+
+/** What a program is for. */
+export type Purpose = keyof typeof widestInWasm;
 
 /** Whether a model's programs are WebAssembly: by its shape alone, so that a run computes the same bits wherever it is. */
-export function isForWasm({ layout, observationSize }: ActorCritic, { device = 'cpu' }: Runtime): boolean {
+export function isForWasm(
+  { layout, observationSize }: ActorCritic,
+  purpose: Purpose,
+  { device = 'cpu' }: Runtime = {},
+): boolean {
+  const widest = widestInWasm[purpose];
   const widths = layout.specs.filter(({ shape }) => shape.length > 1).map(({ shape }) => shape[1]);
-  return device === 'cpu' && Math.max(...widths) <= WIDEST_IN_WASM && observationSize <= 4 * WIDEST_IN_WASM;
+  return device === 'cpu' && Math.max(...widths) <= widest && observationSize <= 4 * widest;
 }
 
 /** Compiles a program of a model for where it suits best. */
 export async function compileFor(
   model: ActorCritic,
+  purpose: Purpose,
   graph: Graph,
   runtime: Runtime,
   options: { readonly shared?: boolean } = {},
 ): Promise<Program | WasmProgram> {
-  if (isForWasm(model, runtime) && wasmRefusal(graph) === undefined) return compileWasm(graph, options);
+  if (isForWasm(model, purpose, runtime) && wasmRefusal(graph) === undefined)
+    return compileWasm(graph, options);
   // What is not finite is for the graph to leave out and count.
   return compile(graph, { ...runtime, checkFeeds: false });
 }
@@ -48,11 +60,12 @@ export const isWasm = (program: Program): program is WasmProgram => 'execute' in
 /** A program that may never run: as WebAssembly it is compiled at its first use, which takes no waiting. */
 export async function compileWhenAsked(
   model: ActorCritic,
+  purpose: Purpose,
   graph: () => Graph,
   runtime: Runtime,
 ): Promise<{ readonly program: () => Program; dispose(): void }> {
   let made: Program | undefined;
-  if (!isForWasm(model, runtime)) made = await compileFor(model, graph(), runtime);
+  if (!isForWasm(model, purpose, runtime)) made = await compileFor(model, purpose, graph(), runtime);
   return {
     program() {
       made ??= compileWasm(graph());

@@ -81,10 +81,10 @@ export async function compilePpo(
   runtime: Runtime = {},
 ): Promise<PpoPrograms> {
   const [policy, value, measure, openGuard] = await Promise.all([
-    compileFor(model, policyGraph(model, config, sizes), runtime),
-    compileFor(model, valueGraph(model, config, sizes), runtime, { shared: true }),
-    compileFor(model, measureGraph(model, sizes.samples), runtime),
-    compileWhenAsked(model, () => guardGraph(model, sizes.samples), runtime),
+    compileFor(model, 'learn', policyGraph(model, config, sizes), runtime),
+    compileFor(model, 'learn', valueGraph(model, config, sizes), runtime, { shared: true }),
+    compileFor(model, 'learn', measureGraph(model, sizes.samples), runtime),
+    compileWhenAsked(model, 'learn', () => guardGraph(model, sizes.samples), runtime),
   ]);
   const aside = valueProgram(value, sizes.minibatches * config.epochs);
   return {

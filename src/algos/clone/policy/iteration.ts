@@ -61,6 +61,7 @@ export function createClonePolicyTrainer(options: ClonePolicyOptions) {
     data ??= normalised(await options.record(), normaliser);
     program ??= await compileFor(
       model,
+      'learn',
       epochGraph(model, config, { count, batch, trips, hasLogits: data.logits !== undefined }),
       runtimeOf(config),
     );
