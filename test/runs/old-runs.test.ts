@@ -1,6 +1,6 @@
 /**
- * Old runs live on: what version 0.1.0 wrote is resumed to the bits that it would have come to, evaluated, forked,
- * exported, begun from and shown, as by that version. By the command line and the server alone.
+ * Old runs live on: what version 0.1.0 wrote is resumed to pinned bits (where the arithmetic is the same still, those that it would
+ * have come to), evaluated, forked, exported, begun from and shown, as by that version. By the command line and the server alone.
  */
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,9 +69,8 @@ function expectSame(got: unknown, want: unknown): void {
 }
 
 /**
- * ppo-box, ppo-hybrid and grpo were recorded again with the rule of docs/decisions/0002: their guard acts, and what it then
- * makes of the rate has changed; the first also lowers its noise before the first step. Of all others the bits are those that
- * version 0.1.0 would have come to.
+ * What PPO's runs come to was recorded again when its two networks became programs with a clipping each (docs/decisions/0010), and grpo's
+ * with the rule of docs/decisions/0002. Of all others the bits are those that version 0.1.0 would have come to.
  */
 function expectLearnt(got: Learnt | undefined, want: Learnt): void {
   const { bits, ...learnt } = withColumnsOf(got!, want);
@@ -101,7 +100,10 @@ describe.concurrent('a run of version 0.1.0', { timeout: 300_000 }, () => {
     const got: Results = await resultsOf(keel, run, pristine, join(root, run.name));
     const want = wanted[run.name];
     expect(Object.keys(got).sort()).toEqual(Object.keys(want).sort());
-    if (!run.otherNumbers) expectSame(toldThen(got.evaluated), want.evaluated);
+    // A network of then is another program now, which rounds otherwise: continuous actions differ in their last digits.
+    if (run.text) expectSame(toldThen(got.evaluated), want.evaluated);
+    else if (!run.otherNumbers)
+      expect(differences(toldThen(got.evaluated), want.evaluated, 1e-4)).toEqual([]);
     expectSame(got.asModel && toldThen(got.asModel), want.asModel);
     // The graph may be another one, which rounds otherwise.
     expect(differences(got.exported, want.exported, bitsAreKnown ? 1e-6 : 1e-3)).toEqual([]);
