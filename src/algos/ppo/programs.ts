@@ -212,8 +212,8 @@ export function learn(
     const isLastUsable = policy.finite[last] === 1 && allowed[last] === 1;
     const refused = isLastUsable && (looked < trips || policy.applied[last] === 0);
     const value = programs.value.end(looked, isLastUsable && policy.applied[last] === 0 ? last : looked);
-    const isFinite = (i: number): boolean => policy.finite[i] === 1 && value.finite[i] === 1;
-    const odd = allowed.findIndex((may, i) => i < looked && may === 1 && !isFinite(i));
+    const areFinite = (i: number): boolean => policy.finite[i] === 1 && value.finite[i] === 1;
+    const odd = allowed.findIndex((may, i) => i < looked && may === 1 && !areFinite(i));
     if (odd >= 0) {
       allowed[odd] = 0;
       continue;

@@ -44,7 +44,7 @@ export function openAside({ code, memory }: WasmProgram): Aside {
   signals[signal.done] = -1;
   let asked = 0;
   let failure: unknown;
-  const worker = new Worker(threadEntry(import.meta.url, 'aside-thread'), {
+  const worker = new Worker(threadEntry(import.meta.url, 'thread'), {
     workerData: { code, memory, control } satisfies AsideData,
     execArgv: [],
     name: 'value function',

@@ -97,7 +97,7 @@ define(ops.castOp, ([x], { inputs: [{ dtype: from }], outputs: [{ dtype: to }] }
 });
 
 /** A number in every lane, in the way of its dtype. */
-export function constantCode(value: number, dtype: DType): Code {
+function constantCode(value: number, dtype: DType): Code {
   switch (dtype) {
     case 'float32':
       return v128.floats(value);

@@ -102,7 +102,7 @@ export function tanh(x: Code, variable: Variable): Computed {
     [1.19825839466702e-6, 1.18534705686654e-4, 2.268434632439e-3, 4.89352518554385e-3],
   );
   return {
-    before: [...v.set(within(x, -7.90531110763549805, 7.90531110763549805)), ...s.set(mul(v.get, v.get))],
+    before: [...v.set(within(x, -7.905311107635498, 7.905311107635498)), ...s.set(mul(v.get, v.get))],
     value: div(mul(v.get, odd), even),
   };
 }
