@@ -6,12 +6,12 @@ import type { Rollout } from './buffer.ts';
 import type { ActionNoise } from './noise.ts';
 import type { ObservationNormaliser, RewardNormaliser } from './normalise.ts';
 
-/** A network that runs on so many observations, between arrays that stay the same. */
+/** A network that runs on so many observations, with arrays that stay the same. */
 export interface Network {
   readonly rows: number;
-  /** (rows, observationSize) */
+  /** (rows, observationSize) To be written before a run. */
   readonly observations: Float32Array;
-  /** (rows, …) */
+  /** (rows, …) What the last run gave. */
   readonly out: Float32Array;
   run(): void;
 }
@@ -70,7 +70,8 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
   const measureMeans = new Float64Array(measureCount);
   let blowUps = 0;
   let envMs = 0;
-  let isQuick = false;
+  let timedSteps = 0;
+  let timedEvery = 1;
   // One step's arrays and their rows, made once: a view costs more than what is done with it.
   const noise = new Float32Array(envCount * noiseSize);
   const actions = new Float32Array(envCount * actionSize);
@@ -101,11 +102,11 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     }
     copy(actions, bounded, 0);
     actionSpace.clip(bounded, 0, envCount);
-    // Of quick environments every 16th step is timed: looking at the clock takes as long as they do.
-    const isTimed = !isQuick || t % 16 === 0;
+    const isTimed = t % timedEvery === 0;
     const steppedAt = isTimed ? performance.now() : 0;
     const stepping = envs.step(bounded);
-    isQuick = stepping === undefined;
+    // Of quick environments every 16th step is timed: looking at the clock takes as long as they do.
+    if (t === 0 && stepping === undefined) timedEvery = 16;
     // Worker threads are at work now. What the environments do not wait for is done meanwhile; it reads nothing that they write.
     copy(observations, rollout.observations, at * obsSize);
     copy(params, rollout.params, at * paramSize);
@@ -114,7 +115,10 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
       rollout.logProbs[at + n] = distribution.logProb(rows[n].params, rows[n].action);
     }
     if (stepping) await stepping;
-    if (isTimed) envMs += (performance.now() - steppedAt) * (isQuick ? Math.min(16, rollout.steps - t) : 1);
+    if (isTimed) {
+      envMs += performance.now() - steppedAt;
+      timedSteps++;
+    }
 
     let anyTruncated = 0;
     for (let n = 0; n < envCount; n++) {
@@ -167,7 +171,7 @@ export async function collect(rollout: Rollout, parts: CollectParts): Promise<Co
     termMeans,
     measureMeans,
     blowUps,
-    envSeconds: envMs / 1000,
+    envSeconds: (envMs / 1000) * (rollout.steps / timedSteps),
   };
 }
 

@@ -127,9 +127,9 @@ export const envKeys = {
   ),
   device,
   threads: setting(
-    z.union([z.literal('auto'), count]),
+    z.union([z.literal('auto'), count.check(z.maximum(1024))]),
     'auto',
-    'With 2 or more, the policy and the value function learn side by side (the bits stay the same); auto: as the machine allows. A network too wide for that uses them within an operator.',
+    'With 2 or more, policy and value function learn side by side, to the same bits; auto: where the machine runs two threads at once. Of networks wider than 128, what one operator may use; there auto is 1.',
   ),
   rewardScale: setting(positive, 1, 'Rewards are multiplied by this before anything else.'),
 };
@@ -234,11 +234,16 @@ export const warmupShare = (fallback: number) =>
 export const adamEpsilon = (fallback: number) => setting(positive, fallback, "Adam's epsilon.");
 
 export const gradientClip = (fallback: number, facts: SettingFacts = {}) =>
-  setting(z.nullable(positive), fallback, 'Largest global norm of a gradient; null does not clip.', {
-    aliases: 'gradclip gradnorm maxgradnorm',
-    doctor: 'maxGradNorm',
-    ...facts,
-  });
+  setting(
+    z.nullable(positive),
+    fallback,
+    'Largest norm of a gradient: of each network by itself, of a language model over all its weights; null does not clip.',
+    {
+      aliases: 'gradclip gradnorm maxgradnorm',
+      doctor: 'maxGradNorm',
+      ...facts,
+    },
+  );
 
 export const entropyCoef = (doc: string) =>
   setting(fromZero, 0, doc, {

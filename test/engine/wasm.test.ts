@@ -9,7 +9,7 @@ import { networkFor } from '../../src/algos/agents/networks/network.ts';
 import { isForWasm, isWasm, widestInWasm } from '../../src/algos/agents/runtime.ts';
 import { compile, Graph, gather, loop, matmul, mul, pow, type Tensor } from '../../src/engine/index.ts';
 import { erf, exp, log, sigmoid, tanh } from '../../src/engine/ops/elementwise.ts';
-import { compileWasm, wasmRefusal } from '../../src/engine/wasm/program.ts';
+import { compileWasm, tryCompileWasm, wasmRefusal } from '../../src/engine/wasm/program.ts';
 import { box, dict, discrete, type Space } from '../../src/envs/index.ts';
 import { Rng } from '../../src/random/index.ts';
 
@@ -122,10 +122,13 @@ it('wider networks are left to ONNX Runtime', async () => {
   }
   const model = ofWidth(widestInWasm.act + 1);
   const network = await compileNetwork(model, 'critic', 3);
-  network.setWeights(new Float32Array(model.layout.size).fill(0.01));
+  const weights = model.layout.initialise(new Rng(3));
+  network.setWeights(weights);
   network.observations.fill(1);
   network.run();
-  expect(network.out.every(value => value > 0)).toBe(true);
+  expect([...network.out]).toEqual([
+    ...(await byOnnxRuntime(model, 'critic', 3, weights, network.observations)),
+  ]);
   network.dispose();
 });
 
@@ -177,10 +180,18 @@ describe('a program', () => {
     const g = new Graph();
     g.output('y', pow(g.input('x', [3]), g.input('e', [3])));
     expect(wasmRefusal(g)).toBe('pow');
-    expect(() => compileWasm(g)).toThrow('pow is not written for it: compile for cpu');
+    expect(() => compileWasm(g)).toThrow('pow is not written for it: use compile');
     const batches = new Graph();
     batches.output('y', matmul(batches.input('a', [2, 3, 4]), batches.input('b', [2, 4, 5])));
     expect(wasmRefusal(batches)).toBe('matmul of other than two axes');
+  });
+
+  it('that would need more memory than there is is none', () => {
+    const g = new Graph();
+    const x = g.input('x', [1 << 15, 1 << 14]);
+    g.output('y', mul(x, 2));
+    expect(tryCompileWasm(g)).toBeUndefined();
+    expect(() => compileWasm(g)).toThrow('pages of memory, 32768 are possible');
   });
 
   it('ends with an error where an index lies outside, and counts negative ones from the end', () => {

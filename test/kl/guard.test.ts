@@ -15,7 +15,7 @@ import {
   reshape,
   split,
 } from '../../src/engine/index.ts';
-import { guard } from '../../src/kl/guard.ts';
+import { guard, heldLimit } from '../../src/kl/guard.ts';
 import { categorical, composite, type Distribution, gaussian } from '../../src/kl/index.ts';
 import { Rng } from '../../src/random/index.ts';
 import { seed } from '../engine/support/check.ts';
@@ -336,4 +336,23 @@ describe.each(kinds)('$name', kind => {
   it('also with a bound so small that float32 rounds beyond the margin', () => {
     expect(worstJustAbove(1e-6)).toBe(0);
   });
+});
+
+it('what counts as within a bound is the same number in the graph and outside of it', async () => {
+  const bounds = [1e-6, 1.3e-5, 0.01, 0.02, 0.05, 1, 1e-8];
+  const g = new Graph();
+  const [kl, bound] = [g.input('kl', []), g.input('bound', [])];
+  const one = g.input('one', [1]);
+  g.output('scale', guard(one, one, bound, () => kl).scale);
+  const program = await compile(g);
+  for (const at of bounds) {
+    const limit = heldLimit(at);
+    const bits = new Uint32Array(Float32Array.of(limit).buffer)[0];
+    const above = new Float32Array(Uint32Array.of(bits + 1).buffer)[0];
+    const held = (value: number): boolean =>
+      program.run({ kl: Float32Array.of(value), bound: Float32Array.of(at), one: Float32Array.of(1) })
+        .scale[0] === 1;
+    expect([held(limit), held(above)], `bound ${at}`).toEqual([true, false]);
+  }
+  program.dispose();
 });

@@ -5,6 +5,7 @@ import type { OptionValues } from '../../envs/options.ts';
 import type { Space } from '../../envs/spaces.ts';
 import { type Parameters, parameters } from '../../nn/parameters.ts';
 import type { Rng } from '../../random/rng.ts';
+import type { Network } from '../../rollout/collect.ts';
 import type { ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 import { compileFor, isWasm, type Runtime } from './runtime.ts';
@@ -16,16 +17,10 @@ export type NetworkName = 'actor' | 'critic';
 export const layoutOf = ({ layout }: ActorCritic, which: NetworkName): Parameters =>
   parameters(layout.specs.filter(({ group }) => group === which));
 
-/** A network that is ready to run on so many observations, with arrays that stay the same. */
-export interface Network {
-  readonly rows: number;
-  /** (rows, observationSize) To be written before a run. */
-  readonly observations: Float32Array;
-  /** (rows, …) What the last run gave. */
-  readonly out: Float32Array;
+/** A network that is ready to run, with weights of its own. */
+export interface CompiledNetwork extends Network {
   /** The weights of both networks, flat; those of this one are copied. */
   setWeights(weights: Float32Array): void;
-  run(): void;
   dispose(): void;
 }
 
@@ -35,7 +30,7 @@ export async function compileNetwork(
   which: NetworkName,
   rows: number,
   runtime: Runtime = {},
-): Promise<Network> {
+): Promise<CompiledNetwork> {
   const g = new Graph();
   const layout = layoutOf(model, which);
   const tensors = layout.tensors(g.input('weights', [layout.size]));

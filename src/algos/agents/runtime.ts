@@ -1,7 +1,13 @@
 /** Where networks are computed. */
 import type { Graph } from '../../engine/graph.ts';
 import { compile, type Device, type Program } from '../../engine/program.ts';
-import { compileWasm, type WasmProgram, wasmRefusal } from '../../engine/wasm/program.ts';
+import {
+  compileWasm,
+  tryCompileWasm,
+  type WasmOptions,
+  type WasmProgram,
+  wasmRefusal,
+} from '../../engine/wasm/program.ts';
 import type { ActorCritic } from './networks/actor-critic.ts';
 
 export interface Runtime {
@@ -38,6 +44,7 @@ export function isForWasm(
 ): boolean {
   const widest = widestInWasm[purpose];
   const widths = layout.specs.filter(({ shape }) => shape.length > 1).map(({ shape }) => shape[1]);
+  // The first layer's products count as well, and are as long as an observation.
   return device === 'cpu' && Math.max(...widths) <= widest && observationSize <= 4 * widest;
 }
 
@@ -47,10 +54,10 @@ export async function compileFor(
   purpose: Purpose,
   graph: Graph,
   runtime: Runtime,
-  options: { readonly shared?: boolean } = {},
+  options: WasmOptions = {},
 ): Promise<Program | WasmProgram> {
-  if (isForWasm(model, purpose, runtime) && wasmRefusal(graph) === undefined)
-    return compileWasm(graph, options);
+  const program = isForWasm(model, purpose, runtime) ? tryCompileWasm(graph, options) : undefined;
+  if (program) return program;
   // What is not finite is for the graph to leave out and count.
   return compile(graph, { ...runtime, checkFeeds: false });
 }
@@ -65,7 +72,8 @@ export async function compileWhenAsked(
   runtime: Runtime,
 ): Promise<{ readonly program: () => Program; dispose(): void }> {
   let made: Program | undefined;
-  if (!isForWasm(model, purpose, runtime)) made = await compileFor(model, purpose, graph(), runtime);
+  if (!isForWasm(model, purpose, runtime) || wasmRefusal(graph()))
+    made = await compileFor(model, purpose, graph(), runtime);
   return {
     program() {
       made ??= compileWasm(graph());

@@ -348,6 +348,20 @@ function earlyStop(
   return { type: 'early-stop', kl, limit, epoch, minibatch: last % minibatches };
 }
 
+/** The largest KL between sampler and scorer, and how far a ratio may be off 1. */
+const MOST_KL = 1e-5;
+const MOST_RATIO_ERROR = 1e-3;
+/** Up to this KL two programs may differ by nothing but the last digits of their means. */
+const ROUNDING_KL = 1e-6;
+
+/**
+ * How far ratios may be off 1. Wide networks act and learn in different programs, whose means differ in the last digits: of a
+ * narrow policy (log-std -5) that is a thousandth of its width. The KL tells by how much, √(2 KL) widths in the mean, and
+ * actions lie within some eight of them.
+ */
+const ratioTolerance = (kl: number): number =>
+  MOST_RATIO_ERROR + (kl > 0 && kl < ROUNDING_KL ? 8 * Math.sqrt(2 * kl) : 0);
+
 /**
  * Before the first gradient step the program that scores must agree with the one that sampled: ratio 1, KL 0. If not,
  * every later update would learn from a difference between programs.
@@ -359,9 +373,9 @@ function refuseMismatch(
 ): void {
   const { stats } = measure(programs, batch, weights, weights, Number.POSITIVE_INFINITY);
   const ratioError = Math.max(Math.abs(stats.ratioMin - 1), Math.abs(stats.ratioMax - 1));
-  if (stats.klRaw < 1e-5 && ratioError < 1e-3) return;
+  if (stats.klRaw < MOST_KL && ratioError < ratioTolerance(stats.klRaw)) return;
   const cause =
-    stats.klRaw >= 1e-5
+    stats.klRaw >= MOST_KL
       ? 'the policy that scores has other parameters or another network, or another temperature, than the one that sampled'
       : 'the actions that are scored are not those that were sampled (clipped, rounded or reordered), or were sampled at another temperature';
   throw new MismatchError(

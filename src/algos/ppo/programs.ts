@@ -2,6 +2,7 @@
 
 import type { Program } from '../../engine/program.ts';
 import { type Aside, openAside } from '../../engine/wasm/aside.ts';
+import type { WasmProgram } from '../../engine/wasm/program.ts';
 import { heldLimit } from '../../kl/guard.ts';
 import { highestOf, type KlOverStates } from '../../kl/over-states.ts';
 import { partsOf } from '../agents/actor.ts';
@@ -80,24 +81,25 @@ export async function compilePpo(
   sizes: PpoSizes,
   runtime: Runtime = {},
 ): Promise<PpoPrograms> {
-  const [policy, value, measure, openGuard] = await Promise.all([
+  const trips = sizes.minibatches * config.epochs;
+  const [policy, value, measure, guard] = await Promise.all([
     compileFor(model, 'learn', policyGraph(model, config, sizes), runtime),
     compileFor(model, 'learn', valueGraph(model, config, sizes), runtime, { shared: true }),
     compileFor(model, 'learn', measureGraph(model, sizes.samples), runtime),
     compileWhenAsked(model, 'learn', () => guardGraph(model, sizes.samples), runtime),
   ]);
-  const aside = valueProgram(value, sizes.minibatches * config.epochs);
+  const learning = valueProgram(value, trips);
   return {
     model,
     policy,
-    value: aside,
+    value: learning,
     measure,
-    guard: openGuard.program,
+    guard: guard.program,
     valueCoef: config.valueCoef,
-    trips: sizes.minibatches * config.epochs,
+    trips,
     skipLimit: config.skipLimit,
     dispose() {
-      for (const program of [policy, aside, measure, openGuard]) program.dispose();
+      for (const program of [policy, learning, measure, guard]) program.dispose();
     },
   };
 }
@@ -140,30 +142,31 @@ export interface ValueProgram {
 function valueProgram(program: Program, trips: number): ValueProgram {
   let aside: Aside | undefined;
   let given: Given = {};
-  let running = false;
-  const isAside = (): boolean => aside?.isReady === true;
+  /** The program while its thread is at work. */
+  let running: WasmProgram | undefined;
   const executeHere = (count: number, limit: number): Arrays => run(program, { ...given, count, limit });
   return {
     get isAside() {
-      return isAside();
+      return aside?.isReady === true;
     },
     useThread() {
-      if (isWasm(program) && program.memory) aside ??= openAside(program);
+      if (isWasm(program)) aside ??= openAside(program);
     },
     begin(values) {
       given = values;
-      running = isAside() && isWasm(program);
-      if (!running || !isWasm(program)) return;
+      if (!aside?.isReady || !isWasm(program)) return;
       program.write(feedsOf(program, { ...given, count: trips, limit: trips }));
-      aside!.begin();
+      running = program;
+      aside.begin();
     },
     end(count, limit) {
-      if (!running || !isWasm(program)) return executeHere(count, limit);
-      running = false;
+      if (!running || !aside) return executeHere(count, limit);
       // It looks at these before every minibatch.
-      program.write({ limit: BigInt64Array.of(BigInt(limit)), count: BigInt64Array.of(BigInt(count)) });
-      aside!.end();
-      const out = program.read() as Arrays;
+      running.write({ limit: BigInt64Array.of(BigInt(limit)), count: BigInt64Array.of(BigInt(count)) });
+      const finished = running;
+      running = undefined;
+      aside.end();
+      const out = finished.read() as Arrays;
       const wentTooFar =
         numberOf(out.iterations) > count || out.applied.subarray(limit, count).some(applied => applied === 1);
       return wentTooFar ? executeHere(count, limit) : out;
@@ -197,27 +200,28 @@ export function learn(
     m: parts.m[which],
     v: parts.v[which],
   });
-  // A minibatch that is not finite for one network is left out by both, and changes what follows: then all is done again.
+  // A minibatch that is not finite for one network alone is left out by both, and changes what follows: then all is done again.
   const allowed = new Float32Array(trips).fill(1);
   for (;;) {
     const given = { ...batch, order, streak: 0, ...knobs, allowed };
     programs.value.begin({ ...given, ...stateOf('critic') });
-    const policy = run(programs.policy, {
-      ...given,
-      ...stateOf('actor'),
-      reference: reference && partsOf(model, reference).actor,
-    });
+    let policy: Arrays;
+    try {
+      policy = run(programs.policy, {
+        ...given,
+        ...stateOf('actor'),
+        reference: reference && partsOf(model, reference).actor,
+      });
+    } catch (error) {
+      programs.value.end(0, 0); // nothing may write into memory that is in use
+      throw error;
+    }
     const looked = numberOf(policy.iterations);
     const last = looked - 1;
     const isLastUsable = policy.finite[last] === 1 && allowed[last] === 1;
     const refused = isLastUsable && (looked < trips || policy.applied[last] === 0);
     const value = programs.value.end(looked, isLastUsable && policy.applied[last] === 0 ? last : looked);
-    const areFinite = (i: number): boolean => policy.finite[i] === 1 && value.finite[i] === 1;
-    const odd = allowed.findIndex((may, i) => i < looked && may === 1 && !areFinite(i));
-    if (odd >= 0) {
-      allowed[odd] = 0;
-      continue;
-    }
+    if (leaveOut(allowed.subarray(0, looked), policy.finite, value.finite)) continue;
     const counted = Array.from({ length: looked }, (_, i) => i).filter(i => allowed[i] === 1);
     const mean = (of: (i: number) => number): number =>
       counted.length === 0 ? Number.NaN : counted.reduce((sum, i) => sum + of(i), 0) / counted.length;
@@ -255,6 +259,19 @@ export function learn(
       },
     };
   }
+}
+
+/**
+ * Marks the minibatches that were not finite, up to the first that was so for one network alone: true if there is one. Where both
+ * had it so, both have left it out already.
+ */
+function leaveOut(allowed: Float32Array, policy: Float32Array, value: Float32Array): boolean {
+  for (let i = 0; i < allowed.length; i++) {
+    if (allowed[i] === 0 || (policy[i] === 1 && value[i] === 1)) continue;
+    allowed[i] = 0;
+    if (policy[i] !== value[i]) return true;
+  }
+  return false;
 }
 
 /** What the whole rollout says of the policy after the update. */

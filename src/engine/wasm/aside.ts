@@ -36,19 +36,27 @@ export interface Aside {
   dispose(): void;
 }
 
-/** Starts a thread for a program that was compiled with `shared`. It does not keep the process alive. */
-export function openAside({ code, memory }: WasmProgram): Aside {
+/**
+ * Starts a thread for a program that was compiled with `shared`; undefined where this process may start none. It does not
+ * keep the process alive.
+ */
+export function openAside({ code, memory }: WasmProgram): Aside | undefined {
   if (!memory) return fail('aside: the program has memory of its own: compile it with { shared: true }');
   const control = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT);
   const signals = new Int32Array(control);
   signals[signal.done] = -1;
   let asked = 0;
   let failure: unknown;
-  const worker = new Worker(threadEntry(import.meta.url, 'thread'), {
-    workerData: { code, memory, control } satisfies AsideData,
-    execArgv: [],
-    name: 'value function',
-  });
+  let worker: Worker;
+  try {
+    worker = new Worker(threadEntry(import.meta.url, 'thread'), {
+      workerData: { code, memory, control } satisfies AsideData,
+      execArgv: [],
+      name: 'value function',
+    });
+  } catch {
+    return undefined;
+  }
   worker.unref();
   // A thread that did not come up is never ready: all goes on in this one.
   worker.on('error', error => {
@@ -61,6 +69,7 @@ export function openAside({ code, memory }: WasmProgram): Aside {
     },
     begin() {
       asked++;
+      Atomics.store(signals, signal.failed, 0);
       Atomics.store(signals, signal.asked, asked);
       Atomics.notify(signals, signal.asked);
     },
@@ -70,7 +79,9 @@ export function openAside({ code, memory }: WasmProgram): Aside {
         done = Atomics.load(signals, signal.done);
       }
       if (Atomics.load(signals, signal.failed) === 1)
-        throw new EngineError('run: an index lies outside of the tensor that it points into');
+        throw new EngineError(
+          'run: the program failed on its own thread: an index may lie outside of its tensor',
+        );
     },
     dispose() {
       Atomics.store(signals, signal.asked, -1);

@@ -18,8 +18,7 @@ const define = (op: unknown, write: Write): void => {
 };
 
 /** Whether an operator goes value by value and can be written here. */
-export const isElementwise = (node: Node): boolean =>
-  table.has(node.op) && !(node.op === (ops.powOp as Operator));
+export const isElementwise = (node: Node): boolean => table.has(node.op);
 
 const isWhole = (dtype: DType): boolean => dtype === 'int64' || dtype === 'int32';
 

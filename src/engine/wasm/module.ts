@@ -60,7 +60,6 @@ export const i32 = {
   constant: (value: number): Code => [0x41, ...signed(value)],
   load: (address: Code, offset: number): Code => [address, 0x28, ...place(2, offset)],
   store: (address: Code, offset: number, value: Code): Code => [address, value, 0x36, ...place(2, offset)],
-  equal: operator(0x46).binary,
   lessThan: operator(0x49).binary,
   negative: (x: Code): Code => [x, 0x41, 0, 0x48],
   atLeast: operator(0x4f).binary,
@@ -70,7 +69,6 @@ export const i32 = {
   divide: operator(0x6d).binary,
   and: operator(0x71).binary,
   fromI64: operator(0xa7).unary,
-  fromF32: operator(0xfc, 0x00).unary,
 };
 
 export const i64 = {
@@ -182,7 +180,6 @@ export const v128 = {
   /** The bits of `a` that are not set in `b`. */
   without: binary(0x4f),
   or: binary(0x50),
-  xor: binary(0x51),
   /** The bits of `yes` where those of the mask are set, else those of `no`. */
   choose: (mask: Code, yes: Code, no: Code): Code => [yes, no, mask, ...simd(0x52)],
 };

@@ -68,7 +68,7 @@ export interface Plan {
   addressOfStorage(storage: Storage): number;
 }
 
-/** A loop's sums are kept within this many nodes, since their values live in a few registers. */
+/** Nodes of one loop at most: each has a value of its own in it, and the processor holds sixteen of them. */
 const MOST_FUSED = 48;
 
 const bytesOf = (t: Tensor): number => sizeOf(t.shape) * bytesPer[t.dtype];
@@ -327,21 +327,21 @@ export function plan(graph: Graph): Plan {
       if (bytesOf(tensor) !== bytesOf(old)) return;
       const target = storageOf(tensor);
       if (storage?.within || target.within || taken.has(target)) return;
-      const isLast = (t: Tensor): boolean => baseOf(t).tensor === old;
+      const isOld = (t: Tensor): boolean => baseOf(t).tensor === old;
       const readsOld = (s: Step): boolean => {
-        if (s.kind === 'fused') return s.nodes.some(n => n.inputs.some(isLast));
-        if (s.kind === 'kernel') return s.node.inputs.some(isLast);
-        return s.node.inputs.some(isLast) || captures(s.node).some(isLast) || s.steps.some(readsOld);
+        if (s.kind === 'fused') return s.nodes.some(n => n.inputs.some(isOld));
+        if (s.kind === 'kernel') return s.node.inputs.some(isOld);
+        return s.node.inputs.some(isOld) || captures(s.node).some(isOld) || s.steps.some(readsOld);
       };
       const last = inner.findLastIndex(readsOld);
       const here = inner.indexOf(made);
       if (last > here) return;
       // In the loop itself every read is at the place that is written.
       const alike = made.nodes.every(n =>
-        n.inputs.every(t => !isLast(t) || withoutOnes(t.shape).join() === made.key),
+        n.inputs.every(t => !isOld(t) || withoutOnes(t.shape).join() === made.key),
       );
       const others = [...carriedOut.filter((_, k) => k !== i), ...scans, ...(goOn ? [goOn] : [])];
-      if (!alike || others.some(t => isLast(t))) return;
+      if (!alike || others.some(t => isOld(t))) return;
       if (carriedOut.some((t, k) => k !== i && baseOf(t).tensor === tensor)) return;
       target.within = { storage: storageOf(old), offset: 0 };
       taken.add(target);

@@ -49,20 +49,39 @@ export interface WasmProgram extends Program {
   readonly memory: SharedMemory | undefined;
 }
 
+/** Memory of a program at most: half of what an address of 32 bits reaches. */
+const MOST_PAGES = 32_768;
+
 /** Whether a graph can become a WebAssembly program; if not, why. */
 export const wasmRefusal = refusal;
 
-/** Turns a graph into a WebAssembly program; with `shared` in memory that other threads see. */
-export function compileWasm(
-  graph: Graph,
-  { shared = false }: { readonly shared?: boolean } = {},
-): WasmProgram {
-  const refused = refusal(graph);
-  if (refused) fail(`WebAssembly: ${refused} is not written for it: compile for cpu`);
+/** A graph as a WebAssembly program, or undefined where it cannot be one: an operator that is not written, or too much memory. */
+export function tryCompileWasm(graph: Graph, options: WasmOptions = {}): WasmProgram | undefined {
+  if (refusal(graph)) return undefined;
   const laid = plan(graph);
-  const pages = Math.ceil(laid.size / PAGE);
-  if (pages > 32_768)
-    fail(`WebAssembly: the graph needs ${pages} pages of memory, 32768 are possible: compile for cpu`);
+  return pagesOf(laid) > MOST_PAGES ? undefined : programOf(graph, laid, options);
+}
+
+export interface WasmOptions {
+  /** In memory that other threads see. */
+  readonly shared?: boolean;
+}
+
+const pagesOf = ({ size }: Plan): number => Math.ceil(size / PAGE);
+
+/** Turns a graph into a WebAssembly program. */
+export function compileWasm(graph: Graph, options: WasmOptions = {}): WasmProgram {
+  const refused = refusal(graph);
+  if (refused) fail(`WebAssembly: ${refused} is not written for it: use compile, which has all operators`);
+  const laid = plan(graph);
+  const pages = pagesOf(laid);
+  if (pages > MOST_PAGES)
+    fail(`WebAssembly: the graph needs ${pages} pages of memory, ${MOST_PAGES} are possible: use compile`);
+  return programOf(graph, laid, options);
+}
+
+function programOf(graph: Graph, laid: Plan, { shared = false }: WasmOptions): WasmProgram {
+  const pages = pagesOf(laid);
   const functions = writeFunctions(laid);
   const code = compileModule(wasmModule({ pages, shared }, functions));
   const memory = shared ? sharedMemory(pages) : undefined;

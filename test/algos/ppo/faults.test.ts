@@ -475,6 +475,24 @@ describe('identity before the first step', () => {
     await trainer.iterate();
   });
 
+  // Up to 128 units one program acts and another of the same arithmetic learns; up to 256 and beyond their last digits differ.
+  it.each([64, 192, 256, 300])(
+    'lets a narrow policy (log-std -5) of %d units through that has learnt means of several widths, after a resume, too',
+    async width => {
+      const own = { hidden: [width, width], logStdInitial: -5, logStdMin: -5, stepsPerRollout: 128 };
+      const trainer = await trainerOf(own, { env: envOf.pendulum });
+      const weights = trainer.weights.slice();
+      const views = trainer.model.layout.views(weights);
+      const head = views['actor.2.weight'];
+      head.set(head.map(value => 500 * value));
+      trainer.warmStart(weights);
+      await trainer.iterate();
+      const resumed = await trainerOf(own, { env: envOf.pendulum });
+      await resumed.restore(await trainer.snapshot());
+      await resumed.iterate();
+    },
+  );
+
   it('looks again after a resume: another machine or version may have collected', async () => {
     const trainer = await trainerOf();
     await trainer.iterate();

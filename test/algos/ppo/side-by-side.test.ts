@@ -67,6 +67,18 @@ describe('on two threads', () => {
     expect(state.weights.every(Number.isFinite)).toBe(true);
   });
 
+  it('what both networks see as not finite costs no second run', async () => {
+    const task = taskOf(shapes.gaussian, { epochs: 3 });
+    task.batch.observations[0] = Number.NaN;
+    const programs = await programsOn(task, 1);
+    let runs = 0;
+    const { policy } = programs;
+    const counting = { ...policy, run: ((...args) => (runs++, policy.run(...args))) as typeof policy.run };
+    const { stats } = learnOn({ ...programs, policy: counting }, task);
+    expect(stats.skipped).toBe(3);
+    expect(runs).toBe(1);
+  });
+
   it('too many in a row end both', async () => {
     const task = taskOf(shapes.gaussian, { epochs: 4, skipLimit: 3 });
     task.batch.returns.fill(Number.NaN);
