@@ -160,8 +160,8 @@ export const ppo = mutantsOf('src/algos', [
   ],
   [
     'ppo/iteration.ts',
-    'stats.klRaw < 1e-5 && ratioError < 1e-3',
-    'stats.klRaw < 1e-5',
+    'stats.klRaw < MOST_KL && ratioError < ratioTolerance(stats.klRaw)',
+    'stats.klRaw < MOST_KL',
     'algos/ppo/kl algos/ppo/faults',
     'guard',
   ],
