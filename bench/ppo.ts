@@ -36,7 +36,7 @@ const cases: Case[] = [
   {
     name: 'CartPole, 8 envs x 256 steps, batch 256, 10 epochs, 64-64',
     env: 'CartPole-v1',
-    config: { envs: 8, stepsPerRollout: 256, minibatchSize: 256, epochs: 10, steps: 2048 * 60 },
+    config: { envs: 8, stepsPerRollout: 256, minibatchSize: 256, epochs: 10, steps: 2048 * 120 },
     observation: 4,
     action: 2,
     sb3: [3600, 4700],
@@ -44,7 +44,7 @@ const cases: Case[] = [
   {
     name: 'Pendulum, 1 env x 2048 steps, batch 64, 10 epochs, 64-64',
     env: 'Pendulum-v1',
-    config: { envs: 1, stepsPerRollout: 2048, minibatchSize: 64, epochs: 10, steps: 2048 * 60 },
+    config: { envs: 1, stepsPerRollout: 2048, minibatchSize: 64, epochs: 10, steps: 2048 * 120 },
     observation: 3,
     action: 1,
     sb3: [900, 1200],
@@ -176,7 +176,7 @@ async function trainOnce({ env, config }: Case, threads: number): Promise<Timing
     await train({ env, config: { ...config, threads }, preset: {}, root, onRow: row => rows.push(row) });
     const seconds = (performance.now() - start) / 1000;
     // The first iterations warm up, and the second thread joins when learning has taken half a second.
-    const steady = rows.slice(Math.ceil(rows.length / 2));
+    const steady = rows.slice(Math.ceil((2 * rows.length) / 3));
     const mid = (part: string): number => median(steady.map(row => row[`time/${part}_s`] ?? 0));
     return {
       collect: mid('collect'),

@@ -52,6 +52,8 @@ export interface LoopStep {
   readonly scans: readonly number[];
   /** Room for carried values that change places. */
   readonly spare: Map<number, Storage>;
+  /** Room for the condition to go on, which may be a carried value that is replaced before it is asked. */
+  readonly condition: Storage | undefined;
 }
 export type Step = FusedStep | KernelStep | LoopStep;
 
@@ -183,6 +185,7 @@ export function plan(graph: Graph): Plan {
           steps: [],
           scans: live.scansOf(node),
           spare: new Map(),
+          condition: attrs.goOn ? stored(bytesPer.bool) : undefined,
         };
         for (const t of [attrs.iteration, ...attrs.carriedIn]) storageOf(t);
         step.steps.push(...region(attrs.body));
@@ -295,17 +298,15 @@ export function plan(graph: Graph): Plan {
     if (sizeOf(out.shape.slice(0, axis)) !== 1) return;
     let offset = 0;
     for (const t of node.inputs) {
-      const { tensor, offset: inBase } = baseOf(t);
+      const { tensor } = baseOf(t);
       const made = stepOf.get(tensor);
       const storage = storageOf(tensor);
       const isOwn =
         made !== undefined &&
         made.kind !== 'loop' &&
         tensor.node.graph === node.graph &&
-        inBase === 0 &&
         bytesOf(tensor) === bytesOf(t) &&
-        !storage.within &&
-        rootOf(storageOf(out)) !== storage;
+        !storage.within;
       if (isOwn) storage.within = { storage: storageOf(out), offset };
       offset += bytesOf(t);
     }
@@ -342,7 +343,6 @@ export function plan(graph: Graph): Plan {
       );
       const others = [...carriedOut.filter((_, k) => k !== i), ...scans, ...(goOn ? [goOn] : [])];
       if (!alike || others.some(t => isOld(t))) return;
-      if (carriedOut.some((t, k) => k !== i && baseOf(t).tensor === tensor)) return;
       target.within = { storage: storageOf(old), offset: 0 };
       taken.add(target);
     });
@@ -382,12 +382,14 @@ export function plan(graph: Graph): Plan {
       } else {
         const { iteration, carriedIn, carriedOut, goOn, scans } = step.node.attrs;
         const begin = now;
+        if (step.condition) touch(step.condition, begin);
         touchAll([...step.node.inputs, iteration, ...carriedIn]);
         touchAll(step.node.outputs.filter((_, i) => i <= carriedIn.length));
         touchAll(step.scans.map(i => step.node.outputs[carriedIn.length + 1 + i]));
         schedule(step.steps);
         now++;
         touchAll([...carriedOut, ...(goOn ? [goOn] : []), ...step.scans.map(i => scans[i])]);
+        if (step.condition) touch(step.condition, now);
         carriedOut.forEach((t, i) => {
           const from = rootOf(storageOf(t));
           const isOther = carriedIn.some((c, k) => k !== i && rootOf(storageOf(c)) === from);

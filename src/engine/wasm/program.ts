@@ -298,7 +298,7 @@ function writeFunctions(laid: Plan): WasmFunction[] {
     return [call(add(body))];
   };
 
-  const loopCode = ({ node, steps, scans, spare }: LoopStep): Code[] => {
+  const loopCode = ({ node, steps, scans, spare, condition }: LoopStep): Code[] => {
     const { attrs, inputs, outputs } = node;
     const { carriedIn, carriedOut, iteration, goOn, maxTrips, tripsAsInput } = attrs;
     const bytes = (t: Tensor): number => sizeOf(t.shape) * bytesPer[t.dtype];
@@ -312,7 +312,9 @@ function writeFunctions(laid: Plan): WasmFunction[] {
       ...stacks.map(({ to }) => fillBytes(i32.constant(addressOf(to)), zero, i32.constant(bytes(to)))),
       i64.store(zero, counter, i64.constant(0)),
     ];
+    const asked = condition && laid.addressOfStorage(condition);
     const next: Code[] = [
+      ...(goOn && asked !== undefined ? [copyTo(asked, addressOf(goOn), bytesPer.bool)] : []),
       ...stacks.map(({ from, to }) =>
         copyTo(addressOf(to), addressOf(from), bytes(from), { iteration: counter, step: bytes(from) }),
       ),
@@ -329,8 +331,8 @@ function writeFunctions(laid: Plan): WasmFunction[] {
     const trips = tripsAsInput ? i64.load(zero, addressOf(inputs[0])) : i64.constant(maxTrips);
     const now = i64.load(zero, counter);
     const more = i32.and(i64.less(now, trips), i64.less(now, i64.constant(maxTrips)));
-    // Where the condition was computed before the loop, nothing of this iteration changes it.
-    const goes = goOn ? i32.and(more, i32.and(i32.load(zero, addressOf(goOn)), i32.constant(1))) : more;
+    const goes =
+      asked === undefined ? more : i32.and(more, i32.and(i32.load(zero, asked), i32.constant(1)));
     return [
       ...begin,
       when(more, [repeatWhile(goes, [...steps.flatMap(written), ...next])]),
