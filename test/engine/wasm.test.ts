@@ -7,7 +7,18 @@ import { describe, expect, it } from 'vitest';
 import { compileNetwork } from '../../src/algos/agents/actor.ts';
 import { networkFor } from '../../src/algos/agents/networks/network.ts';
 import { isForWasm, isWasm, widestInWasm } from '../../src/algos/agents/runtime.ts';
-import { compile, Graph, gather, loop, matmul, mul, pow, type Tensor } from '../../src/engine/index.ts';
+import {
+  add,
+  compile,
+  Graph,
+  gather,
+  loop,
+  matmul,
+  mul,
+  pow,
+  slice,
+  type Tensor,
+} from '../../src/engine/index.ts';
 import { erf, exp, log, sigmoid, tanh } from '../../src/engine/ops/elementwise.ts';
 import { compileWasm, tryCompileWasm, wasmRefusal } from '../../src/engine/wasm/program.ts';
 import { box, dict, discrete, type Space } from '../../src/envs/index.ts';
@@ -237,6 +248,20 @@ describe('a program', () => {
       b: new Float32Array(5).fill(2),
     });
     expect([...x, ...y]).toEqual([2, 2, 2, 2, 2, 1, 1, 1, 1, 1]);
+  });
+
+  it('does not replace a carried value while its first row is still read for the other rows', () => {
+    const g = new Graph();
+    const { carry } = loop({
+      trips: 2,
+      carry: { x: g.input('x', [3, 4]) },
+      body: ({ carry: { x } }) => ({ carry: { x: add(x, slice(x, [0], [1])) } }),
+    });
+    g.output('y', carry.x);
+    const x = Float32Array.of(1, 2, 3, 4, 10, 20, 30, 40, 0, 0, 0, 0);
+    const { y } = compileWasm(g).run<{ y: Float32Array }>({ x });
+    // The first row r becomes 2 r and then 4 r; the others get r and then 2 r.
+    expect([...y]).toEqual([4, 8, 12, 16, 13, 26, 39, 52, 3, 6, 9, 12]);
   });
 
   it('gives the same arrays of values for its life, and computes in them', () => {
