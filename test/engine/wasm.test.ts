@@ -10,12 +10,15 @@ import { isForWasm, isWasm, widestInWasm } from '../../src/algos/agents/runtime.
 import {
   add,
   compile,
+  evaluate,
   Graph,
   gather,
+  less,
   loop,
   matmul,
   mul,
   pow,
+  reduceSum,
   slice,
   type Tensor,
 } from '../../src/engine/index.ts';
@@ -262,6 +265,22 @@ describe('a program', () => {
     const { y } = compileWasm(g).run<{ y: Float32Array }>({ x });
     // The first row r becomes 2 r and then 4 r; the others get r and then 2 r.
     expect([...y]).toEqual([4, 8, 12, 16, 13, 26, 39, 52, 3, 6, 9, 12]);
+  });
+
+  it('asks whether to go on before the carried values are replaced', () => {
+    const g = new Graph();
+    const x = g.input('x', [2]);
+    const { iterations } = loop({
+      trips: 9,
+      carry: { x, on: less(reduceSum(x), 100) },
+      body({ carry }) {
+        const next = add(carry.x, 1);
+        return { carry: { x: next, on: less(reduceSum(next), 5) }, goOn: carry.on };
+      },
+    });
+    g.output('iterations', iterations);
+    const feeds = { x: Float32Array.of(0, 0) };
+    expect(Number(compileWasm(g).run(feeds).iterations[0])).toBe(evaluate(g, feeds).iterations.data[0]);
   });
 
   it('gives the same arrays of values for its life, and computes in them', () => {

@@ -331,8 +331,7 @@ function writeFunctions(laid: Plan): WasmFunction[] {
     const trips = tripsAsInput ? i64.load(zero, addressOf(inputs[0])) : i64.constant(maxTrips);
     const now = i64.load(zero, counter);
     const more = i32.and(i64.less(now, trips), i64.less(now, i64.constant(maxTrips)));
-    const goes =
-      asked === undefined ? more : i32.and(more, i32.and(i32.load(zero, asked), i32.constant(1)));
+    const goes = asked === undefined ? more : i32.and(more, i32.and(i32.load(zero, asked), i32.constant(1)));
     return [
       ...begin,
       when(more, [repeatWhile(goes, [...steps.flatMap(written), ...next])]),
