@@ -73,7 +73,11 @@ describe('on two threads', () => {
     const programs = await programsOn(task, 1);
     let runs = 0;
     const { policy } = programs;
-    const counting = { ...policy, run: ((...args) => (runs++, policy.run(...args))) as typeof policy.run };
+    const counted = ((...args) => {
+      runs++;
+      return policy.run(...args);
+    }) as typeof policy.run;
+    const counting = { ...policy, run: counted };
     const { stats } = learnOn({ ...programs, policy: counting }, task);
     expect(stats.skipped).toBe(3);
     expect(runs).toBe(1);
