@@ -45,7 +45,7 @@ const peak = (terms: readonly Term[]): Quantity => ({
 });
 const vectorStep = (terms: readonly Term[]): Quantity => ({
   key: 'vectorStepMicroseconds',
-  name: 'a step of all environments',
+  name: 'a step of all',
   unit: 'µs',
   terms,
 });
@@ -98,7 +98,7 @@ const rollout: Axis = {
 
 const width: Axis = {
   name: 'width',
-  title: 'Width of the networks',
+  title: 'Width of networks',
   how: 'CartPole, 8 environments x 256 steps, 4 epochs in minibatches of 256, two hidden layers of n each',
   counts: 'units a layer',
   ns: [16, 32, 64, 128, 256, 512],
