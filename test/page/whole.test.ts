@@ -185,7 +185,7 @@ test('a sick run: the verdict comes by itself, a fix is applied, the run tells o
     '--steps',
     '5M',
     '--set',
-    'learningRate=0.03',
+    'learningRate=0.1',
     '--set',
     'learningRateSchedule=constant',
     '--set',
