@@ -27,9 +27,9 @@ export const runtimeOf = ({
 
 /**
  * Networks up to these widths are WebAssembly programs, which cost nothing to call and nothing a node. Wider ones are faster
- * in ONNX Runtime, whose products use vectors twice as long: to learn from a minibatch of 64 takes it 2.35 times as long at
- * 64 units, 1.3 times at 128 and .8 times at 256; of one observation the call costs more than the products at any of
- * these (`npm run bench -- scaling --only width`).
+ * in ONNX Runtime, whose products use vectors twice as long: for the policy to learn from a minibatch of 64 took it 2.35 times
+ * as long at 64 units, 1.3 times at 128 and .8 times at 256 (best of ten each, in turns, on a busy AMD EPYC). To act, the
+ * call alone costs it some 25 µs.
  */
 export const widestInWasm = { act: 256, learn: 128 } as const;
 
