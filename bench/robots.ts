@@ -1,18 +1,17 @@
 /**
- * Robots: `npm run bench -- robots` times training and says where the time goes; `robots learning` trains the MuJoCo suite,
- * and takes up finished or stopped runs in `--runs` where they are; `robots walking` teaches Arachne (or `--only quadruped`)
- * to walk, and says how large its updates were.
+ * Robots: `npm run bench -- robots` times training and says where the time goes; `robots learning [hopper …] [--jobs 2]` judges
+ * the presets of the MuJoCo suite on fresh seeds, `robots walking` those of the legged robots; both train what is not in the
+ * records yet. `--tune [--set key=value] [--seeds 0..4]` tries something on the seeds that tune.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parse } from 'yaml';
 import type { PpoConfig } from '../src/algos/ppo/settings.ts';
 import { train } from '../src/algos/runs.ts';
+import { figureFlags, judgePresets } from './figures/conduct.ts';
+import { pickTasks } from './figures/tasks.ts';
 import { machine, median, report, round } from './measure.ts';
-import { learnSuite } from './robots/learning.ts';
-import { learnToWalk } from './robots/walking.ts';
 
 /** What must be reached on two cores, in environment steps a second. */
 const speeds = [
@@ -25,43 +24,22 @@ export async function run(): Promise<void> {
   const { values, positionals } = parseArgs({
     args: process.argv.slice(3),
     allowPositionals: true,
-    options: {
-      runs: { type: 'string', default: 'runs/robots' },
-      seeds: { type: 'string', default: '1,2,3' },
-      only: { type: 'string', default: '' },
-      curves: { type: 'string' },
-      set: { type: 'string', multiple: true, default: [] },
-    },
+    options: figureFlags,
   });
-  const [part = 'speed'] = positionals;
-  const seeds = values.seeds.split(',').map(Number);
+  const [part = 'speed', ...names] = positionals;
   report({ bench: `robots ${part}`, ...machine() });
   switch (part) {
     case 'speed':
       for (const { env, target } of speeds) await timeTraining(env, target);
       return;
     case 'learning':
-      return learnSuite({ root: values.runs, seeds, only: values.only, curves: values.curves });
+      return judgePresets(pickTasks(['suite'], names), values);
     case 'walking':
-      for (const seed of seeds)
-        await learnToWalk(values.only || 'arachne', seed, {
-          root: values.runs,
-          changes: changesOf(values.set),
-        });
-      return;
+      return judgePresets(pickTasks(['walking'], names), values);
     default:
       throw new Error(`robots '${part}' is unknown: use speed, learning or walking`);
   }
 }
-
-/** `targetKl=0.01` and the like, as values. */
-const changesOf = (written: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(
-    written.map(text => {
-      const [key, value] = text.split('=');
-      return [key, parse(value) as unknown];
-    }),
-  );
 
 /** Trains for a while with the environment's own settings; the first two iterations warm up. */
 async function timeTraining(env: string, target: number): Promise<void> {

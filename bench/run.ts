@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),
+  figures: () => import('./figures.ts'),
   fuzz: () => import('./fuzz.ts'),
   gpt: () => import('./gpt.ts'),
   'kl-gradients': () => import('./kl-gradients.ts'),

@@ -1,0 +1,159 @@
+/**
+ * Runs what is missing of some tasks, each in a process of its own, and writes a record a run. What is stopped goes on where
+ * it was: finished runs have their record, others their last checkpoint.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { ParseArgsConfig } from 'node:util';
+import { parse } from 'yaml';
+import { report } from '../measure.ts';
+import { presetHash } from './preset.ts';
+import { addRecord, keyOf, type RunRecord, readRecords, seenBefore } from './record.ts';
+import { freshSeeds, refusal, seedsOf, TUNING_SEEDS, tunes } from './seeds.ts';
+import { bootstrapInterval, interquartileMean } from './statistics.ts';
+import type { FigureTask } from './tasks.ts';
+
+/** Flags of the benches that judge presets. */
+export const figureFlags = {
+  /** Which seeds; unless given, as many fresh ones as the task has. */
+  seeds: { type: 'string' },
+  /** Tries the preset, or changes of it, on the seeds that tune; such runs are in no table. */
+  tune: { type: 'boolean', default: false },
+  /** `targetKl=0.01`; only with `--tune`, as nothing but the preset is judged. */
+  set: { type: 'string', multiple: true, default: [] as string[] },
+  /** Runs at a time, a core each; one has all cores. */
+  jobs: { type: 'string', default: '1' },
+  /** Where the runs are kept. */
+  runs: { type: 'string', default: 'runs/figures' },
+} as const satisfies ParseArgsConfig['options'];
+
+export interface FigureOptions {
+  readonly seeds?: string | undefined;
+  readonly tune: boolean;
+  readonly set: readonly string[];
+  readonly jobs: string;
+  readonly runs: string;
+}
+
+interface Job {
+  readonly task: FigureTask;
+  readonly seed: number;
+}
+
+export async function judgePresets(picked: readonly FigureTask[], options: FigureOptions): Promise<void> {
+  const count = Number(options.jobs);
+  if (!(Number.isInteger(count) && count > 0))
+    throw new Error(`--jobs ${options.jobs} is no number of runs: use 1 or 2`);
+  const changed = picked.map(task => changedBy(task, options));
+  const jobs = changed.flatMap(task => seedsFor(task, options).map((seed): Job => ({ task, seed })));
+  const known = new Set(readRecords().map(keyOf));
+  const missing = jobs.filter(
+    ({ task, seed }) => !known.has(keyOf({ task: task.id, preset: presetHash(task.env), seed })),
+  );
+  report({
+    presets: Object.fromEntries(changed.map(({ env }) => [env, presetHash(env)])),
+    runs: jobs.length,
+    missing: missing.length,
+  });
+  const waiting = [...missing];
+  const turn = async (): Promise<void> => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const record = await judgedApart(job, options.runs, count > 1);
+      addRecord(record);
+      const { curve: _, ...shown } = record;
+      report({ ...shown });
+    }
+  };
+  await Promise.all(Array.from({ length: count }, turn));
+  const records = readRecords();
+  for (const task of changed) {
+    const seeds = new Set(jobs.filter(job => job.task.id === task.id).map(({ seed }) => seed));
+    report(
+      summary(
+        task,
+        records.filter(
+          one => one.task === task.id && one.preset === presetHash(task.env) && seeds.has(one.seed),
+        ),
+      ),
+    );
+  }
+}
+
+/** With `--set`, the task is another one, and has another name in the records. */
+function changedBy(task: FigureTask, { set, tune }: FigureOptions): FigureTask {
+  if (set.length === 0) return task;
+  if (!tune)
+    throw new Error(
+      `--set ${set[0]} without --tune: presets are judged as they are; write it into the preset`,
+    );
+  const changes = Object.fromEntries(
+    set.map(text => {
+      const [key, value] = text.split('=');
+      return [key, parse(value) as unknown];
+    }),
+  );
+  return { ...task, id: `${task.id} ${set.join(' ')}`, changes: { ...task.changes, ...changes } };
+}
+
+function seedsFor({ env, seeds }: FigureTask, options: FigureOptions): number[] {
+  const preset = presetHash(env);
+  const seen = [...seenBefore(), ...readRecords()];
+  if (options.tune) {
+    const wanted = options.seeds === undefined ? [0, 1, 2] : seedsOf(options.seeds);
+    const wrong = wanted.find(seed => !tunes(seed));
+    if (wrong === undefined) return wanted;
+    throw new Error(`--tune with seed ${wrong}: tune on ${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}`);
+  }
+  if (options.seeds === undefined) return freshSeeds(seen, env, preset, seeds);
+  const wanted = seedsOf(options.seeds);
+  for (const seed of wanted) {
+    const why = refusal(seen, env, preset, seed);
+    if (why !== undefined) throw new Error(why);
+  }
+  return wanted;
+}
+
+/** In a process of its own, so that nothing of one run is left in the next, and several can go on at once. */
+function judgedApart({ task, seed }: Job, root: string, oneCore: boolean): Promise<RunRecord> {
+  const program = fileURLToPath(new URL('judge-apart.ts', import.meta.url));
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', program, JSON.stringify({ task, seed, root, oneCore })],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const stop = (): boolean => child.kill('SIGTERM');
+  process.once('exit', stop);
+  return new Promise((resolve, reject) => {
+    let record: RunRecord | undefined;
+    createInterface(child.stdout).on('line', line => {
+      record = JSON.parse(line) as RunRecord;
+    });
+    child.on('error', reject).on('close', code => {
+      process.removeListener('exit', stop);
+      if (code === 0 && record) resolve(record);
+      else
+        reject(new Error(`${task.id}, seed ${seed}: its process ended with ${code}; run it again to go on`));
+    });
+  });
+}
+
+/** What all seeds of a task came to. */
+function summary(task: FigureTask, records: readonly RunRecord[]): Record<string, unknown> {
+  const evaluated = records.map(record => record.evaluated);
+  const { low, high } = bootstrapInterval(evaluated);
+  const shown = (value: number): number => Number(value.toFixed(1));
+  return {
+    task: task.id,
+    seeds: records.length,
+    iqm: shown(interquartileMean(evaluated)),
+    interval: [shown(low), shown(high)],
+    worst: shown(Math.min(...evaluated)),
+    trained_iqm: shown(interquartileMean(records.map(({ trained }) => trained))),
+    aim: task.aim,
+    at_aim: task.aim === undefined ? undefined : evaluated.filter(value => value >= task.aim!).length,
+    kl_largest: Math.max(...records.map(({ klLargest }) => klLargest)),
+    kl_longest_above_03: Math.max(...records.map(({ klLongest }) => klLongest)),
+    verdicts: [...new Set(records.map(({ verdict }) => verdict))],
+  };
+}

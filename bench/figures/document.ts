@@ -1,0 +1,272 @@
+/** Tables and curves of docs/results.md, made from the records. */
+import { grouped } from '../../src/base/numbers.ts';
+import { type Panel, panelsSvg } from '../line-panels.ts';
+import { median } from '../measure.ts';
+import { presetHash } from './preset.ts';
+import type { RunRecord } from './record.ts';
+import { tunes } from './seeds.ts';
+import { bootstrapInterval, interquartileMean } from './statistics.ts';
+import { type FigureTask, tasks } from './tasks.ts';
+
+/** A task, and the fresh runs of the preset as it is now. */
+interface Judged {
+  readonly task: FigureTask;
+  readonly runs: readonly RunRecord[];
+}
+
+/** The tables of each part, by the name that marks its place in the document. */
+export function tablesOf(records: readonly RunRecord[]): Record<string, string> {
+  const of = (group: FigureTask['group']): Judged[] =>
+    tasks
+      .filter(task => task.group === group)
+      .map(task => ({ task, runs: freshRuns(task, records) }))
+      .filter(({ runs }) => runs.length > 0);
+  return {
+    'figures classic': classicTable(of('classic'), of('unguarded')),
+    'figures wild': wildTable(of('wild')),
+    'figures suite': suiteTable(of('suite')),
+    'figures walking': walkingTable(of('walking')),
+  };
+}
+
+/** Runs of the preset as it is now on seeds that did not tune it, in the order of seeds. */
+export const freshRuns = (task: FigureTask, records: readonly RunRecord[]): RunRecord[] =>
+  records
+    .filter(one => one.task === task.id && one.preset === presetHash(task.env) && !tunes(one.seed))
+    .sort((a, b) => a.seed - b.seed);
+
+/** Curves of training, a panel a robot. */
+export function curvesOf(records: readonly RunRecord[]): string {
+  const panels = tasks
+    .filter(({ group }) => group === 'suite')
+    .flatMap((task): Panel[] => {
+      const runs = freshRuns(task, records);
+      if (runs.length === 0 || !task.published) return [];
+      const lines = runs.map(({ curve }) => ({ xs: curve.map(([x]) => x), ys: curve.map(([, y]) => y) }));
+      return [
+        {
+          title: `${task.env}: ${runs.length} seeds`,
+          lines,
+          levels: [{ name: task.published.from, value: task.published.best, colour: '#b45309' }],
+          xEnd: step => `${(step / 1e6).toFixed(1)}M steps`,
+        },
+      ];
+    });
+  return panelsSvg('Learning curves', panels);
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+const table = (titles: readonly string[], rows: readonly string[][]): string[] => [
+  row(titles),
+  row(titles.map(() => '---')),
+  ...rows.map(row),
+];
+const shown = (value: number): string =>
+  Math.abs(value) < 100 ? value.toFixed(1) : grouped(Math.round(value));
+const kl = (value: number): string => value.toPrecision(3).replace(/^0\./, '.');
+const shownSeeds = (runs: readonly RunRecord[]): string => {
+  const [first, last] = [runs[0].seed, runs.at(-1)!.seed];
+  return last - first === runs.length - 1 ? `${first} to ${last}` : runs.map(({ seed }) => seed).join(', ');
+};
+const evaluatedOf = (runs: readonly RunRecord[]): number[] => runs.map(({ evaluated }) => evaluated);
+
+/** `1,234 (1,100 to 1,400)` */
+function iqm(scores: readonly number[]): string {
+  const { low, high } = bootstrapInterval(scores);
+  return `${shown(interquartileMean(scores))} (${shown(low)} to ${shown(high)})`;
+}
+
+/** `18 healthy, 2 watch (kl-high)` */
+function verdicts(runs: readonly RunRecord[]): string {
+  const counts = new Map<string, { runs: number; findings: Set<string> }>();
+  for (const { verdict, findings } of runs) {
+    const one = counts.get(verdict) ?? { runs: 0, findings: new Set() };
+    one.runs++;
+    if (verdict !== 'healthy') for (const code of findings) one.findings.add(code);
+    counts.set(verdict, one);
+  }
+  return [...counts]
+    .map(([verdict, { runs: count, findings }]) =>
+      findings.size === 0 ? `${count} ${verdict}` : `${count} ${verdict} (${[...findings].join(', ')})`,
+    )
+    .join(', ');
+}
+
+/** Of the runs of a group: every single return, and where it comes from. */
+function everyReturn(judged: readonly Judged[]): string[] {
+  return table(
+    ['task', 'preset', 'commit', 'minutes a run', 'returns, in the order of seeds'],
+    judged.map(({ task, runs }) => [
+      task.id,
+      `\`${runs[0].preset}\``,
+      [...new Set(runs.map(({ commit }) => commit))].join(', '),
+      median(runs.map(({ minutes }) => minutes)).toFixed(1),
+      evaluatedOf(runs).map(shown).join(', '),
+    ]),
+  );
+}
+
+const most = (runs: readonly RunRecord[], of: (run: RunRecord) => number): number =>
+  Math.max(...runs.map(of));
+
+function classicTable(judged: readonly Judged[], free: readonly Judged[]): string {
+  const rows = judged.map(({ task, runs }) => {
+    const aim = task.aim!;
+    const reached = runs.filter(({ evaluated }) => evaluated >= aim).length;
+    const without = free.find(other => other.task.env === task.env);
+    const lost = without?.runs.filter(
+      ({ seed, evaluated }) => evaluated >= aim && runs.some(run => run.seed === seed && run.evaluated < aim),
+    );
+    return [
+      task.env,
+      grouped(runs[0].steps),
+      shownSeeds(runs),
+      iqm(evaluatedOf(runs)),
+      shown(Math.min(...evaluatedOf(runs))),
+      `${reached} of ${runs.length} at ${aim}`,
+      kl(most(runs, run => run.klLargest)),
+      String(most(runs, run => run.klLongest)),
+      `${runs.reduce((sum, run) => sum + run.guarded, 0)} of ${grouped(runs.reduce((sum, run) => sum + run.updates, 0))}`,
+      verdicts(runs),
+      without === undefined
+        ? 'not run'
+        : `${without.runs.filter(({ evaluated }) => evaluated >= aim).length} of ${without.runs.length}, ${kl(most(without.runs, run => run.klLargest))}; lost by the guard: ${lost!.length === 0 ? 'none' : lost!.map(({ seed }) => seed).join(', ')}`,
+    ];
+  });
+  return [
+    ...table(
+      [
+        'task',
+        'steps',
+        'seeds',
+        'IQM (95 %)',
+        'worst',
+        'reached',
+        'largest `kl/step`',
+        'rows in a row above .03',
+        'updates guarded',
+        'verdicts',
+        'without the guard: reached, largest `kl/step`',
+      ],
+      rows,
+    ),
+    '',
+    ...everyReturn(judged),
+  ].join('\n');
+}
+
+function wildTable(judged: readonly Judged[]): string {
+  return table(
+    [
+      'task',
+      'learning rate',
+      'guard',
+      'seeds',
+      'IQM (95 %)',
+      'returns, in the order of seeds',
+      'largest `kl/step`',
+      'before the guard',
+      'updates guarded',
+      'commit',
+    ],
+    judged.map(({ task, runs }) => [
+      task.env,
+      `${String(task.changes.learningRate)}, ${task.changes.learningRateSchedule === 'constant' ? 'constant' : 'falling'}`,
+      runs[0].guard === null ? 'off' : String(runs[0].guard),
+      shownSeeds(runs),
+      iqm(evaluatedOf(runs)),
+      evaluatedOf(runs).map(shown).join(', '),
+      kl(most(runs, run => run.klLargest)),
+      kl(most(runs, run => run.klLargestRaw)),
+      runs[0].guard === null
+        ? ''
+        : `${runs.reduce((sum, run) => sum + run.guarded, 0)} of ${grouped(runs.reduce((sum, run) => sum + run.updates, 0))}`,
+      [...new Set(runs.map(({ commit }) => commit))].join(', '),
+    ]),
+  ).join('\n');
+}
+
+function suiteTable(judged: readonly Judged[]): string {
+  const rows = judged.map(({ task, runs }) => {
+    const { best, from, plain } = task.published!;
+    const trained = runs.map(run => run.trained);
+    const score = interquartileMean(evaluatedOf(runs));
+    return [
+      task.env,
+      shownSeeds(runs),
+      `**${iqm(evaluatedOf(runs))}**`,
+      iqm(trained),
+      `${shown(best)} (${from})`,
+      score >= best ? 'yes' : `no: ${((100 * (score - best)) / Math.abs(best)).toFixed(1)} %`,
+      plain,
+      kl(most(runs, run => run.klLargest)),
+      String(most(runs, run => run.klLongest)),
+      verdicts(runs),
+    ];
+  });
+  return [
+    ...table(
+      [
+        'task',
+        'seeds',
+        'evaluated: IQM (95 %)',
+        'in training: IQM (95 %)',
+        'best published',
+        'reached',
+        'CleanRL',
+        'largest `kl/step`',
+        'rows in a row above .03',
+        'verdicts',
+      ],
+      rows,
+    ),
+    '',
+    ...table(
+      ['task', 'preset', 'commit', 'minutes a run', 'evaluated, in the order of seeds', 'in training'],
+      judged.map(({ task, runs }) => [
+        task.env,
+        `\`${runs[0].preset}\``,
+        [...new Set(runs.map(({ commit }) => commit))].join(', '),
+        median(runs.map(({ minutes }) => minutes)).toFixed(1),
+        evaluatedOf(runs).map(shown).join('; '),
+        runs.map(run => shown(run.trained)).join('; '),
+      ]),
+    ),
+  ].join('\n');
+}
+
+function walkingTable(judged: readonly Judged[]): string {
+  return table(
+    [
+      'robot',
+      'seed',
+      'walks of 100',
+      'mean speed, m/s (slowest, fastest)',
+      'steady',
+      'return, evaluated and in training',
+      '`kl/step`: median, largest',
+      'guard acted',
+      'verdict',
+      'minutes',
+      'commit',
+    ],
+    judged.flatMap(({ runs }) =>
+      runs.map(run => {
+        const { walked, steady, speedMean, speedLeast, speedMost } = run.walks!;
+        return [
+          run.env,
+          String(run.seed),
+          `**${walked}**`,
+          `${speedMean.toFixed(2)} (${speedLeast.toFixed(2)}, ${speedMost.toFixed(2)})`,
+          String(steady),
+          `${shown(run.evaluated)}, ${shown(run.trained)}`,
+          `${kl(run.klMedian)}, ${kl(run.klLargest)}`,
+          `${run.guarded} of ${run.updates}`,
+          verdicts([run]).replace(/^1 /, ''),
+          run.minutes.toFixed(1),
+          run.commit,
+        ];
+      }),
+    ),
+  ).join('\n');
+}
