@@ -1,5 +1,6 @@
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  arithmetic: () => import('./arithmetic.ts'),
   chess: () => import('./chess.ts'),
   crash: () => import('./crash.ts'),
   dash: () => import('./dash.ts'),

@@ -88,7 +88,7 @@ async function evaluate(
 }
 
 /** What the doctor calls a run, and the codes of what it found. */
-async function verdictOn(dir: string): Promise<{ verdict: string; findings: readonly string[] }> {
+export async function verdictOn(dir: string): Promise<{ verdict: string; findings: readonly string[] }> {
   for await (const outcome of examinePaths([dir])) {
     if (!isRead(outcome)) throw new Error(outcome.error);
     const { verdict, findings } = outcome.diagnosis;

@@ -95,6 +95,8 @@ export async function evaluateChess(
       batchSize,
     );
     const rows = [...(await gradedRows(task, prompts, completions)), ...varietyRows(prompts, completions)];
+    // What is legal is worth little where it is always the same: the two stand together.
+    rows.sort((a, b) => placeOf(a) - placeOf(b));
     if (mates > 0 && given.environmentShare < 1)
       rows.push(...(await mateRows(given, complete, seed, mates, batchSize)));
     return { rows, sources: sourcesOf(task) };
@@ -158,16 +160,28 @@ async function gradedRows(
 }
 
 const taskOf = ({ data }: TaskPrompt): unknown => (data as { task?: unknown }).task;
+const fenOf = ({ data }: TaskPrompt): string => (data as { fen: string }).fen;
+
+/** `legal_unique` comes right after `legal`; the others stay in their order. */
+const placeOf = ({ name }: EvaluationRow): number => {
+  if (name === 'legal_unique') return ROWS.indexOf('legal') + 0.5;
+  const place = (ROWS as readonly string[]).indexOf(name);
+  return place < 0 ? ROWS.length : place;
+};
 
 /** Whether the model says the same over and over: within a completion, and in all of them. */
 function varietyRows(prompts: readonly TaskPrompt[], completions: readonly string[]): EvaluationRow[] {
   let repeated = 0;
   let lists = 0;
   const best: string[] = [];
+  const legal: string[] = [];
   for (const [i, prompt] of prompts.entries()) {
     if (taskOf(prompt) !== 'policy') continue;
     const read = readPolicy(completions[i]);
-    if (read.best !== undefined) best.push(read.best);
+    if (read.best !== undefined) {
+      best.push(read.best);
+      if (legalMoveNamed(parseFen(fenOf(prompt)), read.best) !== 0) legal.push(read.best);
+    }
     if (read.moves.length === 0) continue;
     lists++;
     repeated += 1 - new Set(read.moves).size / read.moves.length;
@@ -186,6 +200,13 @@ function varietyRows(prompts: readonly TaskPrompt[], completions: readonly strin
       doc: 'different moves among all best moves',
       value: new Set(best).size / best.length,
       count: best.length,
+    });
+  if (legal.length > 0)
+    rows.push({
+      name: 'legal_unique',
+      doc: 'different moves among the best moves that are legal',
+      value: new Set(legal).size / legal.length,
+      count: legal.length,
     });
   return rows;
 }

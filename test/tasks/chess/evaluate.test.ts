@@ -68,8 +68,11 @@ describe('positions that are held out', () => {
 describe('evaluation', () => {
   it('of a perfect model', async () => {
     const evaluation = await evaluateChess(options, perfect, settings);
-    const { reward, reward_policy, reward_environment, unique_moves, fen_exact, ...rates } =
+    const { reward, reward_policy, reward_environment, unique_moves, legal_unique, fen_exact, ...rates } =
       values(evaluation);
+    expect(legal_unique).toBe(unique_moves);
+    const names = evaluation.rows.map(({ name }) => name);
+    expect(names[names.indexOf('legal') + 1]).toBe('legal_unique');
     expect(fen_exact).toBe(1); // chess.js agrees with us
     const { repetition, ...perfectRates } = rates;
     expect(Object.values(perfectRates)).toEqual(Object.values(perfectRates).map(() => 1));
@@ -97,6 +100,9 @@ describe('evaluation', () => {
     );
     expect(same).toMatchObject({ structure: 1, repetition: expect.closeTo(0.8, 9), parsed: 1 });
     expect(same.unique_moves).toBeCloseTo(1 / 60);
+    // One move in all, however many of the sixty positions allow it.
+    expect(same.legal).toBeGreaterThan(0);
+    expect(same.legal_unique).toBeCloseTo(1 / (60 * same.legal), 9);
     expect(same).not.toHaveProperty('fen_exact');
     expect(same).not.toHaveProperty('reward_environment');
     expect(same.reward_policy).toBe(same.reward);
