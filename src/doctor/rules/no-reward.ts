@@ -4,6 +4,9 @@ import type { Signals } from './signals.ts';
 import { part } from './track.ts';
 import { finding, mark, name, num, place, soon } from './words.ts';
 
+/** In which a critic may still have a loss though there is nothing to learn. */
+const UNTRAINED_ROWS = 3;
+
 /** What the critic has to learn is nothing: its loss is next to 0 while the returns that are logged vary. */
 function nothingToFit(signals: Signals): boolean {
   const { critic, progress } = signals;
@@ -22,8 +25,11 @@ function nothingToFitByLuck(signals: Signals): boolean {
   const { critic, progress } = signals;
   if (critic.loss === undefined || critic.loss.n < 12 || progress === undefined) return false;
   if (!(critic.evLate < -0.1)) return false;
-  // Where there was something to fit once, rewards do arrive: a task that is solved has none left.
-  if (critic.loss.q(0.98) > 1) return false;
+  // Where there was something to fit once, rewards do arrive: a task that is solved has none left. In a long run that is
+  // in its first tenth alone; a critic of nothing has learnt it after a few rows.
+  const { v: losses, n } = critic.loss;
+  const atFirst = median(losses.subarray(UNTRAINED_ROWS, Math.max(12, Math.ceil(n / 10))));
+  if (critic.loss.q(0.98) > 1 || atFirst > 1e-2) return false;
   const varies = spread(part(progress.track, 0.5));
   return critic.lossLate < Math.min(1e-4, 1e-5 * varies ** 2);
 }

@@ -42,6 +42,19 @@ describe('a critic with nothing left to fit', () => {
     expect(loud(diagnose(run(series(18))))).not.toContain('no-reward');
   });
 
+  it('had rewards if its loss stayed for the first rows of a long run', () => {
+    const n = 489;
+    const d = diagnose(
+      run({
+        'episode/return': rows(n, i => Math.min(9350, 40 + 90 * i) + wave(i, 9)),
+        'loss/value': rows(n, i => (i < 30 ? 0.5 : 4e-5)),
+        'value/explained_variance': rows(n, i => -0.4 + wave(i, 0.1)),
+        'kl/step': rows(n, i => 0.006 + wave(i, 0.001)),
+      }),
+    );
+    expect(loud(d)).not.toContain('no-reward');
+  });
+
   it('never had any if it was not', () => {
     expect(loud(diagnose(run(series(1e-3))))).toContain('no-reward');
   });
