@@ -1,4 +1,5 @@
 import { createEnv, defineEnv, type MadeEnv, type MakeOptions } from '../../definition.ts';
+import { geomsOf, NAMED_CONTACTS_ONLY, namedContacts, ownContacts, type Surface } from '../contacts.ts';
 import { loadEngine } from '../engine.ts';
 import { type Element, element, toXml } from '../mjcf.ts';
 import type { MoreArrays, Physics } from '../physics.ts';
@@ -143,6 +144,21 @@ function lowerBody(): Element {
   ]);
 }
 
+const MARGIN_M = 0.001;
+const FRICTION = [1, 0.1, 0.1] as const;
+/** Of two geoms, whose margins add up. Parts of the body meet without friction (condim 1). */
+const surface = (condim: 1 | 3): Surface => ({ condim, friction: FRICTION, margin: 2 * MARGIN_M });
+
+const body = element('body', { name: 'torso', pos: [0, 0, 1.4] }, [
+  element('joint', { name: 'root', type: 'free', limited: false }),
+  crossbar('torso', [0, 0], 0.07, 0.07),
+  ball('head', [0, 0, 0.19], 0.09, COLOURS.trunk),
+  crossbar('uwaist', [-0.01, -0.12], 0.06, 0.06),
+  lowerBody(),
+  ...SIDES.map(arm),
+]);
+const geoms = geomsOf(body);
+
 /** The body as MJCF. The published model's two tendons from hip to knee only measure, and are left out. */
 export const humanoidModel = toXml(
   element('mujoco', { model: 'humanoid' }, [
@@ -150,19 +166,12 @@ export const humanoidModel = toXml(
     element('option', { integrator: 'RK4', solver: 'PGS', iterations: 50, timestep: 0.003 }),
     element('default', {}, [
       element('joint', { limited: true }),
-      // Parts of the body meet without friction (condim 1); with the floor, whose condim is 3, this friction counts.
-      element('geom', { condim: 1, friction: [1, 0.1, 0.1], margin: 0.001 }),
+      element('geom', { ...NAMED_CONTACTS_ONLY, condim: 1, friction: FRICTION, margin: MARGIN_M }),
     ]),
-    element('worldbody', {}, [
-      floor(),
-      element('body', { name: 'torso', pos: [0, 0, 1.4] }, [
-        element('joint', { name: 'root', type: 'free', limited: false }),
-        crossbar('torso', [0, 0], 0.07, 0.07),
-        ball('head', [0, 0, 0.19], 0.09, COLOURS.trunk),
-        crossbar('uwaist', [-0.01, -0.12], 0.06, 0.06),
-        lowerBody(),
-        ...SIDES.map(arm),
-      ]),
+    element('worldbody', {}, [floor(0, 0), body]),
+    namedContacts([
+      ...geoms.map(({ name }) => ['floor', name, surface(3)] as const),
+      ...ownContacts(geoms).map(([one, other]) => [one, other, surface(1)] as const),
     ]),
     motors(
       [
