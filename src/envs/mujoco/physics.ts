@@ -26,7 +26,10 @@ export interface PhysicsArrays {
   readonly qvel: Float64Array;
   /** (nu) */
   readonly ctrl: Float64Array;
-  /** (nbody, 3) Positions of the bodies' frames, of the start of the last substep, as Gymnasium reads them. */
+  /**
+   * (nbody, 3) Positions of the bodies' frames. As all that follows from the state these are of where the engine last computed
+   * them, as Gymnasium reads them: of the last substep's start, or of its last stage with Runge-Kutta.
+   */
   readonly xpos: Float64Array;
   /** (nbody, 4) */
   readonly xquat: Float64Array;
@@ -36,7 +39,7 @@ export interface PhysicsArrays {
   readonly site_xpos: Float64Array;
   /** (nbody, 6) Contact forces, torque first; written by `contactForces`. */
   readonly cfrc_ext: Float64Array;
-  /** (nv) Forces of limits and contacts on each velocity, of the start of the last substep. */
+  /** (nv) Forces of limits and contacts on each velocity. */
   readonly qfrc_constraint: Float64Array;
   /** (nbody, 6) Forces from outside, force first; they stay until changed. */
   readonly xfrc_applied: Float64Array;
