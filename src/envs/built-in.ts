@@ -20,6 +20,7 @@ export const builtIn: readonly EnvDefinition[] = [
   suite.hopperDefinition,
   suite.walker2dDefinition,
   suite.antDefinition,
+  suite.humanoidDefinition,
   suite.swimmerDefinition,
   suite.invertedPendulumDefinition,
   suite.invertedDoublePendulumDefinition,

@@ -396,7 +396,14 @@ describe('envs, check-env, preflight, config, help', () => {
     expect(stdout).toMatch(
       /^CartPole-v1 {2}\w.*\n {2}observations Box\(4 .*\)\n {2}actions {6}Discrete\(2\)\n {2}episodes {5}at most 500 steps, solved at 475\n/,
     );
-    for (const id of ['Pendulum-v1', 'Acrobot-v1', 'MountainCarContinuous-v0', 'Courier-v0', 'Ant-v5'])
+    for (const id of [
+      'Pendulum-v1',
+      'Acrobot-v1',
+      'MountainCarContinuous-v0',
+      'Courier-v0',
+      'Ant-v5',
+      'Humanoid-v5',
+    ])
       expect(stdout).toContain(id);
   });
 

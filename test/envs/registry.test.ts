@@ -34,6 +34,7 @@ describe('registry', () => {
     ['probe-endless', 'ProbeEndless-v0'],
     ['half-cheetah', 'HalfCheetah-v5'],
     ['walker2d', 'Walker2d-v5'],
+    ['humanoid', 'Humanoid-v5'],
     ['inverted_double_pendulum', 'InvertedDoublePendulum-v5'],
     ['InvertedPendulum', 'InvertedPendulum-v5'],
   ])('%s is %s', async (name, id) => {
@@ -55,6 +56,7 @@ describe('registry', () => {
         'Hopper-v5',
         'Walker2d-v5',
         'Ant-v5',
+        'Humanoid-v5',
         'Swimmer-v5',
         'InvertedPendulum-v5',
         'InvertedDoublePendulum-v5',

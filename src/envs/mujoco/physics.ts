@@ -26,7 +26,10 @@ export interface PhysicsArrays {
   readonly qvel: Float64Array;
   /** (nu) */
   readonly ctrl: Float64Array;
-  /** (nbody, 3) Positions of the bodies' frames, of the start of the last substep, as Gymnasium reads them. */
+  /**
+   * (nbody, 3) Positions of the bodies' frames. As all that follows from the state these are of where the engine last computed
+   * them, as Gymnasium reads them: of the last substep's start, or of its last stage with Runge-Kutta.
+   */
   readonly xpos: Float64Array;
   /** (nbody, 4) */
   readonly xquat: Float64Array;
@@ -36,14 +39,24 @@ export interface PhysicsArrays {
   readonly site_xpos: Float64Array;
   /** (nbody, 6) Contact forces, torque first; written by `contactForces`. */
   readonly cfrc_ext: Float64Array;
-  /** (nv) Forces of limits and contacts on each velocity, of the start of the last substep. */
+  /** (nv) Forces of limits and contacts on each velocity. */
   readonly qfrc_constraint: Float64Array;
   /** (nbody, 6) Forces from outside, force first; they stay until changed. */
   readonly xfrc_applied: Float64Array;
   /** (nv) Where the solver starts: without it a restored state does not go on to the bit. */
   readonly qacc_warmstart: Float64Array;
+  /**
+   * (nbody, 10) Inertia about the centre of mass of the body's whole tree: six of its matrix (xx, yy, zz, xy, xz, yz), mass
+   * times offset, mass.
+   */
+  readonly cinert: Float64Array;
+  /** (nbody, 6) Velocities of the bodies as felt at the centre of mass of their tree, turning first. */
+  readonly cvel: Float64Array;
+  /** (nv) Forces of the actuators on each velocity. */
+  readonly qfrc_actuator: Float64Array;
 }
 
+/** Saved of every model. */
 const ARRAYS = [
   'qpos',
   'qvel',
@@ -58,13 +71,24 @@ const ARRAYS = [
   'qacc_warmstart',
 ] as const satisfies readonly (keyof PhysicsArrays)[];
 
+/** What few tasks look at, and so is saved only where `openModel` is told: it cannot be computed from the rest. */
+export const MORE_ARRAYS = [
+  'cinert',
+  'cvel',
+  'qfrc_actuator',
+] as const satisfies readonly (keyof PhysicsArrays)[];
+export type MoreArrays = readonly (typeof MORE_ARRAYS)[number][];
+
 /** What `Physics.save` gives: plain data. */
 export type SavedPhysics = { readonly time: number } & {
-  readonly [name in keyof PhysicsArrays]: Float64Array;
-};
+  readonly [name in (typeof ARRAYS)[number]]: Float64Array;
+} & { readonly [name in (typeof MORE_ARRAYS)[number]]?: Float64Array };
 
-/** Compiles an MJCF model. `loadEngine` must have been awaited. Free it with `close`: the garbage collector does not. */
-export function openModel(xml: string): Physics {
+/**
+ * Compiles an MJCF model; `alsoSaved` is what its state holds besides the usual. `loadEngine` must have been awaited. Free it
+ * with `close`: the garbage collector does not.
+ */
+export function openModel(xml: string, alsoSaved: MoreArrays = []): Physics {
   const { MjModel, MjData } = engine();
   let model: MjModel | null;
   try {
@@ -89,7 +113,7 @@ export function openModel(xml: string): Physics {
       },
     );
   }
-  return new Physics(model, data);
+  return new Physics(model, data, alsoSaved);
 }
 
 export class Physics {
@@ -101,20 +125,25 @@ export class Physics {
   readonly substepSeconds: number;
   /** (nu, 2) Lowest and highest control of each actuator; a copy. */
   readonly ctrlRange: Float64Array;
+  /** (nbody) kg; a copy. */
+  readonly bodyMass: Float64Array;
   readonly #engine = engine();
   readonly #model: MjModel;
   readonly #data: MjData;
+  readonly #saved: readonly (keyof PhysicsArrays)[];
   #arrays: PhysicsArrays;
   #closed = false;
 
-  constructor(model: MjModel, data: MjData) {
+  constructor(model: MjModel, data: MjData, alsoSaved: MoreArrays) {
     this.#model = model;
     this.#data = data;
+    this.#saved = [...ARRAYS, ...alsoSaved];
     this.qposSize = model.nq;
     this.qvelSize = model.nv;
     this.ctrlSize = model.nu;
     this.bodyCount = model.nbody;
     this.ctrlRange = Float64Array.from(model.actuator_ctrlrange as Float64Array);
+    this.bodyMass = Float64Array.from(model.body_mass as Float64Array);
     const options = model.opt;
     this.substepSeconds = options.timestep;
     // MuJoCo would start anew from a bad state, in silence; an environment must see it and end the episode.
@@ -179,7 +208,7 @@ export class Physics {
   /** All that the future and the next observation depend on. */
   save(): SavedPhysics {
     const { arrays } = this;
-    const copies = ARRAYS.map(name => [name, Float64Array.from(arrays[name])] as const);
+    const copies = this.#saved.map(name => [name, Float64Array.from(arrays[name])] as const);
     return { time: this.#data.time, ...Object.fromEntries(copies) } as SavedPhysics;
   }
 
@@ -195,7 +224,7 @@ export class Physics {
         `the physics' time is ${show(time)}, not a number of seconds: pass what state() gave`,
       );
     const { arrays } = this;
-    for (const name of ARRAYS) {
+    for (const name of this.#saved) {
       const values = fields[name];
       const { length } = arrays[name];
       if (!(values instanceof Float64Array) || values.length !== length)
@@ -209,7 +238,7 @@ export class Physics {
       }
     }
     this.reset();
-    for (const name of ARRAYS) arrays[name].set(fields[name] as Float64Array);
+    for (const name of this.#saved) arrays[name].set(fields[name] as Float64Array);
     this.#data.time = time;
   }
 
@@ -224,7 +253,7 @@ export class Physics {
   #view(): PhysicsArrays {
     if (this.#closed) fail('env-closed', 'the physics was closed: open the model anew');
     return Object.fromEntries(
-      ARRAYS.map(name => [name, this.#data[name] as Float64Array]),
+      [...ARRAYS, ...MORE_ARRAYS].map(name => [name, this.#data[name] as Float64Array]),
     ) as unknown as PhysicsArrays;
   }
 }

@@ -5,7 +5,7 @@ import { fail, show } from '../errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from '../plain-data.ts';
 import { box, type Space } from '../spaces.ts';
 import { engine } from './engine.ts';
-import { openModel, type Physics } from './physics.ts';
+import { type MoreArrays, openModel, type Physics } from './physics.ts';
 import { viewOf } from './scene.ts';
 
 export interface PhysicsTask<M extends object> {
@@ -13,6 +13,8 @@ export interface PhysicsTask<M extends object> {
   readonly model: string;
   /** Substeps to an action. */
   readonly frameSkip: number;
+  /** Arrays that `observe` or `score` reads and that are not saved of every model. */
+  readonly alsoSaved?: MoreArrays;
   /** Numbers in an observation; unbounded. */
   readonly observationSize: number;
   /** Where the model's control ranges are not the actions' limits. */
@@ -61,7 +63,7 @@ class PhysicsEnv<M extends object> implements Env {
   #memory: M | undefined;
 
   constructor(task: PhysicsTask<M>) {
-    const physics = openModel(task.model);
+    const physics = openModel(task.model, task.alsoSaved);
     this.#task = task;
     this.#physics = physics;
     this.observationSpace = box({

@@ -32,7 +32,7 @@ let worst = 0;
 for (const id of suiteIds) {
   await prepareEnv(id);
   const gymnasium = new GymnasiumTask(mujoco, id, readFileSync(join(assets, modelFile(id)), 'utf8'));
-  const falls = ['Hopper-v5', 'Walker2d-v5', 'Ant-v5'].includes(id);
+  const falls = ['Hopper-v5', 'Walker2d-v5', 'Ant-v5', 'Humanoid-v5'].includes(id);
   // Ours would refuse to be stepped after a fall.
   const env = makeEnv(id, { maxEpisodeSteps: null, ...(falls ? { terminateWhenUnhealthy: false } : {}) });
   const obs = new Float32Array(env.observationSpace.flatSize);

@@ -6,6 +6,7 @@ import { loadEngine } from '../../../src/envs/mujoco/engine.ts';
 import { openModel } from '../../../src/envs/mujoco/physics.ts';
 import { antModel } from '../../../src/envs/mujoco/suite/ant.ts';
 import { halfCheetahModel } from '../../../src/envs/mujoco/suite/half-cheetah.ts';
+import { humanoidModel } from '../../../src/envs/mujoco/suite/humanoid.ts';
 import { walker2dModel } from '../../../src/envs/mujoco/suite/walker2d.ts';
 import { Rng } from '../../../src/random/rng.ts';
 
@@ -17,6 +18,7 @@ it.each([
   { name: 'HalfCheetah', model: halfCheetahModel, meetsItself: false },
   { name: 'Walker2d', model: walker2dModel, meetsItself: false },
   { name: 'Ant', model: antModel, meetsItself: false },
+  { name: 'Humanoid', model: humanoidModel, meetsItself: true },
   { name: 'Arachne', model: arachneModel, meetsItself: true },
 ])('$name', ({ model, meetsItself }) => {
   const searching = searched(model, meetsItself);
@@ -39,6 +41,34 @@ it.each([
       expect(Array.from(named.arrays[name])).toEqual(Array.from(found.arrays[name]));
   }
   expect(touched).toBeGreaterThan(30);
+  named.close();
+  found.close();
+});
+
+it('Humanoid in any pose', () => {
+  const [named, found] = [openModel(humanoidModel), openModel(searched(humanoidModel, true))];
+  const ranges = named.model.jnt_range as Float64Array;
+  const rng = new Rng(5);
+  const qpos = new Float64Array(named.qposSize);
+  let touched = 0;
+  for (let i = 0; i < 500; i++) {
+    qpos[2] = 0.1 + 0.7 * rng.uniform();
+    for (let k = 3; k < 7; k++) qpos[k] = rng.normal();
+    for (let k = 7; k < qpos.length; k++) {
+      const [low, high] = ranges.subarray(2 * (k - 6), 2 * (k - 6) + 2);
+      qpos[k] = low + (high - low) * rng.uniform();
+    }
+    for (const physics of [named, found]) {
+      physics.reset();
+      physics.arrays.qpos.set(qpos);
+      physics.step(1);
+    }
+    const { qvel, qfrc_constraint } = named.arrays;
+    if (qfrc_constraint.some(force => force !== 0)) touched++;
+    expect(Array.from(qvel)).toEqual(Array.from(found.arrays.qvel));
+    expect(Array.from(qfrc_constraint)).toEqual(Array.from(found.arrays.qfrc_constraint));
+  }
+  expect(touched).toBeGreaterThan(250);
   named.close();
   found.close();
 });

@@ -10,7 +10,7 @@ import {
 } from '../../../src/envs/index.ts';
 import { bits, obsFor } from '../support/contract.ts';
 import { suiteIds } from './support/gymnasium.ts';
-import { initial, put } from './support/put.ts';
+import { doomed, initial, put } from './support/put.ts';
 
 interface Pinned {
   readonly qpos: number[];
@@ -47,6 +47,11 @@ function stepFrom(
   return { result, terms, obs, env };
 }
 
+/** Humanoid with its feet on the floor, which the initial pose has 11 cm above it. */
+const standing = (qpos: number[]): void => {
+  qpos[2] = 1.28;
+};
+
 describe("the same body as Gymnasium's", () => {
   it.each(suiteIds)('%s: 100 steps from the same state', id => {
     const { qpos, qvel, actions, rows } = pinned[id];
@@ -77,6 +82,7 @@ describe("the same body as Gymnasium's", () => {
     ['Hopper-v5', 11, 3, 1, 1000, 3800],
     ['Walker2d-v5', 17, 6, 1, 1000, null],
     ['Ant-v5', 105, 8, 1, 1000, 6000],
+    ['Humanoid-v5', 348, 17, Math.fround(0.4), 1000, null],
     ['Swimmer-v5', 8, 2, 1, 1000, 360],
     ['InvertedPendulum-v5', 4, 1, 3, 1000, 950],
     ['InvertedDoublePendulum-v5', 9, 1, 1, 1000, 9100],
@@ -98,6 +104,7 @@ describe("the same body as Gymnasium's", () => {
     ['hopper', 12],
     ['walker2d', 18],
     ['ant', 107],
+    ['humanoid', 350],
     ['swimmer', 10],
   ])('%s shows how far it has come if asked', (name, size) => {
     const { obs } = stepFrom(findEnv(name).id, qpos => (qpos[0] = 7), undefined, {
@@ -112,6 +119,35 @@ describe("the same body as Gymnasium's", () => {
     const { obs } = stepFrom('Ant-v5', still, undefined, { includeCfrcExtInObservation: false });
     expect(obs).toEqual(stepFrom('Ant-v5', still).obs.slice(0, 27));
   });
+
+  it.each([
+    ['includeCinertInObservation', 45, 130],
+    ['includeCvelInObservation', 175, 78],
+    ['includeQfrcActuatorInObservation', 253, 17],
+    ['includeCfrcExtInObservation', 270, 78],
+  ])('Humanoid without %s sees the rest', (option, start, size) => {
+    const effort = (i: number): number => 0.02 * i - 0.2;
+    const whole = [...stepFrom('Humanoid-v5', standing, effort).obs];
+    expect(whole.splice(start, size).some(value => value !== 0)).toBe(true);
+    expect([...stepFrom('Humanoid-v5', standing, effort, { [option]: false }).obs]).toEqual(whole);
+  });
+
+  it("Humanoid sees each body's mass and the motors' torques", () => {
+    const { obs } = stepFrom(
+      'Humanoid-v5',
+      () => undefined,
+      i => (i === 6 || i === 16 ? 0.25 : 0),
+    );
+    const masses = Array.from({ length: 13 }, (_, i) => obs[45 + 10 * i + 9]);
+    // The right thigh: a capsule of water of radius .06 m about a line of .34 m and a bit.
+    const length = Math.hypot(0.01, 0.34);
+    expect(masses[3]).toBeCloseTo(1000 * Math.PI * 0.06 ** 2 * (length + 0.08), 5);
+    expect(masses.reduce((sum, mass) => sum + mass)).toBeGreaterThan(40);
+    // The right knee is the seventh joint as it is the seventh motor; the left elbow is the last of both.
+    expect([...obs.slice(253, 270)]).toEqual(
+      Array.from({ length: 17 }, (_, i) => (i === 6 ? 50 : i === 16 ? 6.25 : 0)),
+    );
+  });
 });
 
 describe('starts', () => {
@@ -124,6 +160,9 @@ describe('starts', () => {
     ['Walker2d-v5', 16, [-0.005, 0.005], null],
     ['Ant-v5', 0, [0.65, 0.85], null],
     ['Ant-v5', 26, null, 0.1],
+    ['Humanoid-v5', 0, [1.39, 1.41], null],
+    ['Humanoid-v5', 21, [-0.01, 0.01], null],
+    ['Humanoid-v5', 44, [-0.01, 0.01], null],
     ['Swimmer-v5', 7, [-0.1, 0.1], null],
     ['InvertedPendulum-v5', 1, [-0.01, 0.01], null],
     ['InvertedDoublePendulum-v5', 0, [-0.1, 0.1], null],
@@ -188,14 +227,15 @@ describe('reward terms', () => {
     ['Hopper-v5', 1e-3],
     ['Walker2d-v5', 1e-3],
     ['Ant-v5', 0.5],
+    ['Humanoid-v5', 0.1],
     ['Swimmer-v5', 1e-4],
   ])('%s pays for moving along x and takes for effort', (id, weight) => {
     expect(stepFrom(id, forward(1)).terms.forward).toBeGreaterThan(0.3);
     expect(stepFrom(id, forward(-1)).terms.forward).toBeLessThan(-0.3);
-    const { terms, env } = stepFrom(id, forward(0), () => -0.5);
-    expect(terms.control).toBeCloseTo(-weight * 0.25 * env.actionSpace.flatSize, 12);
-    const free = stepFrom(id, forward(1), () => 0.5, { ctrlCostWeight: 0, forwardRewardWeight: 3 });
-    const paid = stepFrom(id, forward(1), () => 0.5);
+    const { terms, env } = stepFrom(id, forward(0), () => -0.25);
+    expect(terms.control).toBeCloseTo(-weight * 0.25 ** 2 * env.actionSpace.flatSize, 12);
+    const free = stepFrom(id, forward(1), () => 0.25, { ctrlCostWeight: 0, forwardRewardWeight: 3 });
+    const paid = stepFrom(id, forward(1), () => 0.25, { forwardRewardWeight: 1 });
     expect(free.terms.control).toBeCloseTo(0, 15);
     expect(free.terms.forward).toBeCloseTo(3 * paid.terms.forward, 12);
   });
@@ -208,13 +248,34 @@ describe('reward terms', () => {
     expect(terms.forward).toBeCloseTo(2, 1);
   });
 
-  it.each(['Hopper-v5', 'Walker2d-v5', 'Ant-v5'])('%s pays for being up, and not for lying', id => {
+  it("Humanoid's speed is that of all its mass, and counts 1.25 times", () => {
+    const { terms } = stepFrom('Humanoid-v5', (qpos, qvel) => {
+      qpos[2] = 5;
+      qvel[0] = 2;
+    });
+    expect(terms.forward).toBeCloseTo(2.5, 2);
+    // The arms swing and nothing else touches it: the trunk moves, its centre of mass cannot.
+    const swinging = stepFrom(
+      'Humanoid-v5',
+      qpos => (qpos[2] = 5),
+      i => (i === 11 ? 0.4 : i === 14 ? -0.4 : 0),
+    );
+    expect(Math.abs(swinging.obs[22])).toBeGreaterThan(0.01);
+    expect(swinging.terms.forward).toBeCloseTo(0, 3);
+  });
+
+  it.each([
+    ['Hopper-v5', 1],
+    ['Walker2d-v5', 1],
+    ['Ant-v5', 1],
+    ['Humanoid-v5', 5],
+  ])('%s pays for being up, and not for lying', (id, survive) => {
     const lying = (qpos: number[]): void => {
-      const height = id === 'Ant-v5' ? 2 : 1;
+      const height = ['Ant-v5', 'Humanoid-v5'].includes(id) ? 2 : 1;
       qpos[height] = 3;
       if (id === 'Hopper-v5') qpos[2] = 1;
     };
-    expect(stepFrom(id, forward(0)).terms.survive).toBe(1);
+    expect(stepFrom(id, forward(0)).terms.survive).toBe(survive);
     expect(stepFrom(id, forward(0), undefined, { healthyReward: 4 }).terms.survive).toBe(4);
     const fallen = stepFrom(id, lying, undefined, { terminateWhenUnhealthy: false });
     expect(fallen.terms.survive).toBe(0);
@@ -232,9 +293,21 @@ describe('reward terms', () => {
     expect(terms.contact).toBeGreaterThanOrEqual(-5e-4 * 14 * 6);
     const forces = [...obs.slice(27)];
     expect(Math.max(...forces.map(Math.abs))).toBe(1);
-    // The world feels no less, and is not shown.
-    expect(terms.contact).toBeLessThanOrEqual(-5e-4 * forces.reduce((sum, force) => sum + force * force, 0));
+    // MuJoCo counts none for the world, which is not shown.
+    expect(terms.contact).toBeCloseTo(-5e-4 * forces.reduce((sum, force) => sum + force * force, 0), 6);
     expect(stepFrom('Ant-v5', qpos => (qpos[2] = 0.95)).terms.contact).toBeCloseTo(0, 15);
+  });
+
+  it('Humanoid pays for contacts, at most 10', () => {
+    const { terms, obs } = stepFrom('Humanoid-v5', standing);
+    const shown = [...obs.slice(270)].reduce((sum, force) => sum + force * force, 0);
+    expect(shown).toBeGreaterThan(1e4);
+    expect(terms.contact).toBeCloseTo(-5e-7 * shown, 6);
+    const heavy = stepFrom('Humanoid-v5', standing, undefined, { contactCostWeight: 1 });
+    expect(heavy.terms.contact).toBe(-10);
+    const twice = stepFrom('Humanoid-v5', standing, undefined, { contactCostWeight: 1e-6 });
+    expect(twice.terms.contact).toBeCloseTo(2 * terms.contact, 12);
+    expect(stepFrom('Humanoid-v5', qpos => (qpos[2] = 1.9)).terms.contact).toBeCloseTo(0, 15);
   });
 
   it('InvertedPendulum pays 1 while the pole is up', () => {
@@ -278,6 +351,9 @@ describe('ends', () => {
       qpos.splice(1, 2, height, pitch);
       qpos.splice(3, joints.length, ...joints);
     };
+  const onItsBack = (height: number) => (qpos: number[]) => {
+    qpos.splice(2, 5, height, Math.SQRT1_2, 0, -Math.SQRT1_2, 0);
+  };
   it.each([
     ['Hopper-v5', 'low', planar(0.69, 0, crouch), planar(0.71, 0, crouch)],
     ['Hopper-v5', 'leaning back', planar(3, -0.21), planar(3, -0.19)],
@@ -302,6 +378,8 @@ describe('ends', () => {
       (qpos: number[]) => (qpos[2] = 0.8),
     ],
     ['Ant-v5', 'high', (qpos: number[]) => (qpos[2] = 1.1), (qpos: number[]) => (qpos[2] = 0.9)],
+    ['Humanoid-v5', 'low', onItsBack(0.99), onItsBack(1.01)],
+    ['Humanoid-v5', 'high', (qpos: number[]) => (qpos[2] = 2.01), (qpos: number[]) => (qpos[2] = 1.99)],
     [
       'InvertedPendulum-v5',
       'tilted',
@@ -349,5 +427,23 @@ describe('ends', () => {
     expect(bits(again)).toBe(bits(obs));
     env.close?.();
     fresh.close?.();
+  });
+
+  it.each([
+    // From where on the observation is not made of positions and velocities, and from where on of contact forces.
+    ['Ant-v5', 27, 27],
+    ['Humanoid-v5', 45, 270],
+  ])('%s: what was seen last is restored, forces and all', (id, start, forces) => {
+    const env = makeEnv(id);
+    const obs = obsFor(env);
+    env.reset({ seed: 4 }, obs);
+    const action = new Float32Array(env.actionSpace.flatSize).fill(0.2);
+    for (let i = 0; i < 15; i++) env.step(action, obs);
+    expect(obs.slice(forces).some(value => value !== 0)).toBe(true);
+    const seen = obs.slice(start);
+    env.restore(doomed(env));
+    expect(env.step(action, obs).blownUp).toBe(true);
+    expect(bits(obs.slice(start))).toBe(bits(seen));
+    env.close?.();
   });
 });

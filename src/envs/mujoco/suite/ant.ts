@@ -126,7 +126,7 @@ export type AntOptions = RunnerOptions &
  * **End** terminated by a fall or a leap: the trunk's height outside 0.2 to 1 m. Truncated at 1,000 steps.
  *
  * **Dynamics** 5 substeps of 0.01 s an action (0.05 s), fourth-order Runge-Kutta. As in Gymnasium the trunk's place is that of
- * the start of the last substep, which shifts the speed by 0.01 s.
+ * the last of the substep's four stages, which is close to where it ends.
  *
  * **Versions** v5 is Gymnasium's v5: from the same state and actions the same trajectory. After J. Schulman et al.,
  * "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2015).
@@ -193,7 +193,7 @@ function antTask(options: AntOptions): PhysicsTask<{ x: number }> {
   };
 }
 
-/** Of all bodies' contact forces, the world's too: it feels what they do. */
+/** Of all bodies' contact forces; those of the world are 0. */
 function clippedSquareSum({ cfrc_ext }: PhysicsArrays): number {
   let sum = 0;
   for (let i = 0; i < cfrc_ext.length; i++) sum += clamp(cfrc_ext[i], MAX_FORCE) ** 2;

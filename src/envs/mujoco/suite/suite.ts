@@ -2,6 +2,7 @@
 export { type AntOptions, ant, antDefinition } from './ant.ts';
 export { type HalfCheetahOptions, halfCheetah, halfCheetahDefinition } from './half-cheetah.ts';
 export { type HopperOptions, hopper, hopperDefinition } from './hopper.ts';
+export { type HumanoidOptions, humanoid, humanoidDefinition } from './humanoid.ts';
 export {
   type InvertedDoublePendulumOptions,
   invertedDoublePendulum,

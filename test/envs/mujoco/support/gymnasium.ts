@@ -23,7 +23,7 @@ interface Simulated {
   /** (nq) and (nv) */
   readonly qpos: number[];
   readonly qvel: number[];
-  /** What `before` and after of a step are compared by: x of the first position, and of the trunk. */
+  /** What `before` and after of a step are compared by: x of the first position, of the trunk, and of all mass. */
   readonly places: number[];
   readonly seconds: number;
   body(name: string): number[];
@@ -45,6 +45,7 @@ const hopperFell = ({ qpos, qvel }: Simulated): boolean => {
 const walkerFell = ({ qpos: [, z, angle] }: Simulated): boolean =>
   !(0.8 < z && z < 2 && -1 < angle && angle < 1);
 const antFell = ({ qpos }: Simulated): boolean => !(0.2 <= qpos[2] && qpos[2] <= 1);
+const humanoidFell = ({ qpos }: Simulated): boolean => !(1 < qpos[2] && qpos[2] < 2);
 const tip = ({ data }: Simulated): number[] => [...(data.site_xpos as Float64Array).slice(0, 3)];
 const reach = (sim: Simulated): number[] =>
   sim.body('fingertip').map((value, i) => value - sim.body('target')[i]);
@@ -80,6 +81,24 @@ const RULES: Readonly<Record<string, Rules>> = {
       speed(sim, before, 1) + Number(!antFell(sim)) - 0.5 * squares(action) - 5e-4 * squares(forces(sim)),
     observe: sim => [...sim.qpos.slice(2), ...sim.qvel, ...forces(sim).slice(6)],
     ends: antFell,
+  },
+  'Humanoid-v5': {
+    file: 'humanoid.xml',
+    frameSkip: 5,
+    reward: (sim, action, before) => {
+      const contact = 5e-7 * squares([...(sim.data.cfrc_ext as Float64Array)]);
+      const earned = 1.25 * speed(sim, before, 2) + 5 * Number(!humanoidFell(sim));
+      return earned - (0.1 * squares(action) + Math.min(contact, 10));
+    },
+    observe: ({ data, qpos, qvel }) => [
+      ...qpos.slice(2),
+      ...qvel,
+      ...(data.cinert as Float64Array).slice(10),
+      ...(data.cvel as Float64Array).slice(6),
+      ...(data.qfrc_actuator as Float64Array).slice(6),
+      ...(data.cfrc_ext as Float64Array).slice(6),
+    ],
+    ends: humanoidFell,
   },
   'Swimmer-v5': {
     file: 'swimmer.xml',
@@ -173,13 +192,16 @@ export class GymnasiumTask {
   #look(): Simulated {
     const { data, model } = this;
     const xpos = data.xpos as Float64Array;
+    const xipos = data.xipos as Float64Array;
+    const masses = [...(model.body_mass as Float64Array)];
+    const moment = masses.reduce((sum, mass, i) => sum + mass * xipos[3 * i], 0);
     const qpos = [...(data.qpos as Float64Array)];
     const bodyType = this.#mujoco.mjtObj.mjOBJ_BODY.value;
     return {
       data,
       qpos,
       qvel: [...(data.qvel as Float64Array)],
-      places: [qpos[0], xpos[3]],
+      places: [qpos[0], xpos[3], moment / masses.reduce((sum, mass) => sum + mass)],
       seconds: model.opt.timestep * this.#rules.frameSkip,
       body: name => {
         const at = 3 * this.#mujoco.mj_name2id(model, bodyType, name);
