@@ -100,6 +100,7 @@ const suite = [
   robot('Swimmer-v5', 3, { best: 282, from: 'rl-zoo3', plain: '~108 (PPO paper)' }),
   robot('InvertedPendulum-v5', 3, { best: 1000, from: 'Tianshou', plain: '963 ± 22' }),
   robot('InvertedDoublePendulum-v5', 3, { best: 9231, from: 'Tianshou', plain: '~8,000 (PPO paper)' }),
+  robot('Humanoid-v5', 3, { best: 787, from: 'Tianshou', plain: '716 ± 49' }),
   robot('Reacher-v5', 3, { best: -4.1, from: 'Tianshou', plain: '~-7 (PPO paper)' }),
 ];
 
