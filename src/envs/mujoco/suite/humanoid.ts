@@ -232,7 +232,7 @@ export type HumanoidOptions = RunnerOptions &
  * has not fallen, plus `control`, -0.1 ‖action‖², plus `contact`, -5e-7 ‖contact‖² of the contact forces and torques, at
  * least -10.
  *
- * **Start** the standing pose with uniform noise of ±0.01 in all positions and velocities.
+ * **Start** the upright pose, feet 11 cm above the floor, with uniform noise of ±0.01 in all positions and velocities.
  *
  * **End** terminated by a fall or a leap: the trunk's height not between 1 and 2 m. Truncated at 1,000 steps.
  *
