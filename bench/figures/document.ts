@@ -21,11 +21,13 @@ export function tablesOf(records: readonly RunRecord[]): Record<string, string> 
       .filter(task => task.group === group)
       .map(task => ({ task, runs: freshRuns(task, records) }))
       .filter(({ runs }) => runs.length > 0);
+  const orNone = (judged: readonly Judged[], table: (judged: readonly Judged[]) => string): string =>
+    judged.length === 0 ? 'No run of the presets as they are now is in the records yet.' : table(judged);
   return {
-    'figures classic': classicTable(of('classic'), of('unguarded')),
-    'figures wild': wildTable(of('wild')),
-    'figures suite': suiteTable(of('suite')),
-    'figures walking': walkingTable(of('walking')),
+    'figures classic': orNone(of('classic'), judged => classicTable(judged, of('unguarded'))),
+    'figures wild': orNone(of('wild'), wildTable),
+    'figures suite': orNone(of('suite'), suiteTable),
+    'figures walking': orNone(of('walking'), walkingTable),
   };
 }
 
@@ -66,6 +68,7 @@ const shown = (value: number): string =>
 const kl = (value: number): string => value.toPrecision(3).replace(/^0\./, '.');
 const shownSeeds = (runs: readonly RunRecord[]): string => {
   const [first, last] = [runs[0].seed, runs.at(-1)!.seed];
+  if (first === last) return String(first);
   return last - first === runs.length - 1 ? `${first} to ${last}` : runs.map(({ seed }) => seed).join(', ');
 };
 const evaluatedOf = (runs: readonly RunRecord[]): number[] => runs.map(({ evaluated }) => evaluated);

@@ -33,6 +33,8 @@ export async function judgeRun(
 ): Promise<RunRecord> {
   const { env, changes } = task;
   const preset = presetHash(env);
+  // Of what is loaded now: hours later the checkout may be another.
+  const commit = commitNow();
   const own = join(root, `${task.id.replaceAll(' ', '-').toLowerCase()}-${preset}-${seed}`);
   const hooks: TrainHooks = onRow ? { onRow } : {};
   const cores = oneCore ? { workers: 0, threads: 1 } : {};
@@ -63,7 +65,7 @@ export async function judgeRun(
     guarded: rows.filter(row => row['guard/retries'] > 0 || row['guard/backtracks'] > 0).length,
     ...(await verdictOn(dir)),
     minutes: round((last['time/elapsed_s'] ?? 0) / 60, 2),
-    commit: commitNow(),
+    commit,
     curve: curveOf(rows),
   };
 }
