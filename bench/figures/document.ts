@@ -1,7 +1,7 @@
 /** Tables and curves of docs/results.md, made from the records. */
 import { grouped } from '../../src/base/numbers.ts';
 import { type Panel, panelsSvg } from '../line-panels.ts';
-import { median } from '../measure.ts';
+import { median, round } from '../measure.ts';
 import { presetHash } from './preset.ts';
 import type { RunRecord } from './record.ts';
 import { tunes } from './seeds.ts';
@@ -32,7 +32,7 @@ export function tablesOf(records: readonly RunRecord[]): Record<string, string> 
 }
 
 /** Runs of the preset as it is now on seeds that did not tune it, in the order of seeds. */
-export const freshRuns = (task: FigureTask, records: readonly RunRecord[]): RunRecord[] =>
+const freshRuns = (task: FigureTask, records: readonly RunRecord[]): RunRecord[] =>
   records
     .filter(one => one.task === task.id && one.preset === presetHash(task.env) && !tunes(one.seed))
     .sort((a, b) => a.seed - b.seed);
@@ -47,9 +47,12 @@ export function curvesOf(records: readonly RunRecord[]): string {
       const lines = runs.map(({ curve }) => ({ xs: curve.map(([x]) => x), ys: curve.map(([, y]) => y) }));
       return [
         {
-          title: `${task.env}: ${runs.length} seeds`,
+          title: `${task.env}: ${runs.length} ${runs.length === 1 ? 'seed' : 'seeds'}`,
           lines,
-          levels: [{ name: task.published.from, value: task.published.best, colour: '#b45309' }],
+          levels: [
+            { name: task.published.from, value: task.published.best, colour: '#b45309' },
+            { name: 'evaluated', value: roughly(interquartileMean(evaluatedOf(runs))), colour: '#111' },
+          ],
           xEnd: step => `${(step / 1e6).toFixed(1)}M steps`,
         },
       ];
@@ -63,6 +66,7 @@ const table = (titles: readonly string[], rows: readonly string[][]): string[] =
   row(titles.map(() => '---')),
   ...rows.map(row),
 ];
+const roughly = (value: number): number => round(value, Math.abs(value) < 100 ? 1 : 0);
 const shown = (value: number): string =>
   Math.abs(value) < 100 ? value.toFixed(1) : grouped(Math.round(value));
 const kl = (value: number): string => value.toPrecision(3).replace(/^0\./, '.');

@@ -16,7 +16,7 @@ import { judgeWalks } from './walks.ts';
 const EVALUATION_SEED = 10_000;
 const CURVE_POINTS = 40;
 /** What the doctor calls large; no preset is to stay above it. */
-export const LARGE_KL = 0.03;
+const LARGE_KL = 0.03;
 
 export interface JudgeOptions {
   /** Directory of runs. */

@@ -29,7 +29,7 @@ export interface Published {
 }
 
 /** The learning rate of the `wild` tasks, in that of the presets. */
-export const WILD_FACTOR = 30;
+const WILD_FACTOR = 30;
 
 const preset = (env: string, aim: number, seeds = 20, atAim = seeds): FigureTask => ({
   id: env,
