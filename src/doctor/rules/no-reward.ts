@@ -1,11 +1,32 @@
 import { median, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
-import { part } from './track.ts';
+import { part, split, type Track } from './track.ts';
 import { finding, mark, name, num, place, soon } from './words.ts';
 
 /** In which a critic may still have a loss though there is nothing to learn. */
 const UNTRAINED_ROWS = 3;
+/** Of scaled returns: above it there is something to fit. */
+const SOME_LOSS = 1e-2;
+
+/**
+ * Whether rewards did arrive and there are none left to learn: there was much to fit once; or, in a long run, a loss that
+ * stayed for its first tenth, where a critic of nothing forgets what it began with, and that had gone only when the return
+ * had come most of its way.
+ */
+function wasSolved(loss: Track, { track, start, end }: NonNullable<Signals['progress']>): boolean {
+  if (loss.q(0.98) > 1) return true;
+  const tenth = loss.v.subarray(UNTRAINED_ROWS, Math.max(12, Math.ceil(loss.n / 10)));
+  const third = Math.ceil(tenth.length / 3);
+  const [early, late] = [median(tenth.subarray(0, third)), median(tenth.subarray(-third))];
+  if (!(late > SOME_LOSS && late > early / 2)) return false;
+  const gone = loss.v.findIndex(
+    (_, i) => i > UNTRAINED_ROWS && median(loss.v.subarray(i, i + 5)) <= SOME_LOSS,
+  );
+  const [, after] = split(track, loss.x[Math.max(0, gone)]);
+  const then = median(after.subarray(0, Math.max(3, Math.ceil(track.n / 20))));
+  return then - start >= 0.5 * (end - start);
+}
 
 /** What the critic has to learn is nothing: its loss is next to 0 while the returns that are logged vary. */
 function nothingToFit(signals: Signals): boolean {
@@ -25,11 +46,7 @@ function nothingToFitByLuck(signals: Signals): boolean {
   const { critic, progress } = signals;
   if (critic.loss === undefined || critic.loss.n < 12 || progress === undefined) return false;
   if (!(critic.evLate < -0.1)) return false;
-  // Where there was something to fit once, rewards do arrive: a task that is solved has none left. In a long run that is
-  // in its first tenth alone; a critic of nothing has learnt it after a few rows.
-  const { v: losses, n } = critic.loss;
-  const atFirst = median(losses.subarray(UNTRAINED_ROWS, Math.max(12, Math.ceil(n / 10))));
-  if (critic.loss.q(0.98) > 1 || atFirst > 1e-2) return false;
+  if (wasSolved(critic.loss, progress)) return false;
   const varies = spread(part(progress.track, 0.5));
   return critic.lossLate < Math.min(1e-4, 1e-5 * varies ** 2);
 }
@@ -45,7 +62,7 @@ export const noReward: Rule = {
     seen: 'The return is one constant at or below 0 from the first row on; or the value loss is next to 0 (below 1e-4 and far below the spread of the returns) while the return does not improve, or though it does while the explained variance is below 0; or advantages have no spread.',
     todo: 'Print the rewards that the learner gets. Make the first success easier to reach, shape the reward, or explore more.',
     silent:
-      'When the return rose before it became constant, which is a task solved. A positive constant may be a solved task that was resumed. A policy whose entropy is 0 always does the same: that is another cause.',
+      'When the return rose before it became constant, which is a task solved; so is a value loss that stayed until the return had come most of its way. A positive constant may be a solved task that was resumed. A policy whose entropy is 0 always does the same: that is another cause.',
     references: ['docs/ppo.md', 'utra-robosoccer/Bez_IsaacGym: a log with rewards of 0 for 62 epochs'],
   },
   check(run, signals) {

@@ -42,17 +42,28 @@ describe('a critic with nothing left to fit', () => {
     expect(loud(diagnose(run(series(18))))).not.toContain('no-reward');
   });
 
-  it('had rewards if its loss stayed for the first rows of a long run', () => {
-    const n = 489;
-    const d = diagnose(
+  const long = (n: number, loss: (i: number) => number, earned: (i: number) => number): Diagnosis =>
+    diagnose(
       run({
-        'episode/return': rows(n, i => Math.min(9350, 40 + 90 * i) + wave(i, 9)),
-        'loss/value': rows(n, i => (i < 30 ? 0.5 : 4e-5)),
+        'episode/return': rows(n, i => earned(i) + wave(i, 9)),
+        'loss/value': rows(n, loss),
         'value/explained_variance': rows(n, i => -0.4 + wave(i, 0.1)),
         'kl/step': rows(n, i => 0.006 + wave(i, 0.001)),
       }),
     );
-    expect(loud(d)).not.toContain('no-reward');
+  const solvedBy = (row: number) => (i: number) => Math.min(9350, 40 + (9310 * i) / row);
+
+  it('had rewards if its loss stayed until the task was solved', () => {
+    expect(loud(long(489, i => (i < 90 ? 0.5 : 4e-5), solvedBy(80)))).not.toContain('no-reward');
+  });
+
+  it.each([
+    ['goes at once', 100, (i: number) => 0.5 * Math.exp(-i / 2) + 1e-6],
+    ['goes soon', 100, (i: number) => 0.5 * Math.exp(-i / 5) + 1e-6],
+    ['goes slowly in a long run', 500, (i: number) => 0.5 * Math.exp(-i / 12) + 1e-6],
+    ['is gone before the return has risen', 200, (i: number) => (i < 24 ? 0.5 : 1e-6)],
+  ])('never had any if its loss %s', (_, n, loss) => {
+    expect(loud(long(n, loss, i => 100 + (300 * i) / n))).toContain('no-reward');
   });
 
   it('never had any if it was not', () => {
