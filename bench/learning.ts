@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { figureFlags, judgePresets } from './figures/conduct.ts';
 import { pickTasks } from './figures/tasks.ts';
 import { machine, report } from './measure.ts';
+import { refuse } from './refuse.ts';
 
 const parts = { presets: 'classic', unguarded: 'unguarded', wild: 'wild' } as const;
 
@@ -20,8 +21,8 @@ export async function run(): Promise<void> {
     options: { ...figureFlags, part: { type: 'string' } },
   });
   const { part } = values;
-  if (part !== undefined && !(part in parts))
-    throw new Error(`--part ${part} is unknown: use ${Object.keys(parts).join(', ')}`);
+  if (part !== undefined && !Object.hasOwn(parts, part))
+    refuse(`--part ${part} is unknown: use ${Object.keys(parts).join(', ')}`);
   report({ bench: 'learning', ...machine() });
   const groups = part === undefined ? Object.values(parts) : [parts[part as keyof typeof parts]];
   await judgePresets(pickTasks(groups, positionals), values);

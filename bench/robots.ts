@@ -12,6 +12,7 @@ import { train } from '../src/algos/runs.ts';
 import { figureFlags, judgePresets } from './figures/conduct.ts';
 import { pickTasks } from './figures/tasks.ts';
 import { machine, median, report, round } from './measure.ts';
+import { refuse } from './refuse.ts';
 
 /** What must be reached on two cores, in environment steps a second. */
 const speeds = [
@@ -30,6 +31,8 @@ export async function run(): Promise<void> {
   report({ bench: `robots ${part}`, ...machine() });
   switch (part) {
     case 'speed':
+      if (process.argv.slice(3).some(argument => argument.startsWith('--')))
+        refuse('robots speed takes no flags: they are for robots learning and robots walking');
       for (const { env, target } of speeds) await timeTraining(env, target);
       return;
     case 'learning':
@@ -37,7 +40,7 @@ export async function run(): Promise<void> {
     case 'walking':
       return judgePresets(pickTasks(['walking'], names), values);
     default:
-      throw new Error(`robots '${part}' is unknown: use speed, learning or walking`);
+      refuse(`robots '${part}' is unknown: use speed, learning or walking`);
   }
 }
 

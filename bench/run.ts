@@ -1,3 +1,5 @@
+import { Refused } from './refuse.ts';
+
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   arithmetic: () => import('./arithmetic.ts'),
@@ -25,4 +27,12 @@ if (!load) {
   process.stderr.write(`bench '${name}' is unknown: use ${Object.keys(benches).join(', ')}\n`);
   process.exit(2);
 }
-await (await load()).run();
+try {
+  await (await load()).run();
+} catch (error) {
+  // Wrong flags are parseArgs' to find; whatever else is no refusal is a fault, and keeps its trace.
+  const { code } = error as NodeJS.ErrnoException;
+  if (!(error instanceof Refused || code?.startsWith('ERR_PARSE_ARGS'))) throw error;
+  process.stderr.write(`${(error as Error).message.split('\n')[0]}\n`);
+  process.exit(2);
+}

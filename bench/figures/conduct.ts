@@ -3,14 +3,15 @@
  * it was: finished runs have their record, others their last checkpoint.
  */
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { ParseArgsConfig } from 'node:util';
 import { parse } from 'yaml';
 import { report } from '../measure.ts';
+import { Refused, refuse } from '../refuse.ts';
 import { presetHash } from './preset.ts';
-import { addRecord, keyOf, type RunRecord, readRecords, seenBefore } from './record.ts';
-import { freshSeeds, refusal, seedsOf, TUNING_SEEDS, tunes } from './seeds.ts';
+import { addRecord, isOfTask, keyOf, type RunRecord, readRecords, seenBefore } from './record.ts';
+import { freshSeeds, refusal, type Seen, seedsOf, TUNING_SEEDS, tunes } from './seeds.ts';
 import { bootstrapInterval, interquartileMean } from './statistics.ts';
 import type { FigureTask } from './tasks.ts';
 
@@ -38,21 +39,26 @@ export interface FigureOptions {
 
 interface Job {
   readonly task: FigureTask;
+  /** The preset's hash. */
+  readonly preset: string;
   readonly seed: number;
 }
 
 export async function judgePresets(picked: readonly FigureTask[], options: FigureOptions): Promise<void> {
   const count = Number(options.jobs);
-  if (!(Number.isInteger(count) && count > 0))
-    throw new Error(`--jobs ${options.jobs} is no number of runs: use 1 or 2`);
+  if (!(Number.isInteger(count) && count > 0 && count <= availableParallelism()))
+    refuse(
+      `--jobs ${options.jobs} is not between 1 and ${availableParallelism()}, the cores of this machine`,
+    );
   const changed = picked.map(task => changedBy(task, options));
-  const jobs = changed.flatMap(task => seedsFor(task, options).map((seed): Job => ({ task, seed })));
-  const known = new Set(readRecords().map(keyOf));
-  const missing = jobs.filter(
-    ({ task, seed }) => !known.has(keyOf({ task: task.id, preset: presetHash(task.env), seed })),
-  );
+  const jobs = changed.flatMap(task => {
+    const preset = presetHash(task.env);
+    return seedsFor(task, preset, options).map((seed): Job => ({ task, preset, seed }));
+  });
+  const done = readRecords();
+  const missing = jobs.filter(job => !done.some(record => isOf(record, job)));
   report({
-    presets: Object.fromEntries(changed.map(({ env }) => [env, presetHash(env)])),
+    presets: Object.fromEntries(jobs.map(({ task, preset }) => [task.env, preset])),
     runs: jobs.length,
     missing: missing.length,
   });
@@ -60,6 +66,9 @@ export async function judgePresets(picked: readonly FigureTask[], options: Figur
   const turn = async (): Promise<void> => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       const record = await judgedApart(job, options.runs, count > 1);
+      // Another bench may have judged another preset in the meantime.
+      const why = options.tune ? undefined : refusal(seenSoFar(), record.env, record.preset, record.seed);
+      if (why !== undefined) refuse(why);
       addRecord(record);
       const { curve: _, ...shown } = record;
       report({ ...shown });
@@ -67,73 +76,81 @@ export async function judgePresets(picked: readonly FigureTask[], options: Figur
   };
   await Promise.all(Array.from({ length: count }, turn));
   const records = readRecords();
-  for (const task of changed) {
-    const seeds = new Set(jobs.filter(job => job.task.id === task.id).map(({ seed }) => seed));
+  for (const task of changed)
     report(
       summary(
         task,
-        records.filter(
-          one => one.task === task.id && one.preset === presetHash(task.env) && seeds.has(one.seed),
-        ),
+        records.filter(record => jobs.some(job => job.task.id === task.id && isOf(record, job))),
       ),
     );
-  }
 }
+
+/** Whether a record is of a job, as its task is now. */
+const isOf = (record: RunRecord, { task, preset, seed }: Job): boolean =>
+  keyOf(record) === keyOf({ task: task.id, preset, seed }) && isOfTask(record, task);
+
+const seenSoFar = (): Seen[] => [...seenBefore(), ...readRecords()];
 
 /** With `--set`, the task is another one, and has another name in the records. */
 function changedBy(task: FigureTask, { set, tune }: FigureOptions): FigureTask {
   if (set.length === 0) return task;
   if (!tune)
-    throw new Error(
-      `--set ${set[0]} without --tune: presets are judged as they are; write it into the preset`,
-    );
+    refuse(`--set ${set[0]} without --tune: presets are judged as they are; write it into the preset`);
   const changes = Object.fromEntries(
     set.map(text => {
-      const [key, value] = text.split('=');
-      return [key, parse(value) as unknown];
+      const at = text.indexOf('=');
+      if (at < 1) refuse(`--set ${text} sets nothing: write key=value`);
+      return [text.slice(0, at), parse(text.slice(at + 1)) as unknown];
     }),
   );
   return { ...task, id: `${task.id} ${set.join(' ')}`, changes: { ...task.changes, ...changes } };
 }
 
-function seedsFor({ env, seeds }: FigureTask, options: FigureOptions): number[] {
-  const preset = presetHash(env);
-  const seen = [...seenBefore(), ...readRecords()];
+function seedsFor({ env, seeds }: FigureTask, preset: string, options: FigureOptions): number[] {
   if (options.tune) {
     const wanted = options.seeds === undefined ? [0, 1, 2] : seedsOf(options.seeds);
     const wrong = wanted.find(seed => !tunes(seed));
     if (wrong === undefined) return wanted;
-    throw new Error(`--tune with seed ${wrong}: tune on ${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}`);
+    return refuse(`--tune with seed ${wrong}: tune on ${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}`);
   }
-  if (options.seeds === undefined) return freshSeeds(seen, env, preset, seeds);
+  const seen = seenSoFar();
+  const fresh = freshSeeds(seen, env, preset, seeds);
+  if (options.seeds === undefined) return fresh;
   const wanted = seedsOf(options.seeds);
   for (const seed of wanted) {
     const why = refusal(seen, env, preset, seed);
-    if (why !== undefined) throw new Error(why);
+    if (why !== undefined) refuse(why);
+    // Or one could add seeds until the figures please.
+    if (!fresh.includes(seed))
+      refuse(
+        `seed ${seed} is none of the ${seeds} that judge this preset of ${env}: ${fresh[0]} to ${fresh.at(-1)}`,
+      );
   }
   return wanted;
 }
 
 /** In a process of its own, so that nothing of one run is left in the next, and several can go on at once. */
-function judgedApart({ task, seed }: Job, root: string, oneCore: boolean): Promise<RunRecord> {
+function judgedApart({ task, preset, seed }: Job, root: string, oneCore: boolean): Promise<RunRecord> {
   const program = fileURLToPath(new URL('judge-apart.ts', import.meta.url));
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', program, JSON.stringify({ task, seed, root, oneCore })],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    ['--import', 'tsx', program, JSON.stringify({ task, preset, seed, root, oneCore })],
+    // It ends when this process does, however that ends: it hears that nobody is at the other end.
+    { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
   );
-  const stop = (): boolean => child.kill('SIGTERM');
-  process.once('exit', stop);
   return new Promise((resolve, reject) => {
     let record: RunRecord | undefined;
-    createInterface(child.stdout).on('line', line => {
-      record = JSON.parse(line) as RunRecord;
+    child.on('message', message => {
+      record = message as RunRecord;
     });
     child.on('error', reject).on('close', code => {
-      process.removeListener('exit', stop);
       if (code === 0 && record) resolve(record);
       else
-        reject(new Error(`${task.id}, seed ${seed}: its process ended with ${code}; run it again to go on`));
+        reject(
+          new Refused(
+            `${task.id}, seed ${seed}: its process ended with ${code}; run the same again to go on`,
+          ),
+        );
     });
   });
 }

@@ -3,8 +3,8 @@ import { grouped } from '../../src/base/numbers.ts';
 import { type Panel, panelsSvg } from '../line-panels.ts';
 import { median, round } from '../measure.ts';
 import { presetHash } from './preset.ts';
-import type { RunRecord } from './record.ts';
-import { tunes } from './seeds.ts';
+import { isOfTask, type RunRecord, seenBefore } from './record.ts';
+import { freshSeeds, tunes } from './seeds.ts';
 import { bootstrapInterval, interquartileMean } from './statistics.ts';
 import { type FigureTask, tasks } from './tasks.ts';
 
@@ -12,6 +12,8 @@ import { type FigureTask, tasks } from './tasks.ts';
 interface Judged {
   readonly task: FigureTask;
   readonly runs: readonly RunRecord[];
+  /** Presets of the environment that were judged on fresh seeds as well. */
+  readonly others: number;
 }
 
 /** The tables of each part, by the name that marks its place in the document. */
@@ -19,7 +21,7 @@ export function tablesOf(records: readonly RunRecord[]): Record<string, string> 
   const of = (group: FigureTask['group']): Judged[] =>
     tasks
       .filter(task => task.group === group)
-      .map(task => ({ task, runs: freshRuns(task, records) }))
+      .map(task => ({ task, runs: freshRuns(task, records), others: otherPresets(task, records) }))
       .filter(({ runs }) => runs.length > 0);
   const orNone = (judged: readonly Judged[], table: (judged: readonly Judged[]) => string): string =>
     judged.length === 0 ? 'No run of the presets as they are now is in the records yet.' : table(judged);
@@ -31,11 +33,19 @@ export function tablesOf(records: readonly RunRecord[]): Record<string, string> 
   };
 }
 
-/** Runs of the preset as it is now on seeds that did not tune it, in the order of seeds. */
-const freshRuns = (task: FigureTask, records: readonly RunRecord[]): RunRecord[] =>
-  records
-    .filter(one => one.task === task.id && one.preset === presetHash(task.env) && !tunes(one.seed))
+/** Runs of the preset as it is now on the seeds that judge it, in their order. */
+function freshRuns(task: FigureTask, records: readonly RunRecord[]): RunRecord[] {
+  const preset = presetHash(task.env);
+  const judging = freshSeeds([...seenBefore(), ...records], task.env, preset, task.seeds);
+  return records
+    .filter(one => one.preset === preset && isOfTask(one, task) && judging.includes(one.seed))
     .sort((a, b) => a.seed - b.seed);
+}
+
+function otherPresets({ env }: FigureTask, records: readonly RunRecord[]): number {
+  const judged = records.filter(one => one.env === env && !tunes(one.seed) && one.preset !== presetHash(env));
+  return new Set(judged.map(({ preset }) => preset)).size;
+}
 
 /** Curves of training, a panel a robot. */
 export function curvesOf(records: readonly RunRecord[]): string {
@@ -70,15 +80,22 @@ const roughly = (value: number): number => round(value, Math.abs(value) < 100 ? 
 const shown = (value: number): string =>
   Math.abs(value) < 100 ? value.toFixed(1) : grouped(Math.round(value));
 const kl = (value: number): string => value.toPrecision(3).replace(/^0\./, '.');
-const shownSeeds = (runs: readonly RunRecord[]): string => {
+const isWhole = ({ task, runs }: Judged): boolean => runs.length === task.seeds;
+
+/** `1000 to 1004`, or which of them there are so far. */
+const shownSeeds = ({ task, runs, ...rest }: Judged): string => {
   const [first, last] = [runs[0].seed, runs.at(-1)!.seed];
-  if (first === last) return String(first);
-  return last - first === runs.length - 1 ? `${first} to ${last}` : runs.map(({ seed }) => seed).join(', ');
+  if (isWhole({ task, runs, ...rest })) return `${first} to ${last}`;
+  return `${runs.map(({ seed }) => seed).join(', ')} (${runs.length} of ${task.seeds} are run)`;
 };
+/** Which preset it was, and whether others were tried on fresh seeds. */
+const shownPreset = ({ runs, others }: Judged): string =>
+  `\`${runs[0].preset}\`${others === 0 ? '' : ` (${others} judged before)`}`;
 const evaluatedOf = (runs: readonly RunRecord[]): number[] => runs.map(({ evaluated }) => evaluated);
 
-/** `1,234 (1,100 to 1,400)` */
+/** `1,234 (1,100 to 1,400)`; of one or two there is no interval. */
 function iqm(scores: readonly number[]): string {
+  if (scores.length < 3) return shown(interquartileMean(scores));
   const { low, high } = bootstrapInterval(scores);
   return `${shown(interquartileMean(scores))} (${shown(low)} to ${shown(high)})`;
 }
@@ -89,7 +106,7 @@ function verdicts(runs: readonly RunRecord[]): string {
   for (const { verdict, findings } of runs) {
     const one = counts.get(verdict) ?? { runs: 0, findings: new Set() };
     one.runs++;
-    if (verdict !== 'healthy') for (const code of findings) one.findings.add(code);
+    for (const code of findings) one.findings.add(code);
     counts.set(verdict, one);
   }
   return [...counts]
@@ -103,13 +120,16 @@ function verdicts(runs: readonly RunRecord[]): string {
 function everyReturn(judged: readonly Judged[]): string[] {
   return table(
     ['task', 'preset', 'commit', 'minutes a run', 'returns, in the order of seeds'],
-    judged.map(({ task, runs }) => [
-      task.id,
-      `\`${runs[0].preset}\``,
-      [...new Set(runs.map(({ commit }) => commit))].join(', '),
-      median(runs.map(({ minutes }) => minutes)).toFixed(1),
-      evaluatedOf(runs).map(shown).join(', '),
-    ]),
+    judged.map(one => {
+      const { task, runs } = one;
+      return [
+        task.id,
+        shownPreset(one),
+        [...new Set(runs.map(({ commit }) => commit))].join(', '),
+        median(runs.map(({ minutes }) => minutes)).toFixed(1),
+        evaluatedOf(runs).map(shown).join(', '),
+      ];
+    }),
   );
 }
 
@@ -117,7 +137,8 @@ const most = (runs: readonly RunRecord[], of: (run: RunRecord) => number): numbe
   Math.max(...runs.map(of));
 
 function classicTable(judged: readonly Judged[], free: readonly Judged[]): string {
-  const rows = judged.map(({ task, runs }) => {
+  const rows = judged.map(one => {
+    const { task, runs } = one;
     const aim = task.aim!;
     const reached = runs.filter(({ evaluated }) => evaluated >= aim).length;
     const without = free.find(other => other.task.env === task.env);
@@ -127,10 +148,10 @@ function classicTable(judged: readonly Judged[], free: readonly Judged[]): strin
     return [
       task.env,
       grouped(runs[0].steps),
-      shownSeeds(runs),
+      shownSeeds(one),
       iqm(evaluatedOf(runs)),
       shown(Math.min(...evaluatedOf(runs))),
-      `${reached} of ${runs.length} at ${aim}`,
+      `${reached} of ${runs.length} at ${aim}${isWhole(one) ? ` (${task.seedsAtAim} wanted: ${reached >= task.seedsAtAim! ? 'yes' : '**no**'})` : ''}`,
       kl(most(runs, run => run.klLargest)),
       String(most(runs, run => run.klLongest)),
       `${runs.reduce((sum, run) => sum + run.guarded, 0)} of ${grouped(runs.reduce((sum, run) => sum + run.updates, 0))}`,
@@ -176,11 +197,11 @@ function wildTable(judged: readonly Judged[]): string {
       'updates guarded',
       'commit',
     ],
-    judged.map(({ task, runs }) => [
+    judged.map(({ task, runs, others }) => [
       task.env,
       `${String(task.changes.learningRate)}, ${task.changes.learningRateSchedule === 'constant' ? 'constant' : 'falling'}`,
       runs[0].guard === null ? 'off' : String(runs[0].guard),
-      shownSeeds(runs),
+      shownSeeds({ task, runs, others }),
       iqm(evaluatedOf(runs)),
       evaluatedOf(runs).map(shown).join(', '),
       kl(most(runs, run => run.klLargest)),
@@ -194,17 +215,21 @@ function wildTable(judged: readonly Judged[]): string {
 }
 
 function suiteTable(judged: readonly Judged[]): string {
-  const rows = judged.map(({ task, runs }) => {
+  const rows = judged.map(one => {
+    const { task, runs } = one;
     const { best, from, plain } = task.published!;
     const trained = runs.map(run => run.trained);
-    const score = interquartileMean(evaluatedOf(runs));
+    const against = (scores: readonly number[]): string => {
+      const score = interquartileMean(scores);
+      return score >= best ? 'yes' : `no (${((100 * (score - best)) / Math.abs(best)).toFixed(1)} %)`;
+    };
     return [
       task.env,
-      shownSeeds(runs),
+      shownSeeds(one),
       `**${iqm(evaluatedOf(runs))}**`,
       iqm(trained),
       `${shown(best)} (${from})`,
-      score >= best ? 'yes' : `no: ${((100 * (score - best)) / Math.abs(best)).toFixed(1)} %`,
+      isWhole(one) ? `${against(evaluatedOf(runs))}, ${against(trained)}` : 'not all run',
       plain,
       kl(most(runs, run => run.klLargest)),
       String(most(runs, run => run.klLongest)),
@@ -219,7 +244,7 @@ function suiteTable(judged: readonly Judged[]): string {
         'evaluated: IQM (95 %)',
         'in training: IQM (95 %)',
         'best published',
-        'reached',
+        'reached: evaluated, in training',
         'CleanRL',
         'largest `kl/step`',
         'rows in a row above .03',
@@ -230,14 +255,17 @@ function suiteTable(judged: readonly Judged[]): string {
     '',
     ...table(
       ['task', 'preset', 'commit', 'minutes a run', 'evaluated, in the order of seeds', 'in training'],
-      judged.map(({ task, runs }) => [
-        task.env,
-        `\`${runs[0].preset}\``,
-        [...new Set(runs.map(({ commit }) => commit))].join(', '),
-        median(runs.map(({ minutes }) => minutes)).toFixed(1),
-        evaluatedOf(runs).map(shown).join('; '),
-        runs.map(run => shown(run.trained)).join('; '),
-      ]),
+      judged.map(one => {
+        const { task, runs } = one;
+        return [
+          task.env,
+          shownPreset(one),
+          [...new Set(runs.map(({ commit }) => commit))].join(', '),
+          median(runs.map(({ minutes }) => minutes)).toFixed(1),
+          evaluatedOf(runs).map(shown).join('; '),
+          runs.map(run => shown(run.trained)).join('; '),
+        ];
+      }),
     ),
   ].join('\n');
 }

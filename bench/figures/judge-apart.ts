@@ -1,17 +1,19 @@
-/** One run in a process of its own: what to train comes as an argument, its record is the only line that is printed. */
+/** One run in a process of its own: what to train comes as an argument, its record is what it sends back. */
 import { judgeRun } from './judge-run.ts';
 import type { FigureTask } from './tasks.ts';
 
-const { task, seed, root, oneCore } = JSON.parse(process.argv[2]) as {
+const { task, seed, ...options } = JSON.parse(process.argv[2]) as {
   readonly task: FigureTask;
   readonly seed: number;
+  readonly preset: string;
   readonly root: string;
   readonly oneCore: boolean;
 };
+// Whoever asked is gone, killed perhaps: what is saved is gone on with by who asks next.
+process.on('disconnect', () => process.exit(1));
 let tenth = 0;
 const record = await judgeRun(task, seed, {
-  root,
-  oneCore,
+  ...options,
   onRow(row, { step, totalSteps }) {
     const now = Math.floor((10 * step) / totalSteps);
     if (now <= tenth) return;
@@ -21,4 +23,5 @@ const record = await judgeRun(task, seed, {
     process.stderr.write(`${task.id}, seed ${seed}: ${10 * now} %${score}\n`);
   },
 });
-process.stdout.write(`${JSON.stringify(record)}\n`);
+process.send!(record);
+process.disconnect();

@@ -6,6 +6,7 @@ import { openPolicy, resume, train } from '../../src/algos/runs.ts';
 import { examinePaths, isRead } from '../../src/doctor/index.ts';
 import { openRun, readRows, recentReturn } from '../../src/runs/index.ts';
 import { longestStreak, median, round } from '../measure.ts';
+import { refuse } from '../refuse.ts';
 import { wholeRun } from '../whole-run.ts';
 import { presetHash } from './preset.ts';
 import type { RunRecord, WalkRecord } from './record.ts';
@@ -19,6 +20,8 @@ const CURVE_POINTS = 40;
 const LARGE_KL = 0.03;
 
 export interface JudgeOptions {
+  /** The preset that is judged: the file may have changed since the bench began. */
+  readonly preset: string;
   /** Directory of runs. */
   readonly root: string;
   /** Whether the run may use one core alone: others run beside it. The bits are the same. */
@@ -29,10 +32,13 @@ export interface JudgeOptions {
 export async function judgeRun(
   task: FigureTask,
   seed: number,
-  { root, oneCore, onRow }: JudgeOptions,
+  { preset, root, oneCore, onRow }: JudgeOptions,
 ): Promise<RunRecord> {
   const { env, changes } = task;
-  const preset = presetHash(env);
+  if (presetHash(env) !== preset)
+    refuse(
+      `the preset of ${env} is ${presetHash(env)} now, not ${preset}: begin again, to judge it on seeds of its own`,
+    );
   // Of what is loaded now: hours later the checkout may be another.
   const commit = commitNow();
   const own = join(root, `${task.id.replaceAll(' ', '-').toLowerCase()}-${preset}-${seed}`);

@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Seen } from './seeds.ts';
+import type { FigureTask } from './tasks.ts';
 
 /** One run, trained to its end and judged. */
 export interface RunRecord extends Seen {
@@ -65,8 +66,17 @@ export function readRecords(path = RECORDS): RunRecord[] {
 export const keyOf = ({ task, preset, seed }: Pick<RunRecord, 'task' | 'preset' | 'seed'>): string =>
   `${task} ${preset} ${seed}`;
 
-export const addRecord = (record: RunRecord, path = RECORDS): void =>
-  appendFileSync(path, `${JSON.stringify(record)}\n`);
+/** Whether it is of a task as that is now: its settings beside the preset's, and how many episodes judge it. */
+export const isOfTask = (record: RunRecord, task: Pick<FigureTask, 'id' | 'changes' | 'episodes'>): boolean =>
+  record.task === task.id &&
+  record.episodes === task.episodes &&
+  JSON.stringify(record.changes) === JSON.stringify(task.changes);
+
+/** On a line of its own, also where a kill left half of one before it. */
+export function addRecord(record: RunRecord, path = RECORDS): void {
+  const broken = existsSync(path) && !/(^|\n)$/.test(readFileSync(path, 'utf8'));
+  appendFileSync(path, `${broken ? '\n' : ''}${JSON.stringify(record)}\n`);
+}
 
 /** Seeds that presets were seen with before there were records: environment, preset's hash, first and last seed. */
 export function seenBefore(): Seen[] {

@@ -2,6 +2,8 @@
  * Which seeds a preset may be tuned on, and which may judge it. The two are apart by number; and as a preset that is changed
  * after its figures were seen has been tuned on their seeds, too, it is judged on the next block.
  */
+import { refuse } from '../refuse.ts';
+
 export const TUNING_SEEDS = { first: 0, last: 9 } as const;
 const FIRST_FRESH = 1000;
 const BLOCK = 100;
@@ -52,13 +54,17 @@ export function refusal(
   return `seed ${seed} is in a block that another preset of ${env} was judged on (${other.preset}, seed ${other.seed}): this one (${preset}) begins at ${next}`;
 }
 
-/** `1000..1004` or `1000,1003`. */
+const MOST_SEEDS = 1000;
+
+/** `1000..1004` or `1000,1003`; each once. */
 export function seedsOf(text: string): number[] {
-  const range = /^(\d+)\.\.(\d+)$/.exec(text);
-  const seeds = range
-    ? Array.from({ length: Number(range[2]) - Number(range[1]) + 1 }, (_, i) => Number(range[1]) + i)
-    : text.split(',').map(part => (/^\d+$/.test(part) ? Number(part) : Number.NaN));
-  if (seeds.length === 0 || seeds.some(Number.isNaN))
-    throw new Error(`--seeds ${text} names no seeds: write 1000..1004 or 1000,1003`);
-  return seeds;
+  const wrong = (): never => refuse(`--seeds ${text} names no seeds: write 1000..1004 or 1000,1003`);
+  const range = /^(\d{1,9})\.\.(\d{1,9})$/.exec(text);
+  if (!range)
+    return [...new Set(text.split(',').map(part => (/^\d{1,9}$/.test(part) ? Number(part) : wrong())))];
+  const [first, last] = [Number(range[1]), Number(range[2])];
+  if (last < first) wrong();
+  if (last - first >= MOST_SEEDS)
+    refuse(`--seeds ${text} are ${last - first + 1}, at most ${MOST_SEEDS}: take fewer`);
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

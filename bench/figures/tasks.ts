@@ -1,6 +1,7 @@
 /** What is judged, on how many fresh seeds, and what it is to reach. */
 import { findEnv } from '../../src/envs/index.ts';
 import { loadPreset } from '../../src/settings/files.ts';
+import { refuse } from '../refuse.ts';
 
 export interface FigureTask {
   /** Names it in records, tables and on the command line. */
@@ -123,9 +124,10 @@ export function pickTasks(groups: readonly FigureTask['group'][], words: readonl
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_ ]/g, '');
   const inGroups = tasks.filter(({ group }) => groups.includes(group));
   if (words.length === 0) return inGroups;
-  return words.flatMap(word => {
-    const found = inGroups.filter(({ id }) => plain(id).startsWith(plain(word)));
-    if (found.length > 0) return found;
-    throw new Error(`'${word}' is none of ${[...new Set(inGroups.map(({ env }) => env))].join(', ')}`);
+  const found = words.flatMap(word => {
+    const meant = inGroups.filter(({ id }) => plain(id).startsWith(plain(word)));
+    if (meant.length > 0) return meant;
+    return refuse(`'${word}' is none of ${[...new Set(inGroups.map(({ env }) => env))].join(', ')}`);
   });
+  return [...new Set(found)];
 }

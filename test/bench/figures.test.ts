@@ -91,7 +91,8 @@ describe('seeds that judge', () => {
     expect(seedsOf('1000..1002')).toEqual([1000, 1001, 1002]);
     expect(seedsOf('7')).toEqual([7]);
     expect(seedsOf('1000,1005')).toEqual([1000, 1005]);
-    for (const wrong of ['', 'a', '5..3', '1..', '1000,', '-1'])
+    expect(seedsOf('7,7')).toEqual([7]);
+    for (const wrong of ['', 'a', '5..3', '1..', '1000,', '-1', '1000..999999999', '99999999999999999999'])
       expect(() => seedsOf(wrong)).toThrow('--seeds');
   });
 });
@@ -109,6 +110,9 @@ describe('a preset', () => {
     ['a seed that judges while tuning', { ...options, tune: true, seeds: '1000' }, /--tune with seed 1000/],
     ['another setting than its own', { ...options, set: ['gamma=0.9'] }, /without --tune/],
     ['no jobs', { ...options, jobs: '0' }, /--jobs 0/],
+    ['more jobs than cores', { ...options, jobs: '1e3' }, /--jobs 1e3/],
+    ['seeds beyond those that judge it', { ...options, seeds: '1140' }, /seed 1140 is none of the 40/],
+    ['a setting without a value', { ...options, tune: true, set: ['gamma'] }, /--set gamma sets nothing/],
   ])('is not judged with %s', async (_, wrong, why) => {
     await expect(judgePresets(pickTasks(['classic'], ['cartpole']), wrong)).rejects.toThrow(why);
   });
@@ -120,6 +124,7 @@ test('tasks are picked by their names', () => {
     'Hopper-v5',
   ]);
   expect(pickTasks(['wild'], ['pendulum'])).toHaveLength(4);
+  expect(pickTasks(['suite'], ['hopper', 'hop'])).toHaveLength(1);
   expect(() => pickTasks(['suite'], ['cartpole'])).toThrow("'cartpole' is none of HalfCheetah-v5");
   expect(new Set(tasks.map(({ id }) => id)).size).toBe(tasks.length);
 });
@@ -156,9 +161,13 @@ describe('records', () => {
     addRecord({ ...pendulum, seed: 1101 }, path);
     addRecord({ ...pendulum, evaluated: -140 }, path);
     appendFileSync(path, '{"task":"Pend');
+    expect(readRecords(path)).toHaveLength(2);
+    // What comes after the half line is on a line of its own.
+    addRecord({ ...pendulum, seed: 1102 }, path);
     expect(readRecords(path)).toEqual([
       { ...pendulum, evaluated: -140 },
       { ...pendulum, seed: 1101 },
+      { ...pendulum, seed: 1102 },
     ]);
   });
 
@@ -167,13 +176,16 @@ describe('records', () => {
       pendulum,
       { ...pendulum, seed: 1101, evaluated: -250, verdict: 'watch', findings: ['kl-high'] },
       { ...pendulum, seed: 3, evaluated: -777 },
-      { ...pendulum, seed: 1102, preset: 'other', evaluated: -888 },
+      { ...pendulum, seed: 1202, preset: 'other', evaluated: -888 },
+      { ...pendulum, seed: 1120, evaluated: -666 },
+      { ...pendulum, seed: 1102, episodes: 5, evaluated: -555 },
     ]);
-    expect(table).toContain('1100 to 1101');
+    expect(table).toContain('1100, 1101 (2 of 20 are run)');
+    expect(table).toContain(`\`${pendulum.preset}\` (1 judged before)`);
     expect(table).toContain('1 of 2 at -200');
     expect(table).toContain('1 healthy, 1 watch (kl-high)');
     expect(table).toContain('-150, -250');
-    expect(table).not.toMatch(/777|888/);
+    expect(table).not.toMatch(/777|888|666|555/);
   });
 
   test('no record has a seed that may not judge its preset', () => {
@@ -194,6 +206,7 @@ describe('records', () => {
   test("are what the document's tables and curves say", () => {
     const records = readRecords();
     const text = readFileSync('docs/results.md', 'utf8');
+    expect(text).not.toContain('@@');
     for (const [name, table] of Object.entries(tablesOf(records)))
       expect(withMarked(text, name, table) === text, `${name}: run npm run bench -- figures`).toBe(true);
     expect(readFileSync('docs/pictures/robots.svg', 'utf8')).toBe(curvesOf(records));
