@@ -10,7 +10,8 @@ const { task, seed, ...options } = JSON.parse(process.argv[2]) as {
   readonly oneCore: boolean;
 };
 // Whoever asked is gone, killed perhaps: what is saved is gone on with by who asks next.
-process.on('disconnect', () => process.exit(1));
+const orphaned = (): never => process.exit(1);
+process.on('disconnect', orphaned);
 let tenth = 0;
 const record = await judgeRun(task, seed, {
   ...options,
@@ -23,5 +24,7 @@ const record = await judgeRun(task, seed, {
     process.stderr.write(`${task.id}, seed ${seed}: ${10 * now} %${score}\n`);
   },
 });
-process.send!(record);
-process.disconnect();
+process.send!(record, () => {
+  process.off('disconnect', orphaned);
+  process.disconnect();
+});
