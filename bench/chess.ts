@@ -1,6 +1,6 @@
 /**
- * Chess with GRPO: `npm run bench -- chess [--runs directory] [--seeds 0,1,2]` clones a model, trains it with the preset and each
- * seed, and evaluates start and end on the same fresh positions. Beside it the settings that the preset exists to avoid (every
+ * Chess with GRPO: `npm run bench -- chess [--runs directory] [--seeds 1000..1002]` clones a model, trains it with the preset and
+ * each seed, and evaluates start and end on the same fresh positions. Beside it the settings that the preset exists to avoid (every
  * reward -1 but a perfect one, no warm-up, a learning rate of 1e-3, no guard), from the same start, with the doctor's verdict.
  *
  * Finished runs in the directory are read, stopped ones gone on with. `--curves file` draws legal moves and KL.
@@ -16,12 +16,14 @@ import { completer } from '../src/algos/text/evaluate.ts';
 import { checkpointDir, listCheckpoints, openRun, readEvents, readRows } from '../src/runs/index.ts';
 import { evaluateChess, makeTask } from '../src/tasks/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
+import { seedsOf } from './figures/seeds.ts';
+import { bootstrapInterval, interquartileMean } from './figures/statistics.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
 import { machine, report, round, sum } from './measure.ts';
 import { wholeRun } from './whole-run.ts';
 
 /** Positions and mates that models are judged by; the seed is not one of training. */
-const JUDGED = { prompts: 500, mates: 100, seed: 12345 } as const;
+const JUDGED = { prompts: 500, mates: 100, seed: 700_001 } as const;
 /** Completions of the run with bad settings: it need not be long to go wrong. */
 const BAD_STEPS = 6400;
 
@@ -49,11 +51,11 @@ export async function run(): Promise<void> {
     args: process.argv.slice(3),
     options: {
       runs: { type: 'string', default: 'runs/bench-chess' },
-      seeds: { type: 'string', default: '0,1,2' },
+      seeds: { type: 'string', default: '1000..1002' },
       curves: { type: 'string' },
     },
   });
-  const seeds = values.seeds.split(',').map(Number);
+  const seeds = seedsOf(values.seeds);
   report({ bench: 'chess', ...machine(), seeds, judged: JUDGED });
   const place = (kind: string, seed: number): string => join(values.runs, `${kind}-${seed}`);
   const trained: string[] = [];
@@ -64,6 +66,7 @@ export async function run(): Promise<void> {
   reportRun('clone', seeds[0], cloned);
   const start = startOf(cloned);
   const before = new Map<boolean, Record<string, number>>();
+  const ends = new Map<boolean, Record<string, number>[]>();
   for (const seed of seeds) {
     const dir = await whole(place('grpo', seed), root =>
       train({ task: 'chess', root, taskOptions: policyTask, config: { seed }, from: start }),
@@ -74,6 +77,7 @@ export async function run(): Promise<void> {
       const first = before.get(sampled) ?? (await judge(cloned, dir, sampled));
       before.set(sampled, first);
       const after = await judge(dir, dir, sampled);
+      ends.set(sampled, [...(ends.get(sampled) ?? []), after]);
       report({
         what: 'judged',
         seed,
@@ -84,6 +88,20 @@ export async function run(): Promise<void> {
       });
     }
   }
+  for (const [sampled, all] of ends)
+    for (const name of ['legal', 'legal_unique', 'best', 'reward_policy', 'mate_legal']) {
+      const values = all.flatMap(end => (end[name] === undefined ? [] : [end[name]]));
+      if (values.length === 0) continue;
+      const { low, high } = bootstrapInterval(values);
+      report({
+        what: 'all seeds',
+        sampled,
+        measure: name,
+        before: before.get(sampled)![name],
+        iqm: round(interquartileMean(values), 3),
+        interval: [round(low, 3), round(high, 3)],
+      });
+    }
   const bad = await whole(place('bad', seeds[0]), root =>
     train({
       task: 'chess',
