@@ -101,7 +101,7 @@ describe('settings', () => {
       'a bound that is lost in rounding',
       ['--set', 'guard=1e-8'],
       [
-        /^keel: --set guard is 1e-8, below its least value 0\.000001 \(single precision .*\): the default is 0\.05$/,
+        /^keel: --set guard is 1e-8, below its least value 0\.000001 \(single precision .*\): without this guard is 0\.03$/,
       ],
     ],
     [
