@@ -105,7 +105,7 @@ describe('set', () => {
     const acts = readEvents(a).items.filter(({ type }) => type === 'act');
     expect(acts.map(({ iteration, by, what }) => [iteration, by, what])).toEqual([
       [4, 'page', 'learningRate 0.003 to 0.0005'],
-      [8, 'page', 'guard 0.05 to 0.002'],
+      [8, 'page', 'guard 0.03 to 0.002'],
       [9, 'page', 'klCoef 0.1 to 0.7'],
       [12, 'page', 'gamma 0.99 to 0.9'],
     ]);
