@@ -83,9 +83,9 @@ const kl = (value: number): string => value.toPrecision(3).replace(/^0\./, '.');
 const isWhole = ({ task, runs }: Judged): boolean => runs.length === task.seeds;
 
 /** `1000 to 1004`, or which of them there are so far. */
-const shownSeeds = ({ task, runs, ...rest }: Judged): string => {
-  const [first, last] = [runs[0].seed, runs.at(-1)!.seed];
-  if (isWhole({ task, runs, ...rest })) return `${first} to ${last}`;
+const shownSeeds = (one: Judged): string => {
+  const { task, runs } = one;
+  if (isWhole(one)) return `${runs[0].seed} to ${runs.at(-1)!.seed}`;
   return `${runs.map(({ seed }) => seed).join(', ')} (${runs.length} of ${task.seeds} are run)`;
 };
 /** Which preset it was, and whether others were tried on fresh seeds. */
@@ -100,6 +100,19 @@ function iqm(scores: readonly number[]): string {
   return `${shown(interquartileMean(scores))} (${shown(low)} to ${shown(high)})`;
 }
 
+const commitsOf = (runs: readonly RunRecord[]): string =>
+  [...new Set(runs.map(({ commit }) => commit))].join(', ');
+const sumOf = (runs: readonly RunRecord[], of: (run: RunRecord) => number): number =>
+  runs.reduce((sum, run) => sum + of(run), 0);
+/** `24 of 1,960` updates. */
+const guardedOf = (runs: readonly RunRecord[]): string =>
+  `${sumOf(runs, run => run.guarded)} of ${grouped(sumOf(runs, run => run.updates))}`;
+/** `watch (kl-high)` */
+const withFindings = (verdict: string, findings: Iterable<string>): string => {
+  const codes = [...findings];
+  return codes.length === 0 ? verdict : `${verdict} (${codes.join(', ')})`;
+};
+
 /** `18 healthy, 2 watch (kl-high)` */
 function verdicts(runs: readonly RunRecord[]): string {
   const counts = new Map<string, { runs: number; findings: Set<string> }>();
@@ -110,24 +123,26 @@ function verdicts(runs: readonly RunRecord[]): string {
     counts.set(verdict, one);
   }
   return [...counts]
-    .map(([verdict, { runs: count, findings }]) =>
-      findings.size === 0 ? `${count} ${verdict}` : `${count} ${verdict} (${[...findings].join(', ')})`,
-    )
+    .map(([verdict, { runs: count, findings }]) => `${count} ${withFindings(verdict, findings)}`)
     .join(', ');
 }
 
-/** Of the runs of a group: every single return, and where it comes from. */
-function everyReturn(judged: readonly Judged[]): string[] {
+/** Every single return of a group, and where it comes from. */
+function everyReturn(
+  judged: readonly Judged[],
+  columns: readonly { readonly title: string; of(run: RunRecord): number }[],
+  between = ', ',
+): string[] {
   return table(
-    ['task', 'preset', 'commit', 'minutes a run', 'returns, in the order of seeds'],
+    ['task', 'preset', 'commit', 'minutes a run', ...columns.map(({ title }) => title)],
     judged.map(one => {
       const { task, runs } = one;
       return [
         task.id,
         shownPreset(one),
-        [...new Set(runs.map(({ commit }) => commit))].join(', '),
+        commitsOf(runs),
         median(runs.map(({ minutes }) => minutes)).toFixed(1),
-        evaluatedOf(runs).map(shown).join(', '),
+        ...columns.map(({ of }) => runs.map(run => shown(of(run))).join(between)),
       ];
     }),
   );
@@ -154,7 +169,7 @@ function classicTable(judged: readonly Judged[], free: readonly Judged[]): strin
       `${reached} of ${runs.length} at ${aim}${isWhole(one) ? ` (${task.seedsAtAim} wanted: ${reached >= task.seedsAtAim! ? 'yes' : '**no**'})` : ''}`,
       kl(most(runs, run => run.klLargest)),
       String(most(runs, run => run.klLongest)),
-      `${runs.reduce((sum, run) => sum + run.guarded, 0)} of ${grouped(runs.reduce((sum, run) => sum + run.updates, 0))}`,
+      guardedOf(runs),
       verdicts(runs),
       without === undefined
         ? 'not run'
@@ -179,7 +194,7 @@ function classicTable(judged: readonly Judged[], free: readonly Judged[]): strin
       rows,
     ),
     '',
-    ...everyReturn(judged),
+    ...everyReturn(judged, [{ title: 'returns, in the order of seeds', of: run => run.evaluated }]),
   ].join('\n');
 }
 
@@ -197,20 +212,21 @@ function wildTable(judged: readonly Judged[]): string {
       'updates guarded',
       'commit',
     ],
-    judged.map(({ task, runs, others }) => [
-      task.env,
-      `${String(task.changes.learningRate)}, ${task.changes.learningRateSchedule === 'constant' ? 'constant' : 'falling'}`,
-      runs[0].guard === null ? 'off' : String(runs[0].guard),
-      shownSeeds({ task, runs, others }),
-      iqm(evaluatedOf(runs)),
-      evaluatedOf(runs).map(shown).join(', '),
-      kl(most(runs, run => run.klLargest)),
-      kl(most(runs, run => run.klLargestRaw)),
-      runs[0].guard === null
-        ? ''
-        : `${runs.reduce((sum, run) => sum + run.guarded, 0)} of ${grouped(runs.reduce((sum, run) => sum + run.updates, 0))}`,
-      [...new Set(runs.map(({ commit }) => commit))].join(', '),
-    ]),
+    judged.map(one => {
+      const { task, runs } = one;
+      return [
+        task.env,
+        `${String(task.changes.learningRate)}, ${task.changes.learningRateSchedule === 'constant' ? 'constant' : 'falling'}`,
+        runs[0].guard === null ? 'off' : String(runs[0].guard),
+        shownSeeds(one),
+        iqm(evaluatedOf(runs)),
+        evaluatedOf(runs).map(shown).join(', '),
+        kl(most(runs, run => run.klLargest)),
+        kl(most(runs, run => run.klLargestRaw)),
+        runs[0].guard === null ? '' : guardedOf(runs),
+        commitsOf(runs),
+      ];
+    }),
   ).join('\n');
 }
 
@@ -253,19 +269,13 @@ function suiteTable(judged: readonly Judged[]): string {
       rows,
     ),
     '',
-    ...table(
-      ['task', 'preset', 'commit', 'minutes a run', 'evaluated, in the order of seeds', 'in training'],
-      judged.map(one => {
-        const { task, runs } = one;
-        return [
-          task.env,
-          shownPreset(one),
-          [...new Set(runs.map(({ commit }) => commit))].join(', '),
-          median(runs.map(({ minutes }) => minutes)).toFixed(1),
-          evaluatedOf(runs).map(shown).join('; '),
-          runs.map(run => shown(run.trained)).join('; '),
-        ];
-      }),
+    ...everyReturn(
+      judged,
+      [
+        { title: 'evaluated, in the order of seeds', of: run => run.evaluated },
+        { title: 'in training', of: run => run.trained },
+      ],
+      '; ',
     ),
   ].join('\n');
 }
@@ -296,8 +306,8 @@ function walkingTable(judged: readonly Judged[]): string {
           String(steady),
           `${shown(run.evaluated)}, ${shown(run.trained)}`,
           `${kl(run.klMedian)}, ${kl(run.klLargest)}`,
-          `${run.guarded} of ${run.updates}`,
-          verdicts([run]).replace(/^1 /, ''),
+          guardedOf([run]),
+          withFindings(run.verdict, run.findings),
           run.minutes.toFixed(1),
           run.commit,
         ];

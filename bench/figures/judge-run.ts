@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TrainHooks } from '../../src/algos/hooks.ts';
 import { openPolicy, resume, train } from '../../src/algos/runs.ts';
-import { examinePaths, isRead } from '../../src/doctor/index.ts';
 import { openRun, readRows, recentReturn } from '../../src/runs/index.ts';
+import { diagnoseFile } from '../doctor/diagnose-file.ts';
 import { longestStreak, median, round } from '../measure.ts';
 import { refuse } from '../refuse.ts';
 import { wholeRun } from '../whole-run.ts';
@@ -97,12 +97,8 @@ async function evaluate(
 
 /** What the doctor calls a run, and the codes of what it found. */
 export async function verdictOn(dir: string): Promise<{ verdict: string; findings: readonly string[] }> {
-  for await (const outcome of examinePaths([dir])) {
-    if (!isRead(outcome)) throw new Error(outcome.error);
-    const { verdict, findings } = outcome.diagnosis;
-    return { verdict, findings: findings.map(({ code }) => code) };
-  }
-  throw new Error(`${dir} holds no run`);
+  const { verdict, findings } = await diagnoseFile(dir);
+  return { verdict, findings: findings.map(({ code }) => code) };
 }
 
 /** Of the last 100 episodes at some forty places. */
