@@ -1,6 +1,6 @@
 /** Every command that is printed can be typed as printed, where it was printed, however Keel was installed. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import type { Hello, RunDetail, RunList } from '../../src/server/api.ts';
 import { rowOf, spec } from '../runs/support/spec.ts';
 import { ask, keepToken } from '../server/support/client.ts';
 import { until } from '../support/until.ts';
-import { cleanEnv, packageDir, scratch, tiny } from './support/keel.ts';
+import { cleanEnv, keel as keelHere, packageDir, scratch, tiny } from './support/keel.ts';
 
 test('a word comes through a shell as it is', () => {
   fc.assert(
@@ -38,6 +38,18 @@ const barePath = (cleanEnv().PATH ?? '')
   .split(delimiter)
   .filter(dir => !existsSync(join(dir, 'keel')))
   .join(delimiter);
+
+/** Has Node say, in place of starting Keel, which words Keel is started with. */
+const tellWords = join(scratch(), 'tell-words.cjs');
+writeFileSync(
+  tellWords,
+  `const { realpathSync } = require('node:fs');
+const [, program, ...words] = process.argv;
+if (program !== undefined && realpathSync(program) === realpathSync(${JSON.stringify(join(packageDir, 'bin/keel.js'))})) {
+  process.stdout.write(JSON.stringify(words));
+  process.exit();
+}\n`,
+);
 
 interface Installation {
   /** What is typed for `keel` there. */
@@ -73,19 +85,28 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
   const env = { ...cleanEnv(), PATH: path };
 
   /** What a command that was given as words says. */
-  function keel(...args: string[]) {
-    return spawnSync(process.execPath, [join(packageDir, 'bin/keel.js'), ...args], {
-      cwd,
-      env,
-      encoding: 'utf8',
-    });
-  }
+  const keel = (...args: string[]) => keelHere(args, { cwd, env: { PATH: path } });
 
   /** Types a line into a shell, in a terminal of this user: without what the test has put on the path. */
-  function type(command: string) {
+  function typeInShell(command: string, more: Record<string, string> = {}) {
     expect(command.startsWith(`${program} `), command).toBe(true);
     const user = name === 'on the path' ? path : barePath;
-    return spawnSync('/bin/sh', ['-c', command], { cwd, env: { ...env, PATH: user }, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', command], {
+      cwd,
+      env: { ...env, PATH: user, ...more },
+      encoding: 'utf8',
+    });
+    return { code: status, stdout, stderr };
+  }
+
+  /**
+   * The same, but what the shell starts only tells which words came through, which are run here: most of its time a
+   * process would load the code.
+   */
+  async function type(command: string) {
+    const { stdout, stderr } = typeInShell(command, { NODE_OPTIONS: `--require=${tellWords}` });
+    expect(stdout, stderr).toMatch(/^\[/);
+    return keel(...(JSON.parse(stdout) as string[]));
   }
 
   /** What is advised below a training, by its label. */
@@ -102,21 +123,22 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
   test.each(isAll ? ['runs', "other runs' place"] : ["other runs' place"])(
     'after a training in %s',
     async place => {
-      const trained = keel('train', 'cartpole', ...tiny(place));
-      expect(trained.status, trained.stderr).toBe(0);
+      const trained = await keel('train', 'cartpole', ...tiny(place));
+      expect(trained.code, trained.stderr).toBe(0);
       const advised = advice(trained.stdout);
       expect(Object.keys(advised)).toEqual(['evaluate', 'go on', 'look']);
-      const evaluated = type(advised.evaluate);
-      expect(evaluated.status, evaluated.stderr).toBe(0);
+      // From the shell to its end, as a user has it.
+      const evaluated = typeInShell(advised.evaluate);
+      expect(evaluated.code, evaluated.stderr).toBe(0);
       expect(evaluated.stdout).toMatch(/return .* over \d+ episodes/);
-      const longer = type(advised['go on']);
-      expect(longer.status, longer.stderr).toBe(0);
+      const longer = await type(advised['go on']);
+      expect(longer.code, longer.stderr).toBe(0);
       expect(longer.stdout).toContain('Finished: 256 steps');
       // It has done all of it now: what is said then can be typed, too.
-      const again = type(advised['go on']);
-      expect(again.status).toBe(2);
+      const again = await type(advised['go on']);
+      expect(again.code).toBe(2);
       const [, on] = /steps: (.*) goes on$/m.exec(again.stderr)!;
-      expect(type(on).status).toBe(0);
+      expect((await type(on)).code).toBe(0);
       const server = await serving(`${advised.look} --port 0`);
       expect((await server.get<RunList>('/api/runs')).runs).toHaveLength(1);
       // And what the page says: how this server comes back at its port, and what can be done with a run.
@@ -130,39 +152,48 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
       await back.end();
       expect(commands.train).toBe(`${program} train cartpole`);
       // This run has no body, which is found out once the run is.
-      expect(type(ofRun.record).stderr).toContain('cannot be drawn');
-      expect(type(ofRun.render).stderr).toContain('cannot be drawn');
+      expect((await type(ofRun.record)).stderr).toContain('cannot be drawn');
+      expect((await type(ofRun.render)).stderr).toContain('cannot be drawn');
     },
   );
 
-  test.runIf(isAll)('what was stopped, cloned, tried and never begun', () => {
+  test.runIf(isAll)('what was stopped, cloned, tried and never begun', async () => {
     const stopped = RunWriter.create(spec, { root: join(cwd, 'runs'), id: 'stopped' });
     stopped.row(rowOf(1));
     stopped.end('stopped', 'x');
-    const cloned = keel('clone', 'cluster', '--steps', '2000', '--epochs', '1', '--run-dir', 'my clones');
-    expect(cloned.status, cloned.stderr).toBe(0);
+    const cloned = await keel(
+      'clone',
+      'cluster',
+      '--steps',
+      '2000',
+      '--epochs',
+      '1',
+      '--run-dir',
+      'my clones',
+    );
+    expect(cloned.code, cloned.stderr).toBe(0);
     const { train } = advice(cloned.stdout);
     expect(train).toContain(`train `);
-    const trained = type(`${train} --steps 4096`);
-    expect(trained.status, trained.stderr).toBe(0);
-    const preflight = keel('preflight', 'cartpole', '--set', 'hidden=[8, 8]');
-    const fromPreflight = type(`${advice(preflight.stdout).train} --steps 256`);
-    expect(fromPreflight.status, fromPreflight.stderr).toBe(0);
-    const empty = keel('runs', '--run-dir', 'none').stdout.split('\n').at(-2)!.trim();
-    expect(type(`${empty} --steps 256`).status).toBe(0);
-    const taken = keel('fork', 'last', '--id', 'stopped', '--steps', '512');
-    expect(taken.status).toBe(1);
+    const trained = await type(`${train} --steps 4096`);
+    expect(trained.code, trained.stderr).toBe(0);
+    const preflight = await keel('preflight', 'cartpole', '--set', 'hidden=[8, 8]');
+    const fromPreflight = await type(`${advice(preflight.stdout).train} --steps 256`);
+    expect(fromPreflight.code, fromPreflight.stderr).toBe(0);
+    const empty = (await keel('runs', '--run-dir', 'none')).stdout.split('\n').at(-2)!.trim();
+    expect((await type(`${empty} --steps 256`)).code).toBe(0);
+    const taken = await keel('fork', 'last', '--id', 'stopped', '--steps', '512');
+    expect(taken.code).toBe(1);
     const [, resume] = /`(.*)`/.exec(taken.stderr)!;
     expect(resume).toBe(`${program} resume stopped`);
   });
 
-  test.runIf(isAll)('the doctor: the change that it advises, and more on a rule', () => {
+  test.runIf(isAll)('the doctor: the change that it advises, and more on a rule', async () => {
     const sick = tiny(
       'sick',
       ...['steps=12800', 'learningRate=0.05', 'guard=null', 'epochs=10'].flatMap(set => ['--set', set]),
     );
-    expect(keel('train', 'cartpole', ...sick, '--set', 'checkpointEvery=1000').status).toBe(0);
-    const { stdout } = keel('doctor', 'sick');
+    expect((await keel('train', 'cartpole', ...sick, '--set', 'checkpointEvery=1000')).code).toBe(0);
+    const { stdout } = await keel('doctor', 'sick');
     const [, changes] = /^Change this\n((?: {4}.*\n)+)/m.exec(stdout)!;
     // A line that goes on after a backslash is one, as in a shell.
     const lines = changes.replaceAll('\\\n', '').trim().split(/\n */);
@@ -170,28 +201,37 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
     const commands = lines.filter(line => line.startsWith(`${program} `));
     expect(commands.length).toBeGreaterThan(1);
     for (const change of commands) {
-      const changed = type(`${change} --steps 512`);
-      expect(changed.status, changed.stderr).toBe(0);
+      const changed = await type(`${change} --steps 512`);
+      expect(changed.code, changed.stderr).toBe(0);
     }
     // Beside it where there is room, else below it.
     const [, more] = /More on this:\s+(.*)$/s.exec(stdout)!;
-    const explained = type(more.replaceAll('\\\n', '').trim());
-    expect(explained.status, explained.stderr).toBe(0);
-    const [, all] = /[:;] (\S[^:;]*) shows all/.exec(keel('doctor', '--explain', 'no-such-rule').stderr)!;
-    expect(type(all).status).toBe(0);
+    const explained = await type(more.replaceAll('\\\n', '').trim());
+    expect(explained.code, explained.stderr).toBe(0);
+    const [, all] = /[:;] (\S[^:;]*) shows all/.exec(
+      (await keel('doctor', '--explain', 'no-such-rule')).stderr,
+    )!;
+    expect((await type(all)).code).toBe(0);
   });
 
-  test('examples of the help', () => {
-    for (const args of [[], ['runs', 'list'], ['config']]) {
-      const { stdout } = keel(...args, '--help');
+  test('examples of the help', async () => {
+    // Some of it is made when the code is loaded, so by a process of its own.
+    const help = (...args: string[]): string =>
+      spawnSync(process.execPath, [join(packageDir, 'bin/keel.js'), ...args, '--help'], {
+        cwd,
+        env,
+        encoding: 'utf8',
+      }).stdout;
+    const ofConfig = help('config');
+    for (const stdout of [help(), help('runs', 'list'), ofConfig]) {
       const examples = [...stdout.matchAll(/^ {2}\$ (.*)$/gm)];
       expect(examples.length).toBeGreaterThan(0);
       for (const [, line] of examples) expect(`${line} `.startsWith(`${program} `), line).toBe(true);
     }
-    const [, config] = /config file:\n {2}(.*);/.exec(keel('config', '--help').stdout)!;
-    expect(type(config).status).toBe(0);
+    const [, config] = /config file:\n {2}(.*);/.exec(ofConfig)!;
+    expect(typeInShell(config).code).toBe(0); // it writes a file by the shell
     expect(readdirSync(cwd)).toContain('my.yaml');
-    expect(type(`${program} envs`).status).toBe(0);
+    expect((await type(`${program} envs`)).code).toBe(0);
   });
 });
 
