@@ -26,7 +26,7 @@ export async function run(): Promise<void> {
   });
   const seeds = seedsOf(values.seeds);
   report({ bench: 'arithmetic', ...machine(), seeds, prompts: PROMPTS });
-  const gains: { before: number; after: number }[] = [];
+  const gains: { before: Shares; after: Shares }[] = [];
   for (const seed of seeds) {
     const whole = (kind: string, begin: (root: string) => Promise<{ readonly dir: string }>) =>
       wholeRun(join(values.runs, `${kind}-${seed}`), begin, dir => resume(dir));
@@ -35,7 +35,7 @@ export async function run(): Promise<void> {
       train({ task: 'arithmetic', root, from: cloned, config: { seed } }),
     );
     const rows = readRows(trained).items;
-    const [before, after] = [await exactShare(cloned), await exactShare(trained)];
+    const [before, after] = [await exactShares(cloned), await exactShares(trained)];
     gains.push({ before, after });
     report({
       seed,
@@ -46,24 +46,33 @@ export async function run(): Promise<void> {
       ...(await verdictOn(trained)),
     });
   }
-  for (const key of ['before', 'after'] as const) {
-    const shares = gains.map(gain => gain[key]);
-    const { low, high } = bootstrapInterval(shares);
-    report({
-      exact: key,
-      iqm: round(interquartileMean(shares), 3),
-      interval: [round(low, 3), round(high, 3)],
-    });
-  }
+  for (const way of ways)
+    for (const key of ['before', 'after'] as const) {
+      const shares = gains.map(gain => gain[key][way]);
+      const { low, high } = bootstrapInterval(shares);
+      report({
+        exact: key,
+        way,
+        iqm: round(interquartileMean(shares), 3),
+        interval: [round(low, 3), round(high, 3)],
+      });
+    }
 }
 
-/** Exact answers with the most likely tokens. */
-async function exactShare(dir: string): Promise<number> {
+/** With the most likely tokens, and sampled as in training, which is what GRPO improves. */
+const ways = ['greedy', 'sampled'] as const;
+type Shares = Readonly<Record<(typeof ways)[number], number>>;
+
+/** The share of exact answers, each way. */
+async function exactShares(dir: string): Promise<Shares> {
   const policy = await openPolicy(dir, { checkpoint: 'last' });
   try {
-    const evaluation = await policy.evaluate({ episodes: PROMPTS, seed: JUDGING_SEED, sampled: false });
-    if (evaluation.kind !== 'completions') throw new Error('arithmetic is judged by its completions');
-    return round(evaluation.metrics.exact, 3);
+    const share = async (sampled: boolean): Promise<number> => {
+      const evaluation = await policy.evaluate({ episodes: PROMPTS, seed: JUDGING_SEED, sampled });
+      if (evaluation.kind !== 'completions') throw new Error('arithmetic is judged by its completions');
+      return round(evaluation.metrics.exact, 3);
+    };
+    return { greedy: await share(false), sampled: await share(true) };
   } finally {
     await policy.close();
   }
