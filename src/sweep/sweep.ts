@@ -1,0 +1,94 @@
+/** A study from code: make it or go on with it, search, and confirm what was found on seeds that nothing was tuned on. */
+import { resolve } from 'node:path';
+import { algorithmFor } from '../algos/algorithms.ts';
+import { resolveSubject } from '../algos/subject.ts';
+import { ConfigError } from '../base/errors.ts';
+import { resolveSettings } from '../settings/resolve.ts';
+import type { RunConfig } from '../settings/spec.ts';
+import { JournalWriter } from '../studies/journal.ts';
+import type { Params, RunOutcome, Study, Trial } from '../studies/schema.ts';
+import { appliedParams } from '../studies/space.ts';
+import { type Compared, compareTrials } from './compare.ts';
+import { studyPaths } from '../studies/store.ts';
+import { type StudySummary, summaryOf } from '../studies/summary.ts';
+import { type ConductOptions, conduct, confirm } from './conduct.ts';
+import { confirmSeeds } from './confirm-seeds.ts';
+import type { Place } from './place.ts';
+import { openHerePlace } from './places/here.ts';
+import { makeSampler } from './samplers/make.ts';
+
+/** How a study is conducted. */
+export interface SweepOptions {
+  /** Where its runs happen; processes of this machine unless told. Whoever opened a place closes it. */
+  readonly place?: Place | undefined;
+  /** Runs at once on this machine; as many as it has cores and memory for unless told. */
+  readonly jobs?: number | undefined;
+  /** Then trains the winner and the default on so many fresh seeds. */
+  readonly confirm?: number | undefined;
+  /** Ends it with every run saved; it goes on with the same call. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onTrial?: ((trial: Trial) => void) | undefined;
+  readonly onOutcome?: ((trial: Trial, outcome: RunOutcome) => void) | undefined;
+}
+
+/** What a study came to. */
+export interface SweepResult {
+  readonly dir: string;
+  readonly status: 'finished' | 'stopped';
+  readonly study: Study;
+  readonly trials: readonly Trial[];
+  readonly summary: StudySummary;
+  /** Winner and default on fresh seeds, where that was asked for. */
+  readonly confirmed?: Compared | undefined;
+}
+
+/** Searches in the directory of a study, which is there already (`makeStudy`), from wherever it stands. */
+export async function conductStudy(dir: string, study: Study, options: SweepOptions = {}): Promise<SweepResult> {
+  const paths = studyPaths(resolve(dir));
+  const { signal, onTrial, onOutcome } = options;
+  const stepsOf = await stepsIn(study);
+  const log = new JournalWriter(paths.journal, study);
+  const place =
+    options.place ?? openHerePlace({ root: paths.runs, jobs: options.jobs, files: filesOf(study) });
+  const common = { study, log, place, signal, onTrial, onOutcome } satisfies Partial<ConductOptions>;
+  try {
+    let status = await conduct({ ...common, stepsOf, sampler: makeSampler(study) });
+    let confirmed: Compared | undefined;
+    const { winner } = summaryOf(study, log.trials);
+    if (status === 'finished' && options.confirm !== undefined && winner !== undefined) {
+      const seeds = confirmSeeds(log.trials, winner.params, options.confirm);
+      const ended = await confirm(common, [
+        { params: winner.params, purpose: 'confirm-winner', seeds },
+        { params: {}, purpose: 'confirm-default', seeds },
+      ]);
+      if (ended === undefined) status = 'stopped';
+      else confirmed = compareTrials(study.objective, ended[0], ended[1]);
+    }
+    const trials = [...log.trials];
+    return { dir: resolve(dir), status, study, trials, summary: summaryOf(study, trials), confirmed };
+  } finally {
+    if (options.place === undefined) await place.close();
+    log.close();
+  }
+}
+
+/** The user who conducts a study has named its file himself. */
+const filesOf = ({ subject }: Study): string[] => (subject.sha256 === null ? [] : [subject.reference]);
+
+/** How long a run with some settings is: what `steps` comes to over preset and study. */
+async function stepsIn(study: Study): Promise<(params: Params) => number> {
+  const { kind, reference, options } = study.subject;
+  const subject = await resolveSubject(reference, options);
+  if (subject.kind !== kind)
+    throw new ConfigError(
+      `${reference} is ${subject.kind === 'env' ? 'an environment' : 'a text task'} now, which it was not when ${study.name} was made: make the study anew`,
+    );
+  const { settings } = algorithmFor('train', subject);
+  return params =>
+    (
+      resolveSettings(settings, {
+        preset: study.preset,
+        given: { ...study.config, ...appliedParams(params).config },
+      }) as RunConfig
+    ).steps;
+}
