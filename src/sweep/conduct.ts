@@ -5,13 +5,13 @@
  * that was stopped goes on where it was. So a study may be killed at any moment.
  */
 import { VERSION } from '../base/version.ts';
-import type { Direction, Params, RunOutcome, Study, Trial } from '../studies/schema.ts';
+import type { Direction, RunOutcome, Study, Trial } from '../studies/schema.ts';
 import { appliedParams } from '../studies/space.ts';
 import { aggregate } from '../studies/statistics.ts';
 import { aggregate } from '../studies/statistics.ts';
 import { runIdOf } from '../studies/store.ts';
 import { sameParams } from './confirm-seeds.ts';
-import { nextPromotion, rungsOf } from './halving.ts';
+import { finalist, nextPromotion, type Promotion, rungsOf } from './halving.ts';
 import type { Place, RunJob } from './place.ts';
 import type { Sampler } from './samplers/sampler.ts';
 import { violationsOf } from './violations.ts';
@@ -21,8 +21,8 @@ export type StudyLog = Pick<JournalWriter, 'trials' | 'createTrial' | 'setOutcom
 
 export interface ConductOptions {
   readonly study: Study;
-  /** Steps of a whole run with some settings; they say where rungs are. */
-  readonly stepsOf: (params: Params) => number;
+  /** Steps of a whole run: they say where rungs are. */
+  readonly maxSteps: number;
   readonly log: StudyLog;
   readonly place: Place;
   readonly sampler: Sampler;
@@ -41,7 +41,7 @@ interface Part {
 
 /** Searches until the trials or the steps are used up, nothing is left to try, or somebody stops it. */
 export async function conduct(options: ConductOptions): Promise<'finished' | 'stopped'> {
-  const { study, log, sampler, stepsOf } = options;
+  const { study, log, sampler, maxSteps } = options;
   const { halving, objective } = study;
   /** With what each has violated so far: who has cannot be promoted, and is nothing to search near. */
   const searching = (): Trial[] =>
@@ -50,12 +50,8 @@ export async function conduct(options: ConductOptions): Promise<'finished' | 'st
       .map(trial =>
         trial.state === 'running' ? { ...trial, violations: violationsOf(study, trial) } : trial,
       );
-  /** What a trial trains for before it is looked at, when it has passed so many rungs. */
-  const targetOf = ({ params, rungs }: Pick<Trial, 'params' | 'rungs'>): number | null => {
-    if (halving === null) return null;
-    const steps = rungsOf(halving, stepsOf(params));
-    return rungs.length < steps.length - 1 ? steps[rungs.length] : null;
-  };
+  /** Where a new trial is looked at first; null for its end. */
+  const [first = null] = halving === null ? [] : rungsOf(halving, maxSteps).slice(0, -1);
   // What goes on to a further rung, but has not reached it: the journal knows where trials are, not where they go.
   const promoted = new Set<number>();
   const next = (parts: readonly Part[]): Part | undefined => {
@@ -66,26 +62,29 @@ export async function conduct(options: ConductOptions): Promise<'finished' | 'st
         trial.rungs.length === 0 &&
         !parts.some(part => part.trial === trial.number),
     );
-    if (open !== undefined) return partOf(open, targetOf(open));
-    if (halving !== null) {
-      const found = nextPromotion(
-        all,
-        { halving, maxSteps: stepsOf({}), direction: objective.direction },
-        promoted,
-      );
-      if (found !== undefined) {
-        promoted.add(found);
-        const trial = all.find(({ number }) => number === found)!;
-        return partOf(trial, targetOf(trial));
-      }
-    }
+    if (open !== undefined) return partOf(open, first);
+    const sentOn = ({ trial: number, until }: Promotion): Part => {
+      promoted.add(number);
+      const trial = all.find(one => one.number === number)!;
+      return partOf(trial, until < maxSteps ? until : null);
+    };
+    const promotion = halving && nextPromotion(all, halving, maxSteps, objective.direction, promoted);
+    if (promotion) return sentOn(promotion);
+    const fresh = newTrial(all);
+    if (fresh !== undefined) return partOf(fresh, first);
+    if (halving === null || parts.length > 0) return undefined;
+    const last = finalist(all, halving, maxSteps, objective.direction);
+    return last && sentOn(last);
+  };
+  /** Undefined where trials or steps are used up, or nothing is left to try. */
+  const newTrial = (all: readonly Trial[]): Trial | undefined => {
     if (all.length >= study.trials || spent(all) >= (study.budgetSteps ?? Number.POSITIVE_INFINITY))
       return undefined;
     const params = sampler.ask(all.length, all);
     if (params === undefined) return undefined;
     const trial = log.createTrial({ params, seeds: study.seeds });
     options.onTrial?.(trial);
-    return partOf(trial, targetOf(trial));
+    return trial;
   };
   const settled = (trial: Trial, until: number | null): void => {
     promoted.delete(trial.number);
@@ -105,11 +104,11 @@ export async function conduct(options: ConductOptions): Promise<'finished' | 'st
 
 /** Trains some settings on other seeds than those that searched, whole; gives the trials back, in the same order. */
 export async function confirm(
-  options: Omit<ConductOptions, 'sampler' | 'stepsOf'>,
+  options: Omit<ConductOptions, 'sampler' | 'maxSteps'>,
   wanted: readonly Wanted[],
 ): Promise<Trial[] | undefined> {
   const { study, log } = options;
-  const numbers = wanted.map(one => log.trials.find(trial => isWanted(trial, one))?.number ?? log.begin(one));
+  const numbers = wanted.map(one => log.trials.find(trial => isWanted(trial, one))?.number ?? log.createTrial(one).number);
   const begun = new Set<number>();
   const done = await work(
     options,
@@ -138,7 +137,7 @@ const isWanted = (trial: Wanted, wanted: Wanted): boolean =>
  * are all done. False if it was stopped before that.
  */
 async function work(
-  { study, log, place, signal, onOutcome, onTrial }: Omit<ConductOptions, 'sampler' | 'stepsOf'>,
+  { study, log, place, signal, onOutcome, onTrial }: Omit<ConductOptions, 'sampler' | 'maxSteps'>,
   next: (parts: readonly Part[]) => Part | undefined,
   settled: (trial: Trial, until: number | null) => void,
 ): Promise<boolean> {

@@ -6,8 +6,7 @@ import { ConfigError } from '../base/errors.ts';
 import { resolveSettings } from '../settings/resolve.ts';
 import type { RunConfig } from '../settings/spec.ts';
 import { JournalWriter } from '../studies/journal.ts';
-import type { Params, RunOutcome, Study, Trial } from '../studies/schema.ts';
-import { appliedParams } from '../studies/space.ts';
+import type { RunOutcome, Study, Trial } from '../studies/schema.ts';
 import { type Compared, compareTrials } from './compare.ts';
 import { studyPaths } from '../studies/store.ts';
 import { type StudySummary, summaryOf } from '../studies/summary.ts';
@@ -46,13 +45,13 @@ export interface SweepResult {
 export async function conductStudy(dir: string, study: Study, options: SweepOptions = {}): Promise<SweepResult> {
   const paths = studyPaths(resolve(dir));
   const { signal, onTrial, onOutcome } = options;
-  const stepsOf = await stepsIn(study);
+  const maxSteps = await stepsIn(study);
   const log = new JournalWriter(paths.journal, study);
   const place =
     options.place ?? openHerePlace({ root: paths.runs, jobs: options.jobs, files: filesOf(study) });
   const common = { study, log, place, signal, onTrial, onOutcome } satisfies Partial<ConductOptions>;
   try {
-    let status = await conduct({ ...common, stepsOf, sampler: makeSampler(study) });
+    let status = await conduct({ ...common, maxSteps, sampler: makeSampler(study) });
     let confirmed: Compared | undefined;
     const { winner } = summaryOf(study, log.trials);
     if (status === 'finished' && options.confirm !== undefined && winner !== undefined) {
@@ -75,8 +74,8 @@ export async function conductStudy(dir: string, study: Study, options: SweepOpti
 /** The user who conducts a study has named its file himself. */
 const filesOf = ({ subject }: Study): string[] => (subject.sha256 === null ? [] : [subject.reference]);
 
-/** How long a run with some settings is: what `steps` comes to over preset and study. */
-async function stepsIn(study: Study): Promise<(params: Params) => number> {
+/** How long a run of the study is: what `steps` comes to over preset and study. */
+async function stepsIn(study: Study): Promise<number> {
   const { kind, reference, options } = study.subject;
   const subject = await resolveSubject(reference, options);
   if (subject.kind !== kind)
@@ -84,11 +83,5 @@ async function stepsIn(study: Study): Promise<(params: Params) => number> {
       `${reference} is ${subject.kind === 'env' ? 'an environment' : 'a text task'} now, which it was not when ${study.name} was made: make the study anew`,
     );
   const { settings } = algorithmFor('train', subject);
-  return params =>
-    (
-      resolveSettings(settings, {
-        preset: study.preset,
-        given: { ...study.config, ...appliedParams(params).config },
-      }) as RunConfig
-    ).steps;
+  return (resolveSettings(settings, { preset: study.preset, given: study.config }) as RunConfig).steps;
 }
