@@ -19,6 +19,7 @@ const mayImport = {
   lm: ['base', 'engine', 'nn', 'kl', 'random'],
   rollout: ['base', 'engine', 'nn', 'kl', 'envs', 'random'],
   runs: ['base', 'metrics', 'view'],
+  studies: ['base', 'metrics', 'runs', 'settings', 'random'],
   doctor: ['base', 'settings', 'metrics', 'runs'],
   server: ['base', 'settings', 'metrics', 'view', 'runs', 'doctor'],
   algos: [
@@ -35,6 +36,24 @@ const mayImport = {
     'metrics',
     'view',
     'runs',
+  ],
+  sweep: [
+    'base',
+    'settings',
+    'engine',
+    'nn',
+    'kl',
+    'lm',
+    'rollout',
+    'envs',
+    'tasks',
+    'random',
+    'metrics',
+    'view',
+    'runs',
+    'algos',
+    'doctor',
+    'studies',
   ],
 };
 
