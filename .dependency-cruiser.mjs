@@ -37,6 +37,24 @@ const mayImport = {
     'view',
     'runs',
   ],
+  sweep: [
+    'base',
+    'settings',
+    'engine',
+    'nn',
+    'kl',
+    'lm',
+    'rollout',
+    'envs',
+    'tasks',
+    'random',
+    'metrics',
+    'view',
+    'runs',
+    'algos',
+    'doctor',
+    'studies',
+  ],
 };
 
 /**

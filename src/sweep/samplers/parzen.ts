@@ -1,0 +1,226 @@
+/**
+ * A Parzen estimator over a space with conditions: a density that is the mean of kernels around points, and of the uniform
+ * density. A kernel is a product over the axes:
+ *
+ * - ranges without steps, or with many: a normal distribution, cut off at the ends of the range;
+ * - ranges with few steps: the same normal's mass in each step's cell;
+ * - choices: the point's value, with a share for the others (Aitchison & Aitken 1976).
+ *
+ * An axis that a point lacks, because its condition did not hold there, is uniform in that point's kernel.
+ */
+import type { Rng } from '../../random/rng.ts';
+import type { Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
+import { cellOf, countOf, fromUnit, indexOf, isActive, toUnit, valueAt } from './unit.ts';
+
+/** Up to so many values an axis has a table of probabilities; with more it is as good as continuous. */
+const MOST_IN_TABLE = 64;
+/** Tries to draw a normal inside of the range; the kernel's centre is in it, so each has a good chance. */
+const DRAWS = 100;
+
+/** A place in a space: on an axis with a table the index of the value, else in 0..1; NaN where there is none. */
+export type Point = Float64Array; // (axes)
+
+export interface Parzen {
+  /** The density's logarithm. */
+  logDensity(point: Point): number;
+  /** `jointly`: all axes around one of the points; otherwise each axis around one of its own. */
+  draw(rng: Rng, jointly: boolean): Point;
+}
+
+export interface Smoothing {
+  /** Weight of the uniform density; a point has 1. */
+  readonly priorWeight: number;
+  /** Least width of a normal, as a share of the range. */
+  readonly minWidth: number;
+}
+
+const hasTable = (domain: Domain): boolean => countOf(domain) <= MOST_IN_TABLE;
+
+export const pointOf = (space: Space, params: Params): Point =>
+  Float64Array.from(space, ({ key, domain }) => {
+    if (!hasTable(domain)) return toUnit(domain, params[key]) ?? NaN;
+    const index = indexOf(domain, params[key]);
+    return index < 0 ? NaN : index;
+  });
+
+const valueFrom = (domain: Domain, coordinate: number): ParamValue =>
+  hasTable(domain) ? valueAt(domain, coordinate) : fromUnit(domain, coordinate);
+
+export const paramsOf = (space: Space, point: Point): Params =>
+  Object.fromEntries(
+    space.flatMap(({ key, domain }, d) =>
+      Number.isNaN(point[d]) ? [] : [[key, valueFrom(domain, point[d])] as const],
+    ),
+  );
+
+/** One axis' factor of the kernels: its logarithm around a centre is `offset(centre) - ((x - centre) / width)^2 / 2`, or in a table. */
+interface AxisKernel {
+  readonly width: number;
+  readonly offset: (centre: number) => number;
+  /** Logarithms of probabilities, by centre and value; undefined for a normal. */
+  readonly table: Float64Array | undefined; // (count, count)
+  readonly count: number;
+  readonly logUniform: (x: number) => number;
+  readonly drawUniform: (rng: Rng) => number;
+  readonly draw: (centre: number, rng: Rng) => number;
+}
+
+export function parzen(space: Space, points: readonly Point[], smoothing: Smoothing): Parzen {
+  const [n, axes] = [points.length, space.length];
+  const { priorWeight } = smoothing;
+  const kernels = space.map(({ domain }, d) =>
+    axisKernel(
+      domain,
+      points.flatMap(point => (Number.isNaN(point[d]) ? [] : [point[d]])),
+      axes,
+      smoothing.minWidth,
+    ),
+  );
+  const logWeight = -Math.log(n + priorWeight);
+  const logPrior = Math.log(priorWeight) + logWeight;
+  // Flat, because this is where all the time goes: candidates x points x axes.
+  const centres = new Float64Array(n * axes);
+  const offsets = new Float64Array(n * axes);
+  points.forEach((point, i) => {
+    centres.set(point, i * axes);
+    for (let d = 0; d < axes; d++) offsets[i * axes + d] = kernels[d].offset(point[d]);
+  });
+  const active = new Int32Array(axes);
+  const terms = new Float64Array(n);
+
+  return {
+    logDensity(x) {
+      let actives = 0;
+      let prior = logPrior;
+      for (let d = 0; d < axes; d++) {
+        if (Number.isNaN(x[d])) continue;
+        active[actives++] = d;
+        prior += kernels[d].logUniform(x[d]);
+      }
+      let largest = prior;
+      for (let i = 0; i < n; i++) {
+        let sum = logWeight;
+        for (let a = 0; a < actives; a++) {
+          const d = active[a];
+          const centre = centres[i * axes + d];
+          const { table, count, width } = kernels[d];
+          if (Number.isNaN(centre)) sum += kernels[d].logUniform(x[d]);
+          else if (table !== undefined) sum += table[centre * count + x[d]];
+          else {
+            const z = (x[d] - centre) / width;
+            sum += offsets[i * axes + d] - 0.5 * z * z;
+          }
+        }
+        terms[i] = sum;
+        if (sum > largest) largest = sum;
+      }
+      let total = Math.exp(prior - largest);
+      for (let i = 0; i < n; i++) total += Math.exp(terms[i] - largest);
+      return largest + Math.log(total);
+    },
+
+    draw(rng, jointly) {
+      // Past the last point is the uniform density.
+      const pick = (): number => Math.floor(rng.uniform() * (n + priorWeight));
+      const shared = pick();
+      const x = new Float64Array(axes).fill(NaN);
+      const params: Record<string, ParamValue> = {};
+      space.forEach((axis, d) => {
+        if (!isActive(axis, params)) return;
+        const i = jointly ? shared : pick();
+        const centre = i < n ? points[i][d] : NaN;
+        x[d] = Number.isNaN(centre) ? kernels[d].drawUniform(rng) : kernels[d].draw(centre, rng);
+        params[axis.key] = valueFrom(axis.domain, x[d]);
+      });
+      return x;
+    },
+  };
+}
+
+/** `known` are the axis' coordinates in the points that have it. */
+function axisKernel(domain: Domain, known: readonly number[], axes: number, minWidth: number): AxisKernel {
+  if (domain.kind === 'choice') {
+    const count = domain.values.length;
+    const share = 1 / (1 + known.length) / count;
+    const uniform = new Array<number>(count).fill(1 / count);
+    return tableKernel(
+      uniform.map((_, centre) => uniform.map((_, x) => share + (x === centre ? 1 - share * count : 0))),
+      uniform,
+    );
+  }
+  if (!hasTable(domain)) return normalKernel(widthOf(known, axes, minWidth));
+  const cells = Array.from({ length: countOf(domain) }, (_, index) => cellOf(domain, index));
+  const middles = cells.map(([low, high]) => (low + high) / 2);
+  const width = widthOf(
+    known.map(index => middles[index]),
+    axes,
+    minWidth,
+  );
+  const rows = middles.map(centre => {
+    // The least mass keeps logarithms finite where the normal's is below rounding.
+    const row = cells.map(
+      ([low, high]) => phi((high - centre) / width) - phi((low - centre) / width) + 1e-12,
+    );
+    const sum = row.reduce((a, b) => a + b, 0);
+    return row.map(mass => mass / sum);
+  });
+  return tableKernel(
+    rows,
+    cells.map(([low, high]) => high - low),
+  );
+}
+
+/**
+ * Scott's rule: the points' standard deviation times n^(-1 / (axes + 4)). The uniform's variance counts as one point more, so
+ * that a few points that happen to be close do not end the search.
+ */
+function widthOf(places: readonly number[], axes: number, minWidth: number): number {
+  const n = places.length;
+  if (n === 0) return 1;
+  const mean = places.reduce((a, b) => a + b, 0) / n;
+  const squares = places.reduce((sum, place) => sum + (place - mean) ** 2, 0);
+  const deviation = Math.sqrt((squares + 1 / 12) / (n + 1));
+  return Math.max(minWidth, deviation * n ** (-1 / (axes + 4)));
+}
+
+function normalKernel(width: number): AxisKernel {
+  const offset = -Math.log(width) - 0.5 * Math.log(2 * Math.PI);
+  return {
+    width,
+    offset: centre => offset - Math.log(phi((1 - centre) / width) - phi(-centre / width)),
+    table: undefined,
+    count: 0,
+    logUniform: () => 0,
+    drawUniform: rng => rng.uniform(),
+    draw(centre, rng) {
+      for (let i = 0; i < DRAWS; i++) {
+        const x = centre + width * rng.normal();
+        if (x >= 0 && x <= 1) return x;
+      }
+      return centre;
+    },
+  };
+}
+
+function tableKernel(rows: readonly (readonly number[])[], uniform: readonly number[]): AxisKernel {
+  const logs = uniform.map(Math.log);
+  return {
+    width: 1,
+    offset: () => 0,
+    table: Float64Array.from(rows.flatMap(row => row.map(Math.log))),
+    count: rows.length,
+    logUniform: x => logs[x],
+    drawUniform: rng => rng.categorical(uniform),
+    draw: (centre, rng) => rng.categorical(rows[centre]),
+  };
+}
+
+/** The standard normal's distribution function (Abramowitz & Stegun 1964, 7.1.26), within 1e-7. */
+function phi(z: number): number {
+  const x = Math.abs(z) * Math.SQRT1_2;
+  const t = 1 / (1 + 0.3275911 * x);
+  const series =
+    t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  const tail = 0.5 * series * Math.exp(-x * x);
+  return z > 0 ? 1 - tail : tail;
+}
