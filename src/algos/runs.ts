@@ -8,7 +8,7 @@ import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
 import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
 import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
-import { defaultRoot } from '../runs/layout.ts';
+import { defaultRoot, requireRunId } from '../runs/layout.ts';
 import type { Manifest } from '../runs/schema.ts';
 import { listRuns, openRun, type Place, type Run, resolveRun } from '../runs/store.ts';
 import { trustOwnRun } from '../runs/trust.ts';
@@ -35,6 +35,8 @@ import type { Trust } from './trust.ts';
 export interface BeginOptions extends TrainHooks {
   /** Directory of runs; `runs` unless told. */
   root?: string | undefined;
+  /** The new run's name; made of environment, time and seed unless given. Where a run of that name is, it is refused. */
+  id?: string | undefined;
   /**
    * Begins from the weights of another run (its id, its directory or `last`), of a file (`.safetensors`, of the same
    * network) or of a model's directory (text). For PPO they are also a frozen reference, let go over two thirds of the run,
@@ -104,6 +106,7 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
       `${verb} needs an environment or a task, not ${what}: ${verb}({ env: 'cartpole' }), or a file such as './my-env.ts'`,
     );
   refuseBoth(verb, options);
+  if (options.id !== undefined) requireRunId(options.id);
   const given = 'task' in options ? options.taskOptions : options.envOptions;
   const subject = await resolveSubject(what, given, options.envFile);
   const algorithm = options.algorithm ?? algorithmFor(verb, subject);
@@ -142,7 +145,7 @@ async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptio
     writer: createRun(
       opened,
       { parent: start?.parent, beginning: start?.source && { ...start.source, forked: false, written: {} } },
-      { root: options.root },
+      { root: options.root, id: options.id },
     ),
     saveFirst: savesFirst(algorithm, start !== undefined),
     begin: () => learner.begin(),
