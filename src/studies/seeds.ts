@@ -1,7 +1,7 @@
 /** Which seeds tune and which report: the two are apart by number, so that a result is never of the seeds that chose it. */
 import { show } from '../base/errors.ts';
 import { maxSeeds } from './checks.ts';
-import type { Trial } from './schema.ts';
+import type { Params, Trial } from './schema.ts';
 
 /** Seeds from here on judge what was tuned on lower ones. */
 export const firstReportingSeed = 1000;
@@ -44,19 +44,32 @@ export function tuningSeedsOf(given: unknown): readonly number[] | string {
 }
 
 /**
- * Seeds to report on that no trial was reported on before. A study that goes on after it has seen those of one block has been
- * tuned on them, too: it gets the next block.
+ * The seeds that report a winner. One that was chosen after a look at some of them has been tuned on those, too: every other
+ * winner gets the next block. The same one gets the same again, so that what was stopped goes on.
  */
-export function freshSeeds(
-  trials: readonly Pick<Trial, 'purpose' | 'seeds'>[],
+export function reportingSeeds(
+  trials: readonly Pick<Trial, 'purpose' | 'params' | 'seeds'>[],
+  winner: Params,
   count: number,
 ): readonly number[] {
-  const seen = trials.filter(({ purpose }) => purpose !== 'search').flatMap(({ seeds }) => seeds);
-  const last = seen.reduce((most, seed) => Math.max(most, seed), firstReportingSeed - 1);
-  const blocks = Math.ceil((last + 1 - firstReportingSeed) / blockSize);
-  const from = firstReportingSeed + blocks * blockSize;
+  const spent = new Set(
+    trials
+      .filter(({ purpose, params }) => purpose === 'confirm-winner' && !sameParams(params, winner))
+      .flatMap(({ seeds }) => seeds.map(blockOf)),
+  );
+  let block = 0;
+  while (spent.has(block)) block++;
+  const from = firstReportingSeed + block * blockSize;
   return upTo(from, from + count - 1);
 }
+
+const blockOf = (seed: number): number => Math.floor((seed - firstReportingSeed) / blockSize);
+
+/** Whatever the order in which they are written. */
+export const sameParams = (a: Params, b: Params): boolean => textOf(a) === textOf(b);
+
+const textOf = (params: Params): string =>
+  JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 const upTo = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i);

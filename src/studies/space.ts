@@ -438,3 +438,17 @@ const isScalar = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'boolean' || isNumber(value);
 const isParam = (value: unknown): value is ParamValue =>
   isScalar(value) || (Array.isArray(value) && value.length <= 1000 && value.every(isScalar));
+
+/** What a trial's values set: settings, and options of the environment or the task. */
+export function appliedParams(params: Params): {
+  readonly config: Readonly<Record<string, ParamValue>>;
+  readonly options: Readonly<Record<string, ParamValue>>;
+} {
+  const [config, options]: Record<string, ParamValue>[] = [{}, {}];
+  for (const [key, value] of Object.entries(params)) {
+    const option = /^(?:env|task)Options\.(.+)$/.exec(key)?.[1];
+    if (option === undefined) config[key] = value;
+    else options[option] = value;
+  }
+  return { config, options };
+}

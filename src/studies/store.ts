@@ -1,4 +1,5 @@
 /** Studies as things on disk: making, opening and listing them, and where their parts are. */
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { makeDirectories, makeDirectoryIn, readNames } from '../base/directories.ts';
@@ -116,18 +117,23 @@ function requireName(name: string): string {
 }
 
 /**
- * The run of a trial and a seed: `t0007-seed2`, `winner-seed1003`, `default-seed1003`. The same each time, so that a study that
- * was killed finds its runs again. Winners that are confirmed one after another have seeds of their own (`freshSeeds`).
+ * The run of a trial and a seed: `cartpole-3fa9c1-t0007-seed2`, `…-winner-seed1003`. The same each time, so that a study that
+ * was killed finds its runs again; and another for every study, because workers do runs of many.
  */
-export function runIdOf(trial: Pick<Trial, 'number' | 'purpose'>, seed: number): string {
-  switch (trial.purpose) {
+export function runIdOf(study: Study, trial: Pick<Trial, 'number' | 'purpose'>, seed: number): string {
+  const mark = createHash('sha256').update(JSON.stringify(study)).digest('hex').slice(0, 6);
+  return `${study.name.slice(0, 60)}-${mark}-${partOf(trial)}-seed${seed}`;
+}
+
+function partOf({ number, purpose }: Pick<Trial, 'number' | 'purpose'>): string {
+  switch (purpose) {
     case 'search':
-      return `t${String(trial.number).padStart(4, '0')}-seed${seed}`;
+      return `t${String(number).padStart(4, '0')}`;
     case 'confirm-winner':
-      return `winner-seed${seed}`;
+      return `winner${number}`;
     case 'confirm-default':
-      return `default-seed${seed}`;
+      return `default${number}`;
     default:
-      return trial.purpose satisfies never;
+      return purpose satisfies never;
   }
 }

@@ -1,6 +1,11 @@
 /** Two settings on the same seeds: what each came to, and how likely the one is better. */
 import type { Objective, Params, Trial } from '../studies/schema.ts';
-import { aggregate, bootstrapInterval, type Interval, probabilityOfImprovement } from '../studies/statistics.ts';
+import {
+  aggregate,
+  bootstrapInterval,
+  type Interval,
+  probabilityOfImprovement,
+} from '../studies/statistics.ts';
 
 /** Some settings on some seeds. */
 export interface Figures {
@@ -46,7 +51,7 @@ export function figuresOf({ over }: Objective, trial: Trial): Figures | undefine
     seeds: trial.seeds,
     values,
     value: aggregate(over, values),
-    interval: bootstrapInterval(values, { of: scores => aggregate(over, scores) }),
+    interval: bootstrapInterval(values, { of: over }),
     verdicts: outcomes.map(({ verdict }) => verdict ?? 'unknown'),
     klLargest: largest.length === 0 ? null : Math.max(...largest),
     violations: trial.violations,

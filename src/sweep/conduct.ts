@@ -5,12 +5,12 @@
  * that was stopped goes on where it was. So a study may be killed at any moment.
  */
 import { VERSION } from '../base/version.ts';
+import type { JournalWriter, TrialEnd } from '../studies/journal.ts';
 import type { Direction, RunOutcome, Study, Trial } from '../studies/schema.ts';
+import { sameParams } from '../studies/seeds.ts';
 import { appliedParams } from '../studies/space.ts';
 import { aggregate } from '../studies/statistics.ts';
-import { aggregate } from '../studies/statistics.ts';
 import { runIdOf } from '../studies/store.ts';
-import { sameParams } from './confirm-seeds.ts';
 import { finalist, nextPromotion, type Promotion, rungsOf } from './halving.ts';
 import type { Place, RunJob } from './place.ts';
 import type { Sampler } from './samplers/sampler.ts';
@@ -108,7 +108,9 @@ export async function confirm(
   wanted: readonly Wanted[],
 ): Promise<Trial[] | undefined> {
   const { study, log } = options;
-  const numbers = wanted.map(one => log.trials.find(trial => isWanted(trial, one))?.number ?? log.createTrial(one).number);
+  const numbers = wanted.map(
+    one => log.trials.find(trial => isWanted(trial, one))?.number ?? log.createTrial(one).number,
+  );
   const begun = new Set<number>();
   const done = await work(
     options,

@@ -7,11 +7,11 @@ import { resolveSettings } from '../settings/resolve.ts';
 import type { RunConfig } from '../settings/spec.ts';
 import { JournalWriter } from '../studies/journal.ts';
 import type { RunOutcome, Study, Trial } from '../studies/schema.ts';
-import { type Compared, compareTrials } from './compare.ts';
+import { reportingSeeds } from '../studies/seeds.ts';
 import { studyPaths } from '../studies/store.ts';
 import { type StudySummary, summaryOf } from '../studies/summary.ts';
+import { type Compared, compareTrials } from './compare.ts';
 import { type ConductOptions, conduct, confirm } from './conduct.ts';
-import { confirmSeeds } from './confirm-seeds.ts';
 import type { Place } from './place.ts';
 import { openHerePlace } from './places/here.ts';
 import { makeSampler } from './samplers/make.ts';
@@ -42,7 +42,11 @@ export interface SweepResult {
 }
 
 /** Searches in the directory of a study, which is there already (`makeStudy`), from wherever it stands. */
-export async function conductStudy(dir: string, study: Study, options: SweepOptions = {}): Promise<SweepResult> {
+export async function conductStudy(
+  dir: string,
+  study: Study,
+  options: SweepOptions = {},
+): Promise<SweepResult> {
   const paths = studyPaths(resolve(dir));
   const { signal, onTrial, onOutcome } = options;
   const maxSteps = await stepsIn(study);
@@ -55,7 +59,7 @@ export async function conductStudy(dir: string, study: Study, options: SweepOpti
     let confirmed: Compared | undefined;
     const { winner } = summaryOf(study, log.trials);
     if (status === 'finished' && options.confirm !== undefined && winner !== undefined) {
-      const seeds = confirmSeeds(log.trials, winner.params, options.confirm);
+      const seeds = reportingSeeds(log.trials, winner.params, options.confirm);
       const ended = await confirm(common, [
         { params: winner.params, purpose: 'confirm-winner', seeds },
         { params: {}, purpose: 'confirm-default', seeds },

@@ -95,13 +95,28 @@ describe('a study on disk', () => {
 
 describe('the run of a trial and a seed', () => {
   it('is readable, and a run may be called so', () => {
+    const one = study('pole');
+    const mark = /^pole-[0-9a-f]{6}-/;
     const ids = [
-      runIdOf({ number: 7, purpose: 'search' }, 2),
-      runIdOf({ number: 12_345, purpose: 'search' }, 0),
-      runIdOf({ number: 50, purpose: 'confirm-default' }, 1003),
-      runIdOf({ number: 51, purpose: 'confirm-winner' }, 1003),
+      runIdOf(one, { number: 7, purpose: 'search' }, 2),
+      runIdOf(one, { number: 12_345, purpose: 'search' }, 0),
+      runIdOf(one, { number: 50, purpose: 'confirm-default' }, 1003),
+      runIdOf(one, { number: 51, purpose: 'confirm-winner' }, 1003),
     ];
-    expect(ids).toEqual(['t0007-seed2', 't12345-seed0', 'default-seed1003', 'winner-seed1003']);
+    expect(ids.every(id => mark.test(id))).toBe(true);
+    expect(ids.map(id => id.replace(mark, ''))).toEqual([
+      't0007-seed2',
+      't12345-seed0',
+      'default50-seed1003',
+      'winner51-seed1003',
+    ]);
     expect(ids.every(isRunId)).toBe(true);
+  });
+
+  it('is another in another study of the same name', () => {
+    const trial = { number: 0, purpose: 'search' } as const;
+    const other = { ...study('pole'), createdAt: '2026-01-02T00:00:00.000Z' };
+    expect(runIdOf(other, trial, 0)).not.toBe(runIdOf(study('pole'), trial, 0));
+    expect(isRunId(runIdOf({ ...other, name: 'p'.repeat(120) }, trial, 1e15))).toBe(true);
   });
 });

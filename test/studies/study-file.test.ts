@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/base/errors.ts';
-import { freshSeeds, seedsOf } from '../../src/studies/seeds.ts';
+import { reportingSeeds, seedsOf } from '../../src/studies/seeds.ts';
 import { readStudyFile, studyOf, subjectIn } from '../../src/studies/study-file.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
 
@@ -284,11 +284,14 @@ describe('seeds', () => {
     expect(seedsOf(given)).toMatch(why);
   });
 
-  it('that report are of a block that nobody has seen', () => {
-    const confirmed = { purpose: 'confirm-winner', seeds: [1000, 1001] } as const;
-    expect(freshSeeds([], 3)).toEqual([1000, 1001, 1002]);
-    expect(freshSeeds([{ purpose: 'search', seeds: [0, 1] }], 1)).toEqual([1000]);
-    expect(freshSeeds([confirmed], 2)).toEqual([1100, 1101]);
-    expect(freshSeeds([confirmed, { purpose: 'confirm-default', seeds: [1100, 1199] }], 1)).toEqual([1200]);
+  it('that report another winner are of a block that nobody has seen', () => {
+    const winner = { a: 1, b: 2 };
+    const confirmed = { purpose: 'confirm-winner', params: winner, seeds: [1000, 1001] } as const;
+    const base = { purpose: 'confirm-default', params: {}, seeds: [1000, 1001] } as const;
+    expect(reportingSeeds([], winner, 3)).toEqual([1000, 1001, 1002]);
+    expect(reportingSeeds([{ purpose: 'search', params: {}, seeds: [0, 1] }], winner, 1)).toEqual([1000]);
+    // What was stopped goes on, however its settings are written.
+    expect(reportingSeeds([confirmed, base], { b: 2, a: 1 }, 2)).toEqual([1000, 1001]);
+    expect(reportingSeeds([confirmed, base], { a: 1 }, 2)).toEqual([1100, 1101]);
   });
 });
