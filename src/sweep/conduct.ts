@@ -217,7 +217,12 @@ const isThere = ({ status, finished, step }: RunOutcome, until: number | null): 
   status === 'failed' || finished || (until !== null && step >= until);
 
 /** One run of a trial, up to so many steps. */
-export function jobOf(study: Study, trial: Trial, seed: number, until: number | null): RunJob {
+export function jobOf(
+  study: Study,
+  trial: Pick<Trial, 'number' | 'purpose' | 'params' | 'rungs'>,
+  seed: number,
+  until: number | null,
+): RunJob {
   const { config, options } = appliedParams(trial.params);
   return {
     run: runIdOf(study, trial, seed),

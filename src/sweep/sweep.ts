@@ -6,14 +6,14 @@ import { ConfigError } from '../base/errors.ts';
 import { resolveSettings } from '../settings/resolve.ts';
 import type { RunConfig } from '../settings/spec.ts';
 import { JournalWriter } from '../studies/journal.ts';
-import type { RunOutcome, Study, Trial } from '../studies/schema.ts';
+import type { Constraints, Halving, Method, Objective, RunOutcome, Study, Trial } from '../studies/schema.ts';
 import { reportingSeeds } from '../studies/seeds.ts';
-import { studyPaths } from '../studies/store.ts';
+import { findStudy, studyPaths } from '../studies/store.ts';
 import { type StudySummary, summaryOf } from '../studies/summary.ts';
-import { type Compared, compareTrials } from './compare.ts';
 import { type ConductOptions, conduct, confirm } from './conduct.ts';
 import type { Place } from './place.ts';
 import { openHerePlace } from './places/here.ts';
+import { makeStudy, type MakeStudyOptions } from './make-study.ts';
 import { makeSampler } from './samplers/make.ts';
 
 /** How a study is conducted. */
@@ -37,8 +37,41 @@ export interface SweepResult {
   readonly study: Study;
   readonly trials: readonly Trial[];
   readonly summary: StudySummary;
-  /** Winner and default on fresh seeds, where that was asked for. */
-  readonly confirmed?: Compared | undefined;
+}
+
+/** A new study: the keys of a study file (docs/sweeps.md), and how it is conducted. */
+export interface NewSweep extends SweepOptions, MakeStudyOptions {
+  readonly env?: string;
+  readonly task?: string;
+  readonly envOptions?: object;
+  readonly taskOptions?: object;
+  /** Settings that all runs have, over the preset. */
+  readonly config?: object;
+  /** `{ learningRate: { log: [1e-4, 1e-2] }, gamma: [0.98, 0.99] }`; the settings that matter most unless told. */
+  readonly space?: object;
+  readonly method?: Method;
+  readonly halving?: boolean | Partial<Halving>;
+  readonly trials?: number;
+  readonly budgetSteps?: number;
+  /** `'0..2'`, a list, or how many. */
+  readonly seeds?: string | number | readonly number[];
+  readonly searchSeed?: number;
+  readonly objective?: string | Partial<Objective>;
+  readonly constraints?: Partial<Constraints>;
+}
+
+/**
+ * Searches: `await sweep({ env: 'cartpole', trials: 20 })` makes a study and conducts it, `await sweep('studies/cartpole')`
+ * goes on with one.
+ */
+export async function sweep(what: string | NewSweep, options: SweepOptions = {}): Promise<SweepResult> {
+  if (typeof what === 'string') {
+    const { dir, study } = findStudy(what);
+    return conductStudy(dir, study, options);
+  }
+  const { root, place, jobs, confirm: fresh, signal, onTrial, onOutcome, ...given } = what;
+  const { dir, study } = await makeStudy(given, { root });
+  return conductStudy(dir, study, { place, jobs, confirm: fresh, signal, onTrial, onOutcome, ...options });
 }
 
 /** Searches in the directory of a study, which is there already (`makeStudy`), from wherever it stands. */
@@ -56,19 +89,17 @@ export async function conductStudy(
   const common = { study, log, place, signal, onTrial, onOutcome } satisfies Partial<ConductOptions>;
   try {
     let status = await conduct({ ...common, maxSteps, sampler: makeSampler(study) });
-    let confirmed: Compared | undefined;
     const { winner } = summaryOf(study, log.trials);
-    if (status === 'finished' && options.confirm !== undefined && winner !== undefined) {
+    if (status === 'finished' && options.confirm !== undefined && winner !== null) {
       const seeds = reportingSeeds(log.trials, winner.params, options.confirm);
       const ended = await confirm(common, [
         { params: winner.params, purpose: 'confirm-winner', seeds },
         { params: {}, purpose: 'confirm-default', seeds },
       ]);
       if (ended === undefined) status = 'stopped';
-      else confirmed = compareTrials(study.objective, ended[0], ended[1]);
     }
     const trials = [...log.trials];
-    return { dir: resolve(dir), status, study, trials, summary: summaryOf(study, trials), confirmed };
+    return { dir: resolve(dir), status, study, trials, summary: summaryOf(study, trials) };
   } finally {
     if (options.place === undefined) await place.close();
     log.close();

@@ -95,7 +95,7 @@ describe('a study on disk', () => {
 
 describe('the run of a trial and a seed', () => {
   it('is readable, and a run may be called so', () => {
-    const one = study('pole');
+    const one = study({ name: 'pole' });
     const mark = /^pole-[0-9a-f]{6}-/;
     const ids = [
       runIdOf(one, { number: 7, purpose: 'search' }, 2),
@@ -115,8 +115,8 @@ describe('the run of a trial and a seed', () => {
 
   it('is another in another study of the same name', () => {
     const trial = { number: 0, purpose: 'search' } as const;
-    const other = { ...study('pole'), createdAt: '2026-01-02T00:00:00.000Z' };
-    expect(runIdOf(other, trial, 0)).not.toBe(runIdOf(study('pole'), trial, 0));
+    const other = { ...study({ name: 'pole' }), createdAt: '2026-01-02T00:00:00.000Z' };
+    expect(runIdOf(other, trial, 0)).not.toBe(runIdOf(study({ name: 'pole' }), trial, 0));
     expect(isRunId(runIdOf({ ...other, name: 'p'.repeat(120) }, trial, 1e15))).toBe(true);
   });
 });
