@@ -14,6 +14,8 @@ const perAxis = 2;
 const mostTrials = 1000;
 const leafRows = 3;
 const maxDepth = 12;
+/** Places of an axis that are told apart, where it has more. */
+const maxBins = 64;
 
 export interface Importance {
   /** In the order of the space; together 1, or all 0 where nothing that the forest learnt holds for trials it had not seen. */
@@ -49,7 +51,7 @@ export function importanceOf(
         : Number.NaN,
     );
     return {
-      at: Float64Array.from(at, one => (Number.isFinite(one) ? one : absent)),
+      bin: binned(at.map(one => (Number.isFinite(one) ? one : absent))),
       counts: at.map(Number.isFinite),
     };
   });
@@ -69,9 +71,9 @@ export function importanceOf(
  */
 const absent = 0.5;
 
-/** An axis over all rows: where each is, and whether the axis counts there. */
+/** An axis over all rows: in which bin each is, and whether the axis counts there. */
 interface Column {
-  readonly at: Float64Array;
+  readonly bin: Uint8Array;
   readonly counts: readonly boolean[];
 }
 type Columns = readonly Column[];
@@ -94,15 +96,15 @@ function forestErrors(
     const tree = grow(columns, values, [...bag], own, 0);
     for (const row of out) sum += squared(predict(tree, columns, row) - values[row]);
     seen += out.length;
-    columns.forEach(({ at, counts }, axis) => {
+    columns.forEach(({ bin, counts }, axis) => {
       // Rows at which the axis does not count stay as they are.
       const places = out.filter(row => counts[row]);
-      const exchanged = Float64Array.from(places, row => at[row]);
+      const exchanged = Uint8Array.from(places, row => bin[row]);
       own.shuffle(exchanged);
       const other = new Map(places.map((row, i) => [row, exchanged[i]]));
       for (const row of out) {
         const moved = other.get(row);
-        sums[axis] += squared(predict(tree, columns, row, axis, moved ?? at[row]) - values[row]);
+        sums[axis] += squared(predict(tree, columns, row, axis, moved ?? bin[row]) - values[row]);
       }
     });
   }
@@ -129,7 +131,7 @@ function grow(
     grow(
       columns,
       values,
-      rows.filter(row => columns[axis].at[row] < threshold === wanted),
+      rows.filter(row => columns[axis].bin[row] < threshold === wanted),
       rng,
       depth + 1,
     ),
@@ -144,18 +146,25 @@ function bestSplit(columns: Columns, values: readonly number[], rows: readonly n
   // Squares of what is left are those of all less these, which are therefore to be large.
   let most = (total * total) / rows.length;
   const slack = 1e-12 * Math.abs(most);
+  const [sums, counts] = [new Float64Array(maxBins), new Int32Array(maxBins)];
   for (const axis of someAxes(columns.length, rng)) {
-    const column = columns[axis].at;
-    const sorted = [...rows].sort((a, b) => column[a] - column[b]);
-    let left = 0;
-    for (let i = 1; i < sorted.length; i++) {
-      left += values[sorted[i - 1]];
-      const [before, after] = [column[sorted[i - 1]], column[sorted[i]]];
-      if (i < leafRows || sorted.length - i < leafRows || before === after) continue;
-      const squares = (left * left) / i + (total - left) ** 2 / (sorted.length - i);
+    const { bin } = columns[axis];
+    sums.fill(0);
+    counts.fill(0);
+    for (const row of rows) {
+      sums[bin[row]] += values[row];
+      counts[bin[row]]++;
+    }
+    let [left, below] = [0, 0];
+    for (let threshold = 1; threshold < maxBins; threshold++) {
+      left += sums[threshold - 1];
+      below += counts[threshold - 1];
+      const above = rows.length - below;
+      if (counts[threshold - 1] === 0 || below < leafRows || above < leafRows) continue;
+      const squares = (left * left) / below + (total - left) ** 2 / above;
       if (squares <= most + slack) continue;
       most = squares;
-      best = { axis, threshold: (before + after) / 2 };
+      best = { axis, threshold };
     }
   }
   return best;
@@ -171,8 +180,16 @@ function someAxes(count: number, rng: Rng): readonly number[] {
 function predict(tree: Tree, columns: Columns, row: number, axis = -1, value = 0): number {
   let at = tree;
   while (!('mean' in at))
-    at = (at.axis === axis ? value : columns[at.axis].at[row]) < at.threshold ? at.below : at.above;
+    at = (at.axis === axis ? value : columns[at.axis].bin[row]) < at.threshold ? at.below : at.above;
   return at.mean;
+}
+
+/** The values of an axis in order, as many of them in each bin as in others. */
+function binned(at: readonly number[]): Uint8Array {
+  const distinct = [...new Set(at)].sort((a, b) => a - b);
+  const bins = Math.min(distinct.length, maxBins);
+  const places = new Map(distinct.map((one, rank) => [one, Math.floor((rank * bins) / distinct.length)]));
+  return Uint8Array.from(at, one => places.get(one)!);
 }
 
 const squared = (x: number): number => x * x;

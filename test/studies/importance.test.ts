@@ -103,6 +103,11 @@ describe('importance', () => {
     expect(target).toBeGreaterThan(0.001);
     expect(target).toBeLessThan(0.1);
     expect(idle).toBeLessThan(0.002);
+    // Exchanged, being on costs half the trials 1.04 on average, and the target a sixth where it counts, which is half.
+    const both = trialsOf(space, 600, ({ on, target }) => (on ? 0.5 + (target as number) : 0));
+    const ratio = sharesOf(importanceOf(space, both));
+    expect(ratio.on / ratio.target).toBeGreaterThan(5.2);
+    expect(ratio.on / ratio.target).toBeLessThan(7.7);
     // The target alone matters where it always counts, which the condition is then worth nothing for.
     const only = trialsOf(space, 300, ({ on, target }) => (on ? (target as number) - 0.5 : 0));
     const shares = sharesOf(importanceOf(space, only));
