@@ -38,7 +38,8 @@ import {
   type StudySubject,
 } from './schema.ts';
 import { tuningSeedsOf } from './seeds.ts';
-import { checkSpace, gridOf, has, sizeOf } from './space.ts';
+import { gridOf, has, sizeOf } from './space.ts';
+import { checkSpace } from './space-file.ts';
 
 /** Trials unless told: enough for a handful of settings. */
 const defaultTrials = 50;

@@ -5,18 +5,17 @@ import { ConfigError } from '../../src/base/errors.ts';
 import type { Domain, Space } from '../../src/studies/schema.ts';
 import {
   activeAxes,
-  checkSpace,
   countOf,
   fromUnit,
   gridOf,
   has,
   isActive,
   isSame,
-  parseSpace,
   sizeOf,
   toUnit,
   valuesOf,
 } from '../../src/studies/space.ts';
+import { checkSpace, parseSpace } from '../../src/studies/space-file.ts';
 
 const parse = (given: unknown): Space => parseSpace(given, ppoSettings);
 const problemsOf = (given: unknown): string[] =>
