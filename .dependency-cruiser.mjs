@@ -19,8 +19,9 @@ const mayImport = {
   lm: ['base', 'engine', 'nn', 'kl', 'random'],
   rollout: ['base', 'engine', 'nn', 'kl', 'envs', 'random'],
   runs: ['base', 'metrics', 'view'],
+  studies: ['base', 'metrics', 'runs', 'settings', 'random'],
   doctor: ['base', 'settings', 'metrics', 'runs'],
-  server: ['base', 'settings', 'metrics', 'view', 'runs', 'doctor'],
+  server: ['base', 'settings', 'metrics', 'view', 'runs', 'studies', 'doctor'],
   algos: [
     'base',
     'settings',
@@ -67,6 +68,7 @@ const pageMayImport = [
   'src/view/orbit.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
+  'src/studies/schema.ts',
 ];
 
 /** The files behind the package's subpaths. */
