@@ -43,7 +43,7 @@ import type {
   Trial,
   TrialState,
 } from '../studies/schema.ts';
-import type { WorkersView } from '../studies/workers.ts';
+import type { WorkersView } from '../studies/workers-view.ts';
 import type { ClusterTimeline } from '../view/cluster-timeline.ts';
 
 export interface Hello {

@@ -5,7 +5,7 @@
 import { KeelError } from '../base/errors.ts';
 import { isRunId } from '../runs/layout.ts';
 import type { Study, Trial, TrialState } from '../studies/schema.ts';
-import type { WorkersView } from '../studies/workers.ts';
+import type { WorkersView } from '../studies/workers-view.ts';
 import type { StudyAnswer, StudyImportance, StudyList, StudyOverview, StudyRun, StudyTrial } from './api.ts';
 import type { Hub } from './stream.ts';
 

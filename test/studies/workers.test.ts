@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readWorkers, type WorkersView, workersPath, writeWorkers } from '../../src/studies/workers.ts';
+import { readWorkers, workersPath, writeWorkers } from '../../src/studies/workers.ts';
+import type { WorkersView } from '../../src/studies/workers-view.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'keel-workers-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 /** A study for tests of the server and the page, made from formulas: the same number of trials is always the same study. */
 import type { Domain, ParamValue, RunOutcome, Study, Trial } from '../../../src/studies/schema.ts';
-import type { WorkersView } from '../../../src/studies/workers.ts';
+import type { WorkersView } from '../../../src/studies/workers-view.ts';
 
 export const fakeStudy: Study = {
   kind: 'keel-study',
