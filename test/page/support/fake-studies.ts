@@ -33,8 +33,9 @@ export function galleryStudy(now = Date.now()): FakeStudyState {
       trials: 30,
       needed: 10,
     },
-    updatedAt: now,
-    workersAt: now,
+    // In the future, so that it is still at work when a slow machine comes to look at it.
+    updatedAt: now + 3_600_000,
+    workersAt: now + 3_600_000,
   };
 }
 
