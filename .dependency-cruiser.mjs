@@ -87,6 +87,7 @@ const pageMayImport = [
   'src/view/orbit.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
+  'src/studies/schema.ts',
 ];
 
 /** The files behind the package's subpaths. */

@@ -6,6 +6,7 @@ import { connection } from './connection.svelte.ts';
 import { preferences } from './preferences.svelte.ts';
 import { runs } from './runs.svelte.ts';
 import { say } from './say.svelte.ts';
+import { studies } from './studies.svelte.ts';
 import { runLink, viewState } from './view.svelte.ts';
 
 const worst = (all: readonly (Verdict | null)[]): Verdict | null =>
@@ -25,7 +26,14 @@ export function keepAlerts(): void {
       : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
   );
   $effect(() => {
-    const name = open?.name ?? (viewState.view.page === 'compare' ? 'Compare' : null);
+    const { page, study } = viewState.view;
+    const name =
+      open?.name ??
+      (page === 'compare'
+        ? 'Compare'
+        : page === 'study'
+          ? (studies.get(study.id ?? '')?.name ?? null)
+          : null);
     // What nobody can tell any more is not told.
     const told = connection.gone ? null : verdict;
     const state = connection.gone ? 'no answer · ' : told === null || told === 'healthy' ? '' : `${told} · `;
