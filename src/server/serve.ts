@@ -17,7 +17,9 @@ import { rootOf } from './runs/places.ts';
 import { createRunIndex, type RunIndex } from './runs/run-index.ts';
 import { createHub, type Hub } from './stream.ts';
 import { createStudyIndex } from './studies.ts';
-import { createStudySource, type StudyReading, studiesRoot } from './study-source.ts';
+import { defaultStudyRoot } from '../studies/store.ts';
+import { studyReading } from './study-reading.ts';
+import { createStudySource, type StudyReading } from './study-source.ts';
 import { userToken } from './token.ts';
 
 export interface ServeOptions {
@@ -63,7 +65,7 @@ export interface RunningServer {
 const defaultPort = 7007;
 
 /** What is watched unless told otherwise. */
-export const defaultRoots: readonly string[] = [defaultRoot, studiesRoot];
+export const defaultRoots: readonly string[] = [defaultRoot, defaultStudyRoot];
 
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port: wanted = defaultPort, onProblem } = options;
@@ -83,12 +85,15 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const doctor = startDoctor({ limitMs: options.readingLimitMs });
   const notes = createNotesStore(options.stateDirectory);
   const roots = options.roots.map(rootOf);
-  const studyFiles = options.studies === undefined ? undefined : createStudySource(roots, options.studies);
-  const studies =
-    studyFiles && createStudyIndex({ source: studyFiles, hub, pollMs: options.pollMs && 4 * options.pollMs });
+  const studyFiles = createStudySource(roots, options.studies ?? studyReading);
+  const studies = createStudyIndex({
+    source: studyFiles,
+    hub,
+    pollMs: options.pollMs && 4 * options.pollMs,
+  });
   const index = createRunIndex({
     roots,
-    places: () => studyFiles?.runDirectories ?? [],
+    places: () => studyFiles.runDirectories,
     hub,
     doctor,
     notes,
@@ -125,7 +130,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     throw error;
   }
   // First: the runs of studies are looked for where these are.
-  studies?.start();
+  studies.start();
   await index.start();
   const { port } = server.address() as AddressInfo;
   const shownHost =
@@ -141,7 +146,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     actions,
     async close() {
       hub.close();
-      studies?.close();
+      studies.close();
       alerts.close();
       const closed = new Promise<void>(done => server.close(() => done()));
       server.closeAllConnections();

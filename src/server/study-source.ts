@@ -7,13 +7,11 @@ import { join } from 'node:path';
 import { KeelError, RunError } from '../base/errors.ts';
 import { isRunId } from '../runs/layout.ts';
 import type { Study, Trial } from '../studies/schema.ts';
+import { studyPaths } from '../studies/store.ts';
 import { readWorkers, workersPath } from '../studies/workers.ts';
 import type { StudyImportance } from './api.ts';
 import { idOf, nameUnder, type Root, staysInside } from './runs/places.ts';
 import type { FoundStudy, StudySource } from './studies.ts';
-
-/** Where studies are kept unless told otherwise, relative to the working directory. */
-export const studiesRoot = 'studies';
 
 /** Reads one study; kept, so that of a journal only what is new is read. */
 export interface StudyReader {
@@ -104,12 +102,6 @@ export function createStudySource(roots: readonly Root[], reading: StudyReading)
     },
   };
 }
-
-const studyPaths = (dir: string) => ({
-  study: join(dir, 'study.json'),
-  journal: join(dir, 'journal.log'),
-  runs: join(dir, 'runs'),
-});
 
 function namesIn(dir: string): string[] {
   try {

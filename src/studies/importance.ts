@@ -17,6 +17,9 @@ const maxDepth = 12;
 /** Places of an axis that are told apart, where it has more. */
 const maxBins = 64;
 
+/** Complete trials below which nothing is said. */
+export const trialsNeeded = (space: Space): number => leastTrials + perAxis * space.length;
+
 export interface Importance {
   /** In the order of the space; together 1, or all 0 where nothing that the forest learnt holds for trials it had not seen. */
   readonly axes: readonly { readonly key: string; readonly share: number }[];
@@ -39,7 +42,7 @@ export function importanceOf(
     ({ state, value, purpose }) => state === 'complete' && purpose === 'search' && Number.isFinite(value),
   );
   const used = thinned(complete, mostTrials);
-  if (space.length === 0 || used.length < leastTrials + perAxis * space.length) return undefined;
+  if (space.length === 0 || used.length < trialsNeeded(space)) return undefined;
   const values = used.map(({ value }) => value!);
   const spread = varianceOf(values);
   // Values so far apart that their squares are no numbers say nothing either.

@@ -53,11 +53,12 @@ export function printStudy(context: Context, { dir, study }: OpenStudy, trials: 
   );
   printTrials(context, study, trials);
   for (const { run, problem } of summary.failures.slice(0, 3)) print(`  ${run} failed: ${problem}`);
-  const importance = study.space.length > 1 ? importanceOf(study, trials) : undefined;
-  if (importance !== undefined) {
+  const importance = study.space.length > 1 ? importanceOf(study.space, trials) : undefined;
+  if (importance !== undefined && importance.explained > 0) {
+    const shares = [...importance.axes].sort((a, b) => b.share - a.share);
     print();
     print(
-      `what mattered: ${importance.map(({ key, importance: share }) => `${key} ${Math.round(100 * share)} %`).join(', ')}`,
+      `what mattered: ${shares.map(({ key, share }) => `${key} ${Math.round(100 * share)} %`).join(', ')} (explains ${Math.round(100 * importance.explained)} % of what differs)`,
     );
   }
   printConfirmation(context, study, summary);
