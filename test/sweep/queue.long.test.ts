@@ -1,15 +1,7 @@
 /** Workers on a Redis keep the contract of places, whatever befalls them and Redis. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -29,7 +21,7 @@ import { fixtures } from '../runs/support/old-runs.ts';
 import { compiled, compiledUrl } from '../support/compiled.ts';
 import { startRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { iterationSteps, longJob, tinyJob } from './support/jobs.ts';
+import { iterationSteps, tinyJob } from './support/jobs.ts';
 import { placeContract } from './support/place-contract.ts';
 
 const { openQueuePlace, readQueue } =
@@ -114,7 +106,7 @@ async function weightsOf(job: RunJob): Promise<string | null> {
 
 /** Long enough to be interrupted: some seconds on one core. */
 const middling = (run: string): RunJob =>
-  tinyJob(run, { config: { steps: 600 * iterationSteps, checkpointEvery: 5, learningRate: 1e-3 } });
+  tinyJob(run, { config: { steps: 150 * iterationSteps, checkpointEvery: 5, learningRate: 1e-3 } });
 const rowsOf = (dir: string): number =>
   existsSync(join(dir, 'metrics.jsonl'))
     ? readFileSync(join(dir, 'metrics.jsonl'), 'utf8').split('\n').length
@@ -150,11 +142,16 @@ test('Redis restarts, and comes back empty: every job is done once, and nothing 
     );
     await until(() => rowsOf(join(runs, 'a')) > 10, 'some rows of the first run');
     await redis.restart();
-    await until(() => rowsOf(join(runs, 'a')) > 100, 'more rows of the first run');
+    await until(() => rowsOf(join(runs, 'a')) > 60, 'more rows of the first run');
     await redis.restartEmpty();
     const outcomes: RunOutcome[] = await Promise.all(running);
     for (const [i, outcome] of outcomes.entries())
-      expect(outcome).toMatchObject({ run: jobs[i].run, status: 'done', weights: await weightsOf(jobs[i]) });
+      expect(outcome).toMatchObject({
+        run: jobs[i].run,
+        problem: null,
+        status: 'done',
+        weights: await weightsOf(jobs[i]),
+      });
     expect(settled.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
     for (const { run } of jobs) expect(verifyRun(join(runs, run)).problems).toEqual([]);
   });
@@ -321,19 +318,19 @@ test('a password is nowhere: not in errors, in what is said, nor in Redis', asyn
   const password = 'hunter2/with:signs';
   const guarded = await startRedis({ password });
   const url = guarded.url.replace('//', `//:${encodeURIComponent(password)}@`);
-  const wrong = guarded.url.replace('//', '//:swordfish@');
+  const wrong = guarded.url.replace('//', '//:plugh-xyzzy@');
   const said: string[] = [];
   for (const attempt of [
     () => startWorker({ url: wrong, times }),
     () => openQueuePlace(wrong, { study: 's', runs: join(root, 's'), times }),
     () => readQueue(wrong),
-    () => readQueue('redis://:swordfish@127.0.0.1:1'),
-    () => readQueue('http://:swordfish@127.0.0.1'),
-    () => readQueue('redis://:sword%fish@127.0.0.1:1'),
+    () => readQueue('redis://:plugh-xyzzy@127.0.0.1:1'),
+    () => readQueue('http://:plugh-xyzzy@127.0.0.1'),
+    () => readQueue('redis://:plugh%xyzzy@127.0.0.1:1'),
   ]) {
     const error = await (attempt() as Promise<unknown>).catch(e => e);
     expect(error).toBeInstanceOf(Error);
-    expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/sword|fish/);
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/plugh|xyzzy/);
   }
   const one = await startWorker({ url, times, concurrency: 1, say: line => said.push(line) });
   const place = await openQueuePlace(url, { study: 's', runs: join(root, 'guarded'), times });
@@ -356,17 +353,10 @@ test('a password is nowhere: not in errors, in what is said, nor in Redis', asyn
 });
 
 test('a worker that ends leaves nothing behind', async () => {
-  const before = readdirSync(tmpdir()).filter(name => name.startsWith('keel-worker-'));
-  mkdirSync(join(root, 'nothing'), { recursive: true });
   const one = await worker();
   await one.close();
   await one.done;
   const { workers } = await readQueue(redis.url);
   expect(workers.map(({ id }) => id)).not.toContain(one.id);
-  expect(readdirSync(tmpdir()).filter(name => name.startsWith('keel-worker-')).length).toBeGreaterThanOrEqual(
-    before.length,
-  );
   expect(existsSync(one.ownRoot)).toBe(false);
 });
-
-void longJob;

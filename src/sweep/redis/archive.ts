@@ -7,7 +7,7 @@
  * ```
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod/mini';
@@ -17,13 +17,14 @@ import { jsonOf } from '../../base/json.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';
 import { isRunId } from '../../runs/layout.ts';
 import { lockHolder } from '../../runs/lock.ts';
+import { rebuildProjections } from '../../runs/projections.ts';
 import { openRun } from '../../runs/store.ts';
 import { DataError } from '../job.ts';
 
 /** Above this a run does not travel through Redis, which keeps everything in memory. */
 export const mostArchiveBytes: number = 8 * 2 ** 20;
 /** What may come out of that many bytes: logs are text, and shrink to a tenth. */
-const mostUnpackedBytes = 128 * 2 ** 20;
+export const mostUnpackedBytes: number = 64 * 2 ** 20;
 const mostFiles = 200;
 const mostHeaderBytes = 2 ** 17;
 const magic = Buffer.from('KEELRUN1');
@@ -72,7 +73,8 @@ export function packRun(dir: string, most: number = mostArchiveBytes): Buffer | 
           ? [`checkpoints/${name}`]
           : [],
     ),
-  ].filter(path => statSync(join(dir, path)).isFile());
+    // A link could lead anywhere.
+  ].filter(path => lstatSync(join(dir, path)).isFile());
   const sizes = paths.map(path => statSync(join(dir, path)).size);
   if (paths.length > mostFiles || sizes.reduce((a, b) => a + b, 0) > mostUnpackedBytes) return undefined;
   const contents = paths.map(path => readBounded(join(dir, path), mostUnpackedBytes));
@@ -146,7 +148,10 @@ export async function unpackRun(bytes: Buffer, root: string, run: string): Promi
       writeNewFile(place, content);
     }
     // A manifest that cannot be read, or names another run, is refused before it has the name.
-    if (openRun(temporary).manifest.id !== run) damaged(`its manifest is not of ${run}`);
+    const { id, config } = openRun(temporary).manifest;
+    if (id !== run) damaged(`its manifest is not of ${run}`);
+    // Tables for other tools did not travel: they are made of the rows.
+    rebuildProjections(temporary, { csv: config.csv !== false, tensorboard: config.tensorboard !== false });
   });
   return true;
 }
