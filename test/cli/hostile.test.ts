@@ -207,6 +207,13 @@ const cases: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ['simulate', 'cluster', '--trace', join(root, 'trace.jsonl')],
     ['simulate', 'cluster', '--set', `${evil}=1`],
   ],
+  worker: () => [
+    ['worker', '--queue', `redis://${evil}`],
+    ['worker', '--queue', `redis://:${evil}@127.0.0.1:1/`],
+    ['worker', '--queue', 'redis://127.0.0.1:1', '--file', `${evil}.ts`],
+    ['worker', '--queue', 'redis://127.0.0.1:1', '--failed'],
+    ['worker', `--${evil}`],
+  ],
   doctor: () => [
     ...[[], ['--json'], ['--md'], ['--all', '--verbose']].map(how => ['doctor', logs, runDir, ...how]),
     ['doctor', logs, '--html', join(root, 'report.html'), '--md', join(root, 'report.md')],

@@ -15,13 +15,22 @@ import { workerName } from '../work.ts';
 import { type Order, type Report, reportSchema } from './messages.ts';
 
 /** How this machine is used. */
-export interface HereOptions extends NamedHere, PlaceEvents {
-  /** Directory of runs. */
-  readonly root: string;
+export interface PoolOptions extends NamedHere, PlaceEvents {
   /** Jobs at once at the most; unless told, as many as there are cores and memory for. */
   readonly jobs?: number | undefined;
   /** How long a run that another process has is waited for, such as one whose conductor was just killed. */
   readonly patienceMs?: number | undefined;
+}
+
+/** The same as a place: all runs in one directory. */
+export interface HereOptions extends PoolOptions {
+  /** Directory of runs. */
+  readonly root: string;
+}
+
+/** Processes that do jobs, each in the directory of runs that it is told. */
+export interface Pool extends Pick<Place, 'slots' | 'close'> {
+  run(job: RunJob, root: string, signal?: AbortSignal): Promise<RunOutcome>;
 }
 
 /** How often a job's process may die before the job is to blame. */
@@ -51,9 +60,21 @@ interface Waiting {
 }
 
 /** Opens this machine as a place. */
-export function openHerePlace(options: HereOptions): Place {
+export function openHerePlace({ root, ...options }: HereOptions): Place {
+  const pool = openPool(options);
+  const absolute = resolve(root);
+  return {
+    get slots() {
+      return pool.slots;
+    },
+    run: (job, signal) => pool.run(job, absolute, signal),
+    close: () => pool.close(),
+  };
+}
+
+/** Opens the processes alone; they start when there is something to do. */
+export function openPool(options: PoolOptions): Pool {
   const { files = [], engines = [], patienceMs = 60_000 } = options;
-  const root = resolve(options.root);
   const cores = options.jobs ?? availableParallelism();
   const all = new Set<Worker>();
   const idle: Worker[] = [];
@@ -110,7 +131,7 @@ export function openHerePlace(options: HereOptions): Place {
   };
 
   /** One try, which ends with the process if that dies. */
-  const attempt = (job: RunJob, signal: AbortSignal | undefined) =>
+  const attempt = (job: RunJob, root: string, signal: AbortSignal | undefined) =>
     new Promise<RunOutcome | { readonly died: string }>((resolved, rejected) => {
       let mine: Worker | undefined;
       const stop = (): void => {
@@ -173,13 +194,13 @@ export function openHerePlace(options: HereOptions): Place {
     get slots() {
       return room();
     },
-    async run(job, signal) {
+    async run(job, root, signal) {
       const until = performance.now() + patienceMs;
       for (let deaths = 0; ; ) {
         if (closed) throw new Error('this place is closed: open another');
         signal?.throwIfAborted();
         try {
-          const came = await attempt(job, signal);
+          const came = await attempt(job, root, signal);
           if (!('died' in came)) return came;
           deaths++;
           if (deaths === mostDeaths)
