@@ -41,6 +41,7 @@ const commands = {
     '[options] <system>',
     'simulate a cluster that serves a language model, with any router on any workload',
   ],
+  sweep: ['', 'many runs: search settings on several seeds, here or on a queue; show, compare, export'],
   worker: ['[options]', 'take runs of studies from a queue on Redis and train them on this machine'],
   doctor: ['[options] [paths...]', "say what is wrong with a run, of any trainer's logs, and what to change"],
   dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
@@ -69,6 +70,7 @@ const modules: Readonly<Record<keyof typeof commands, () => Promise<CommandModul
   render: () => import('./commands/render.ts'),
   runs: () => import('./commands/runs.ts'),
   simulate: () => import('./commands/simulate.ts'),
+  sweep: () => import('./commands/sweep.ts'),
   worker: () => import('./commands/worker.ts'),
   doctor: () => import('./commands/doctor.ts'),
   dash: () => import('./commands/dash.ts'),
@@ -92,6 +94,7 @@ const examples: Examples = [
   ['play last', 'see the robot in the browser'],
   ['preflight ./my-env.ts', 'try every part on a tiny batch'],
   ['clone chess', 'a language model to start from'],
+  ['sweep cartpole --trials 20', 'search for better settings'],
   ['doctor logs/ppo_1', 'what is wrong with a run, of any trainer'],
   ['dash', 'all runs live in the browser'],
 ];

@@ -11,9 +11,9 @@ import { reportingSeeds } from '../studies/seeds.ts';
 import { findStudy, studyPaths } from '../studies/store.ts';
 import { type StudySummary, summaryOf } from '../studies/summary.ts';
 import { type ConductOptions, conduct, confirm } from './conduct.ts';
+import { type MakeStudyOptions, makeStudy } from './make-study.ts';
 import type { Place } from './place.ts';
 import { openHerePlace } from './places/here.ts';
-import { makeStudy, type MakeStudyOptions } from './make-study.ts';
 import { makeSampler } from './samplers/make.ts';
 
 /** How a study is conducted. */

@@ -9,7 +9,14 @@ import { typed } from '../../base/typed.ts';
 import { readJournal } from '../../studies/journal.ts';
 import type { Trial } from '../../studies/schema.ts';
 import { appliedParams } from '../../studies/space.ts';
-import { defaultStudyRoot, findStudy, listStudies, type OpenStudy, openStudy, studyPaths } from '../../studies/store.ts';
+import {
+  defaultStudyRoot,
+  findStudy,
+  listStudies,
+  type OpenStudy,
+  openStudy,
+  studyPaths,
+} from '../../studies/store.ts';
 import { readStudyFile } from '../../studies/study-file.ts';
 import { summaryOf } from '../../studies/summary.ts';
 import { jobOf } from '../../sweep/conduct.ts';
@@ -23,6 +30,7 @@ import { type Examples, examplesText } from '../examples.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { absoluteEnv, parseSets } from '../settings.ts';
 import { type ConductFlags, conductHere } from '../study/conduct.ts';
+import { seedsFlag } from '../study/seeds-flag.ts';
 import { paramText, printStudy } from '../study/show.ts';
 
 export const help = `A study is a directory in studies/: its file, a journal that Optuna reads, and
@@ -115,13 +123,26 @@ async function search(context: Context, what: string, flags: SweepFlags): Promis
   if (flags.queue !== undefined && flags.jobs !== undefined)
     throw new UsageError('--jobs has no effect with --queue: workers have their own (keel worker --jobs)');
   const opened = await studyFor(what, flags);
-  if (flags.emit !== undefined) return emitFile(context, opened, flags.emit, flags);
+  if (flags.emit !== undefined) {
+    await emitFile(context, opened, flags.emit, flags);
+    return;
+  }
   const { status } = await conductHere(context, opened, flags);
   if (status === 'stopped') throw new ExitWith(130);
 }
 
 /** Flags that say what a new study is: a study that is there has said so already. */
-const newOnly = ['name', 'trials', 'seeds', 'method', 'halving', 'budget', 'objective', 'steps', 'set'] as const;
+const newOnly = [
+  'name',
+  'trials',
+  'seeds',
+  'method',
+  'halving',
+  'budget',
+  'objective',
+  'steps',
+  'set',
+] as const;
 
 /** The study that is meant: one that is there, by its directory; else a new one, of a file or an environment. */
 async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
@@ -146,7 +167,9 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
     {
       ...given,
       ...(Object.keys(config).length > 0 && { config }),
-      ...(envOptions !== undefined && { [options]: { ...(given[options] as object), ...(envOptions as object) } }),
+      ...(envOptions !== undefined && {
+        [options]: { ...(given[options] as object), ...(envOptions as object) },
+      }),
       ...(flags.trials !== undefined && { trials: flags.trials }),
       ...(flags.seeds !== undefined && { seeds: seedsFlag(flags.seeds) }),
       ...(flags.method !== undefined && { method: flags.method }),
@@ -158,17 +181,14 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
   );
 }
 
-/** `0..9`, `0,3,5` or a count, as a study file has it. */
-export function seedsFlag(text: string): unknown {
-  const trimmed = text.trim();
-  if (/^\d+$/.test(trimmed)) return Number(trimmed);
-  if (/^\d+(\s*,\s*\d+)+$/.test(trimmed)) return trimmed.split(',').map(Number);
-  return trimmed;
-}
-
 // ---- batch schedulers ----------------------------------------------------------------------------------------------
 
-function emitFile(context: Context, opened: OpenStudy, scheduler: Scheduler, flags: SweepFlags): void {
+async function emitFile(
+  context: Context,
+  opened: OpenStudy,
+  scheduler: Scheduler,
+  flags: SweepFlags,
+): Promise<void> {
   const { dir, study } = opened;
   const runs = planOf(study).length;
   const { name, text, start } = emit(scheduler, {
@@ -192,12 +212,18 @@ function emitFile(context: Context, opened: OpenStudy, scheduler: Scheduler, fla
 const programWords = (scheduler: Scheduler): string[] =>
   scheduler === 'k8s' ? ['keel'] : [process.execPath, resolve(process.argv[1])];
 
-async function task(context: Context, what: string, flags: SweepFlags & { readonly index: number }): Promise<void> {
+async function task(
+  context: Context,
+  what: string,
+  flags: SweepFlags & { readonly index: number },
+): Promise<void> {
   const { dir, study } = findStudy(what, flags.studyDir);
   const plan = planOf(study);
   const planned = plan[flags.index];
   if (planned === undefined)
-    throw new UsageError(`--index ${flags.index} is beyond the last of ${plan.length} runs: use 0 to ${plan.length - 1}`);
+    throw new UsageError(
+      `--index ${flags.index} is beyond the last of ${plan.length} runs: use 0 to ${plan.length - 1}`,
+    );
   const { trial: number, params, seed } = planned;
   const trial = { number, params, purpose: 'search', seeds: study.seeds, rungs: [] } as const;
   const controller = new AbortController();
@@ -220,11 +246,12 @@ async function task(context: Context, what: string, flags: SweepFlags & { readon
 const trialsOf = ({ dir }: OpenStudy): readonly Trial[] =>
   existsSync(studyPaths(dir).journal) ? readJournal(studyPaths(dir).journal).trials : [];
 
-function show(context: Context, what: string | undefined, flags: SweepFlags): void {
+async function show(context: Context, what: string | undefined, flags: SweepFlags): Promise<void> {
   if (what !== undefined) {
     const opened = findStudy(what, flags.studyDir);
     const trials = trialsOf(opened);
-    if (flags.json) return context.json({ study: opened.study, summary: summaryOf(opened.study, trials), trials });
+    if (flags.json)
+      return context.json({ study: opened.study, summary: summaryOf(opened.study, trials), trials });
     return printStudy(context, opened, trials);
   }
   const { studies, broken } = listStudies(flags.studyDir);
@@ -233,7 +260,10 @@ function show(context: Context, what: string | undefined, flags: SweepFlags): vo
     return { opened, summary };
   });
   if (flags.json)
-    return context.json({ studies: rows.map(({ opened, summary }) => ({ dir: opened.dir, summary })), broken });
+    return context.json({
+      studies: rows.map(({ opened, summary }) => ({ dir: opened.dir, summary })),
+      broken,
+    });
   if (rows.length === 0 && broken.length === 0)
     return context.print(
       `there are no studies in ${flags.studyDir}: begin one with \`${typed('sweep', 'cartpole')}\``,
@@ -249,7 +279,7 @@ function show(context: Context, what: string | undefined, flags: SweepFlags): vo
   for (const { problem } of broken) context.note(problem);
 }
 
-function compare(context: Context, first: string, others: string[], flags: SweepFlags): void {
+async function compare(context: Context, first: string, others: string[], flags: SweepFlags): Promise<void> {
   const opened = [first, ...others].map(name => findStudy(name, flags.studyDir));
   const summaries = opened.map(one => summaryOf(one.study, trialsOf(one)));
   if (flags.json) return context.json({ studies: summaries });
@@ -264,15 +294,25 @@ function compare(context: Context, first: string, others: string[], flags: Sweep
     ['on fresh seeds', ...summaries.map(({ confirmation }) => cell(confirmation?.winner?.value))],
     ...keys.map(key => [key, ...summaries.map(({ winner }) => cell(winner?.params[key]))]),
   ];
-  for (const line of table(rows, opened.map((_, i) => i + 1))) context.raw(line);
+  for (const line of table(
+    rows,
+    opened.map((_, i) => i + 1),
+  ))
+    context.raw(line);
 }
 
-function exportWinner(context: Context, what: string, flags: SweepFlags & { readonly out?: string }): void {
+async function exportWinner(
+  context: Context,
+  what: string,
+  flags: SweepFlags & { readonly out?: string },
+): Promise<void> {
   const opened = findStudy(what, flags.studyDir);
   const { study } = opened;
   const { winner, confirmation } = summaryOf(study, trialsOf(opened));
   if (winner === null)
-    throw new UsageError(`${study.name} has no winner yet: \`${typed('sweep', shownDir(opened.dir))}\` goes on with it`);
+    throw new UsageError(
+      `${study.name} has no winner yet: \`${typed('sweep', shownDir(opened.dir))}\` goes on with it`,
+    );
   const { config, options } = appliedParams(winner.params);
   const optionKey = study.subject.kind === 'env' ? 'envOptions' : 'taskOptions';
   const allOptions = { ...study.subject.options, ...options };

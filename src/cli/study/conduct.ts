@@ -23,7 +23,11 @@ export interface ConductFlags {
 }
 
 /** Searches until it is done or somebody stops it. */
-export async function conductHere(context: Context, opened: OpenStudy, flags: ConductFlags): Promise<SweepResult> {
+export async function conductHere(
+  context: Context,
+  opened: OpenStudy,
+  flags: ConductFlags,
+): Promise<SweepResult> {
   const { dir, study } = opened;
   const { json = false } = flags;
   const controller = new AbortController();
@@ -76,7 +80,7 @@ async function placeOf({ dir, study }: OpenStudy, flags: ConductFlags, watched: 
   const events = { onStarted: watched.started, onRetried: watched.retried };
   if (flags.queue !== undefined) {
     const { openQueuePlace } = await import('../../sweep/places/queue.ts');
-    return openQueuePlace(flags.queue, { root, ...events });
+    return openQueuePlace(flags.queue, { study: study.name, runs: root, ...events });
   }
   const files = study.subject.sha256 === null ? [] : [study.subject.reference];
   return openHerePlace({ root, jobs: flags.jobs, files, ...events });
@@ -101,7 +105,9 @@ function watch(dir: string) {
         host: name.includes(':') ? name.slice(0, name.lastIndexOf(':')) : hostname(),
         version: VERSION,
         doing: [...doing].filter(([, { worker }]) => worker === name).map(([run]) => run),
-        since: Math.min(...[...doing.values()].filter(({ worker }) => worker === name).map(({ since }) => since)),
+        since: Math.min(
+          ...[...doing.values()].filter(({ worker }) => worker === name).map(({ since }) => since),
+        ),
       })),
       queue: { waiting: 0, active: doing.size, delayed: 0, failed: 0 },
       failures,
@@ -167,7 +173,8 @@ function liveLine({ print, paint, columns, isTerminal, colour }: Context, silent
       const value = trial.value === null ? trial.state : number(trial.value);
       const note = trial.violations.length > 0 ? `; ${trial.violations.join('; ')}` : '';
       const pruned = trial.state === 'pruned' ? ' (pruned)' : '';
-      const name = trial.purpose === 'search' ? `trial ${trial.number}` : trial.purpose.replace('confirm-', '');
+      const name =
+        trial.purpose === 'search' ? `trial ${trial.number}` : trial.purpose.replace('confirm-', '');
       print(`${name}: ${paint(value, 'bold')}${pruned}, ${paramsText(trial.params)}, ${verdict}${note}`);
     },
     close: clear,

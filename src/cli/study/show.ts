@@ -1,7 +1,7 @@
 /** A study in a terminal: what it has come to, in tables. */
 import { toJson } from '../../base/json.ts';
 import { counted, duration, grouped, number } from '../../base/numbers.ts';
-import { table, type Tone } from '../../base/terminal.ts';
+import { type Tone, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
 import { importanceOf } from '../../studies/importance.ts';
 import type { Params, Study, Trial } from '../../studies/schema.ts';
@@ -16,7 +16,13 @@ const verdictTones: Readonly<Record<string, Tone>> = { healthy: 'green', watch: 
 
 /** A value of a setting, short. */
 export const paramText = (value: unknown): string =>
-  typeof value === 'number' ? number(value) : typeof value === 'string' ? value : toJson(value);
+  typeof value === 'string'
+    ? value
+    : typeof value !== 'number'
+      ? toJson(value)
+      : Number.isInteger(value)
+        ? String(value)
+        : number(value);
 
 /** All settings of a trial in one line. */
 export const paramsText = (params: Params): string => {
@@ -68,7 +74,9 @@ export function printStudy(context: Context, { dir, study }: OpenStudy, trials: 
 export function printTrials({ raw, print, paint }: Context, study: Study, trials: readonly Trial[]): void {
   const sign = study.objective.direction === 'maximize' ? -1 : 1;
   const rank = ({ value, violations, state }: Trial): number =>
-    (state === 'complete' ? 0 : state === 'pruned' ? 1 : 2) + (violations.length > 0 ? 3 : 0) + (value === null ? 6 : 0);
+    (state === 'complete' ? 0 : state === 'pruned' ? 1 : 2) +
+    (violations.length > 0 ? 3 : 0) +
+    (value === null ? 6 : 0);
   const ended = trials
     .filter(({ purpose, outcomes }) => purpose === 'search' && outcomes.length > 0)
     .sort((a, b) => rank(a) - rank(b) || sign * ((a.value ?? 0) - (b.value ?? 0)));
@@ -88,7 +96,8 @@ export function printTrials({ raw, print, paint }: Context, study: Study, trials
   });
   print();
   const head = ['trial', study.objective.metric, 'largest KL', 'verdict', ...axes, ''];
-  for (const line of table([head, ...rows], [0, 1, 2, ...axes.map((_, i) => i + 4)])) raw(`  ${line.trimEnd()}`);
+  for (const line of table([head, ...rows], [0, 1, 2, ...axes.map((_, i) => i + 4)]))
+    raw(`  ${line.trimEnd()}`);
   if (ended.length > SHOWN) raw(`  … ${ended.length - SHOWN} more`);
 }
 
@@ -110,7 +119,8 @@ function printConfirmation({ raw, print }: Context, study: Study, { confirmation
   print();
   print('on seeds that nothing was tuned on:');
   const head = ['', study.objective.over, '95 %', 'seeds', ''];
-  for (const line of table([head, ...row('winner', winner), ...row('default', base)], [1])) raw(`  ${line.trimEnd()}`);
+  for (const line of table([head, ...row('winner', winner), ...row('default', base)], [1]))
+    raw(`  ${line.trimEnd()}`);
   if (improvement === null) return;
   const { probability, interval } = improvement;
   const sure = interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
@@ -127,6 +137,7 @@ export function printNext({ print }: Context, { dir, study }: OpenStudy, finishe
     print(`go on:   ${typed('sweep', at)}`);
     return;
   }
-  if (study.space.length > 0) print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
+  if (study.space.length > 0)
+    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
   print(`look:    ${typed('dash', at)}`);
 }
