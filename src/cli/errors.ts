@@ -38,6 +38,7 @@ const wrongUse = new Set([
   'ambiguous',
   'no-checkpoint',
   'no-such-run',
+  'no-such-study',
   'not-a-run',
   'unsafe',
   'untrusted',
