@@ -7,7 +7,7 @@ import type { RunOutcome } from '../studies/schema.ts';
 import type { RunJob } from './place.ts';
 
 /** Settings and options of a run are a few kilobytes. */
-export const mostJobBytes: number = 2 ** 18;
+const mostJobBytes = 2 ** 18;
 const short = z.string().check(z.maxLength(200));
 const sentence = z.string().check(z.maxLength(4000));
 const path = z.string().check(z.minLength(1), z.maxLength(4096));

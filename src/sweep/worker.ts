@@ -203,7 +203,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       if (!(error instanceof ElsewhereError)) throw error;
       if (error.code === 'version') throw new UnrecoverableError(error.message);
       if (error.code === 'refused') return await refused(job, token, envelope, error);
-      if (passes(error) && (await isLeftBehind(join(place, run), envelope))) return await work2(job, token);
+      if (passes(error)) await takeLeftBehind(join(place, run), envelope);
       if (isMachineWide(error)) pauseFor(error.message);
       else if (!passes(error)) throw new UnrecoverableError(error.message);
       tell({ retried: asSentence(error.message) });
@@ -215,12 +215,6 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       forgetOldest(ownRoot, new Set([...active.values()].map(other => other.envelope.job.run)));
     }
   };
-  /** Again, after the lock of a process that is gone was taken away. */
-  const work2 = (job: Job, token: string | undefined): Promise<Result> => {
-    active.delete(job.id!);
-    return work(job, token);
-  };
-
   /** A job that names code that was not named here: for a worker that has it, if there is one; else a dead letter, in the end. */
   const refused = async (
     job: Job,
@@ -245,20 +239,19 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   };
 
   /**
-   * Whether a run's lock is of another machine whose worker is gone, and is taken away. From here that process cannot be
-   * asked; but workers say what they do, and stop where they cannot.
+   * Takes the lock of a run away that a worker of another machine left behind, so that the job finds it free when it comes
+   * again. From here that process cannot be asked; but workers say what they do, and stop where they cannot.
    */
-  const isLeftBehind = async (dir: string, { study, job: { run } }: Envelope): Promise<boolean> => {
+  const takeLeftBehind = async (dir: string, { study, job: { run } }: Envelope): Promise<void> => {
     const holder = lockHolder(dir);
-    if (holder === undefined || holder.host === hostname()) return false;
+    if (holder === undefined || holder.host === hostname()) return;
     const there = (await listWorkers(redis)).some(
       ({ host, doing }) => host === holder.host && doing.some(one => one.study === study && one.run === run),
     );
-    if (there) return false;
+    if (there) return;
     for (const name of readNames(dir).filter(one => lockPattern.test(one)))
       rmSync(join(dir, name), { force: true });
     say(`${run}: ${holder.host} had it and is gone; it goes on here`);
-    return true;
   };
 
   const worker: Worker = new Worker(queueName(), async (job, token) => work(job, token), {

@@ -34,7 +34,7 @@ const times = {
   stalledMs: 300,
   backoffMs: 50,
   beatMs: 100,
-  leaseMs: 1500,
+  leaseMs: 10_000,
   pollMs: 100,
   pauseMs: 1000,
   handBackMs: 50,

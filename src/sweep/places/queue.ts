@@ -109,9 +109,10 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
   /** Looks at what became of a job, and puts it into the queue where it is not. */
   const look = async (one: Waiting): Promise<void> => {
     const { id, job } = one;
-    const found: Job | undefined = await queue.getJob(id);
-    const state = found === undefined ? 'unknown' : await found.getState();
-    if (found === undefined || state === 'unknown') {
+    // In this order: a job that was read before it was done has no result yet.
+    const state = await queue.getJobState(id);
+    const found: Job | undefined = state === 'unknown' ? undefined : await queue.getJob(id);
+    if (found === undefined) {
       if (one.added) tellAll(one, 'it was no longer in the queue');
       return add(one);
     }

@@ -22,7 +22,7 @@ import { openRun } from '../../runs/store.ts';
 import { DataError } from '../job.ts';
 
 /** Above this a run does not travel through Redis, which keeps everything in memory. */
-export const mostArchiveBytes: number = 8 * 2 ** 20;
+const mostArchiveBytes = 8 * 2 ** 20;
 /** What may come out of that many bytes: logs are text, and shrink to a tenth. */
 export const mostUnpackedBytes: number = 64 * 2 ** 20;
 const mostFiles = 200;

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readTrajectory } from '../../../src/runs/log.ts';
 import { openRun } from '../../../src/runs/store.ts';
 import { verifyRun } from '../../../src/runs/verify.ts';
@@ -30,17 +30,21 @@ export function placeContract(
     const root = mkdtempSync(join(tmpdir(), 'keel-place-'));
     const retried: string[] = [];
     const started: string[] = [];
-    const opened = open(root, {
-      onStarted: ({ run }) => started.push(run),
-      onRetried: ({ run }, why) => retried.push(`${run} ${why}`),
+    let opened: OpenedPlace;
+    // Here and not before: it takes jobs of whoever has some.
+    beforeAll(async () => {
+      opened = await open(root, {
+        onStarted: ({ run }) => started.push(run),
+        onRetried: ({ run }, why) => retried.push(`${run} ${why}`),
+      });
     });
     afterAll(async () => {
-      await (await opened).close();
+      await opened.close();
       rmSync(root, { recursive: true, force: true });
     });
 
     test('does a job, in one go and in parts, to the same bits', async () => {
-      const { place, runs } = await opened;
+      const { place, runs } = opened;
       expect(place.slots).toBeGreaterThanOrEqual(1);
       const parts = async () => {
         const first = await place.run(tinyJob('parts', { until: iterationSteps + 1 }));
@@ -59,7 +63,7 @@ export function placeContract(
     });
 
     test('a job that comes twice is harmless', async () => {
-      const { place, runs } = await opened;
+      const { place, runs } = opened;
       const outcomes = await Promise.all([place.run(tinyJob('twice')), place.run(tinyJob('twice'))]);
       const later = await place.run(tinyJob('twice'));
       for (const { weights, value, status } of [...outcomes, later])
@@ -72,18 +76,18 @@ export function placeContract(
     });
 
     test('a run that cannot be trained is an outcome', async () => {
-      const { place } = await opened;
+      const { place } = opened;
       const outcome = await place.run(tinyJob('wrong', { config: { steps: 64, learningRate: -1 } }));
       expect(outcome).toMatchObject({ run: 'wrong', status: 'failed', value: null });
       expect(outcome.problem).toMatch(/learningRate/);
     });
 
     test('aborted, it leaves a run that goes on', async () => {
-      const { place } = await opened;
+      const { place } = opened;
       const controller = new AbortController();
       const reason = new Error('enough');
       const running = place.run(longJob('aborted'), controller.signal);
-      const dir = trainedIn(await opened, 'aborted');
+      const dir = trainedIn(opened, 'aborted');
       await until(() => hasCheckpoint(dir), 'a checkpoint of the run');
       controller.abort(reason);
       await expect(running).rejects.toBe(reason);
@@ -92,11 +96,10 @@ export function placeContract(
     });
 
     test('a process that is killed is replaced, and its job goes on', async () => {
-      const it = await opened;
-      const { place, kill } = it;
+      const { place, kill } = opened;
       const job = { ...longJob('killed'), until: 40 * iterationSteps };
       const running = place.run(job);
-      await until(() => hasCheckpoint(trainedIn(it, 'killed')), 'a checkpoint of the run');
+      await until(() => hasCheckpoint(trainedIn(opened, 'killed')), 'a checkpoint of the run');
       kill('killed');
       const outcome = await running;
       expect(outcome).toMatchObject({ status: 'done', step: job.until });
