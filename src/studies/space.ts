@@ -8,7 +8,7 @@ const maxGrid = 100_000;
 /** Whether an axis is searched where others have these values. An axis on which it depends and which is not there is not. */
 export function isActive({ when }: Axis, params: Params): boolean {
   if (when === undefined) return true;
-  return Object.hasOwn(params, when.key) && when.in.some(value => isSame(value, params[when.key]));
+  return when.in.some(value => isSame(value, params[when.key]));
 }
 
 /** The axes that are searched where those before have these values. */
