@@ -7,7 +7,7 @@ import { show } from '../base/errors.ts';
 import { decodeNumber } from '../metrics/row.ts';
 import { maxTrials, outcomeOf, spaceOf } from './checks.ts';
 import { externalOf, fromPythonJson, isOver, operations, stateOf, timeOf } from './optuna-format.ts';
-import type { Axis, ParamValue, RunOutcome, Trial, TrialState } from './schema.ts';
+import type { Axis, ParamValue, RunOutcome, Space, Trial, TrialState } from './schema.ts';
 
 /** Attributes of Keel's own have this before their name. */
 export const ownPrefix = 'keel:';
@@ -70,9 +70,14 @@ export class Replay {
   #damaged: JournalProblem | undefined;
   #line = 0;
 
-  /** Whether the axes are told. */
-  get hasSpace(): boolean {
-    return this.#axes !== undefined;
+  /** The axes; undefined until they are told. */
+  get space(): Space | undefined {
+    return this.#axes === undefined ? undefined : [...this.#axes.values()];
+  }
+
+  /** Whether somebody deleted our study with Optuna, whose lines all stay in the file. */
+  get isDeleted(): boolean {
+    return this.name !== undefined && !this.#studies.has(0);
   }
 
   /** All trials of our study, as they stand. */
@@ -96,7 +101,8 @@ export class Replay {
 
   /** What Optuna calls the trial with this number: trials of other studies in the file count. */
   idOf(number: number): number {
-    return this.#trials.indexOf(this.#own[number] ?? null);
+    const trial = this.#own[number];
+    return trial === undefined ? -1 : this.#trials.indexOf(trial);
   }
 
   /** Takes in one line; null stands for one that is longer than is read. */

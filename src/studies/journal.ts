@@ -9,6 +9,7 @@ import { fail, RunError, show } from '../base/errors.ts';
 import { AppendFile, attempt } from '../base/files.ts';
 import { endOfLastLine, readLines } from '../metrics/lines.ts';
 import { acquireLock, type Lock } from '../runs/lock.ts';
+import { spaceOf } from './checks.ts';
 import { type JournalProblem, outcomeAttr, ownPrefix, Replay, spaceAttr } from './journal-replay.ts';
 import {
   directionNumber,
@@ -20,10 +21,10 @@ import {
   pythonJson,
   stateNumber,
 } from './optuna-format.ts';
-import type { Axis, Params, RunOutcome, Study, Trial } from './schema.ts';
+import type { Axis, Params, RunOutcome, Space, Study, Trial } from './schema.ts';
 
-/** A thousand trials of ten seeds take twenty megabytes. */
-export const maxJournalBytes = 2 ** 30;
+/** A thousand trials of ten seeds take five megabytes, and as much again at each rung. */
+const maxJournalBytes = 2 ** 28;
 
 /** What a journal says. */
 export interface JournalContent {
@@ -100,7 +101,8 @@ export interface TrialEnd {
 
 /**
  * Writes a journal; one process at a time, by the lock of the study's directory. What a method did is on the disk when it
- * returns. A line that a kill left half written is cut off.
+ * returns. A line that a kill left half written is cut off. What Optuna appends between two calls is taken in; for a call that
+ * meets one of Optuna's in the same moment nothing is promised, as Optuna's own lock is not taken.
  */
 export class JournalWriter {
   readonly path: string;
@@ -156,7 +158,10 @@ export class JournalWriter {
           directions: pythonJson([directionNumber(objective.direction)]),
         }),
       );
-    if (!this.#replay.hasSpace)
+    const told = this.#replay.space;
+    if (told !== undefined && asText(told) !== asText(spaceOf(space) ?? space))
+      fail(`${this.path} has another search space than its study: put the right study.json back`);
+    if (told === undefined)
       lines.push(
         line(operations.setStudyUserAttr, { study_id: '0', user_attr: pythonJson({ [spaceAttr]: space }) }),
       );
@@ -287,6 +292,8 @@ export class JournalWriter {
         `${this.path}: ${damaged.text}, so that it is not sure which trials later lines are about: put a whole copy back, or cut it off before that line`,
         { code: 'invalid' },
       );
+    if (this.#replay.isDeleted)
+      fail(`${this.path}: its study was deleted with Optuna: begin another`, 'no-such-study');
     if (this.#reader.offset === this.#file.size) return;
     this.#file.close();
     this.#file = new AppendFile(this.path);
@@ -300,6 +307,8 @@ export class JournalWriter {
     this.#reader.read();
   }
 }
+
+const asText = (space: Space): string => JSON.stringify(space);
 
 /** Optuna wants to know who wrote a line, and takes those of others as they are. */
 const worker = '"keel"';

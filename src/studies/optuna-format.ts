@@ -69,7 +69,7 @@ export function fromPythonJson(text: string): unknown {
 // ---- distributions -------------------------------------------------------------------------------------------------
 
 /** A value as a choice of Optuna's may be: a list stands as its JSON text. */
-export const asChoice = (value: ParamValue): string | number | boolean | null =>
+const asChoice = (value: ParamValue): string | number | boolean | null =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string);
 
 /** `distribution_to_json` of a domain. */
@@ -97,7 +97,8 @@ export function internalOf(domain: Domain, value: ParamValue): number | undefine
     const at = domain.values.findIndex(one => JSON.stringify(one) === wanted);
     return at < 0 ? undefined : at;
   }
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+  const fits = domain.kind === 'int' ? Number.isSafeInteger(value) : Number.isFinite(value);
+  return fits ? (value as number) : undefined;
 }
 
 /**

@@ -3,12 +3,12 @@ import { ConfigError } from '../base/errors.ts';
 import type { Axis, Domain, Params, ParamValue, Space } from './schema.ts';
 
 /** Combinations of a grid at the most: nobody trains more, and they are all held in memory. */
-export const maxGrid = 100_000;
+const maxGrid = 100_000;
 
 /** Whether an axis is searched where others have these values. An axis on which it depends and which is not there is not. */
 export function isActive({ when }: Axis, params: Params): boolean {
   if (when === undefined) return true;
-  return Object.hasOwn(params, when.key) && when.in.some(value => isSame(value, params[when.key]));
+  return when.in.some(value => isSame(value, params[when.key]));
 }
 
 /** The axes that are searched where those before have these values. */

@@ -131,6 +131,20 @@ describe('a journal', () => {
     new JournalWriter(path, study()).close();
   });
 
+  it('is of one space', () => {
+    const path = newJournal();
+    new JournalWriter(path, study()).close();
+    expect(() => new JournalWriter(path, study({ space: space.slice(1) }))).toThrow(/another search space/);
+  });
+
+  it('whose study Optuna deleted is not written to', () => {
+    const path = newJournal();
+    write(path);
+    appendFileSync(path, '{"op_code": 1, "worker_id": "x", "study_id": 0}\n');
+    expect(readJournal(path).trials).toEqual([]);
+    expect(() => new JournalWriter(path, study())).toThrow(/its study was deleted with Optuna/);
+  });
+
   it('lets nothing of a trial change that is over, nor one that is not there', () => {
     const path = newJournal();
     write(path);
@@ -144,6 +158,9 @@ describe('a journal', () => {
     expect(() => writer.createTrial({ params: { gamma: 1 }, seeds: [0] })).toThrow(/gamma = 1 is not in/);
     expect(() => writer.createTrial({ params: { hidden: [7] }, seeds: [0] })).toThrow(
       /not in the study's space/,
+    );
+    expect(() => writer.createTrial({ params: { epochs: 3.5 }, seeds: [0] })).toThrow(
+      /epochs = 3.5 is not in/,
     );
     writer.close();
     expect(readJournal(path).trials).toHaveLength(3);
@@ -222,7 +239,7 @@ describe('a journal', () => {
 
   it('tells of a hundred problems, and keeps no more', () => {
     const path = newJournal();
-    writeFileSync(path, 'x\n'.repeat(100_000));
+    writeFileSync(path, 'x\n'.repeat(2000));
     expect(readJournal(path).problems).toHaveLength(101);
   });
 
