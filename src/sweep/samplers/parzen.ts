@@ -1,5 +1,5 @@
 /**
- * A Parzen estimator over a space with conditions: a density that is the mean of kernels around points, and of the uniform
+ * A Parzen estimator over a space with conditions: a density that is a weighted mean of kernels around points and of the uniform
  * density. A kernel is a product over the axes:
  *
  * - ranges without steps, or with many: a normal distribution, cut off at the ends of the range;
@@ -28,8 +28,8 @@ export interface Parzen {
 }
 
 export interface Smoothing {
-  /** Weight of the uniform density; a point has 1. */
-  readonly priorWeight: number;
+  /** Of the points; the uniform density has 1. */
+  readonly weights: readonly number[];
   /** Least width of a normal, as a share of the range. */
   readonly minWidth: number;
 }
@@ -67,7 +67,7 @@ interface AxisKernel {
 
 export function parzen(space: Space, points: readonly Point[], smoothing: Smoothing): Parzen {
   const [n, axes] = [points.length, space.length];
-  const { priorWeight } = smoothing;
+  const { weights } = smoothing;
   const kernels = space.map(({ domain }, d) =>
     axisKernel(
       domain,
@@ -76,8 +76,9 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
       smoothing.minWidth,
     ),
   );
-  const logWeight = -Math.log(n + priorWeight);
-  const logPrior = Math.log(priorWeight) + logWeight;
+  const total = weights.reduce((a, b) => a + b, 1);
+  const logWeights = Float64Array.from(weights, weight => Math.log(weight / total));
+  const logPrior = -Math.log(total);
   // Flat, because this is where all the time goes: candidates x points x axes.
   const centres = new Float64Array(n * axes);
   const offsets = new Float64Array(n * axes);
@@ -99,7 +100,7 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
       }
       let largest = prior;
       for (let i = 0; i < n; i++) {
-        let sum = logWeight;
+        let sum = logWeights[i];
         for (let a = 0; a < actives; a++) {
           const d = active[a];
           const centre = centres[i * axes + d];
@@ -114,14 +115,21 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
         terms[i] = sum;
         if (sum > largest) largest = sum;
       }
-      let total = Math.exp(prior - largest);
-      for (let i = 0; i < n; i++) total += Math.exp(terms[i] - largest);
-      return largest + Math.log(total);
+      let density = Math.exp(prior - largest);
+      for (let i = 0; i < n; i++) density += Math.exp(terms[i] - largest);
+      return largest + Math.log(density);
     },
 
     draw(rng, jointly) {
       // Past the last point is the uniform density.
-      const pick = (): number => Math.floor(rng.uniform() * (n + priorWeight));
+      const pick = (): number => {
+        let rest = rng.uniform() * total;
+        for (let i = 0; i < n; i++) {
+          if (rest < weights[i]) return i;
+          rest -= weights[i];
+        }
+        return n;
+      };
       const shared = pick();
       const x = new Float64Array(axes).fill(NaN);
       const params: Record<string, ParamValue> = {};

@@ -35,13 +35,18 @@ export function tpeSampler(space: Space, searchSeed: number, direction: Directio
         const point = startAt(number);
         return isFresh(point) ? point : drawFresh(space, rng, isFresh);
       }
-      const density = (trials: readonly Seen[], minWidth: number): Parzen =>
+      const density = (trials: readonly Seen[], weights: readonly number[], minWidth: number): Parzen =>
         parzen(
           space,
           trials.map(trial => pointOf(space, trial.params)),
-          { priorWeight: 1, minWidth },
+          { weights, minWidth },
         );
-      const [ofGood, ofOthers] = [density(good, 0.01), density(others, 0.05)];
+      const ofGood = density(good, rankWeights(good.length), 0.01);
+      const ofOthers = density(
+        others,
+        others.map(() => 1),
+        0.05,
+      );
       const candidates = Array.from({ length: CANDIDATES }, (_, i) => {
         const point = ofGood.draw(rng, i % 2 === 0);
         return {
@@ -53,6 +58,13 @@ export function tpeSampler(space: Space, searchSeed: number, direction: Directio
       return candidates.find(({ params }) => isFresh(params))?.params ?? drawFresh(space, rng, isFresh);
     },
   };
+}
+
+/** The best counts most, as when CMA-ES recombines (Hansen & Ostermeier 2001); the mean is 1. */
+function rankWeights(count: number): number[] {
+  const weights = Array.from({ length: count }, (_, rank) => Math.log((count + 1) / (rank + 1)));
+  const sum = weights.reduce((a, b) => a + b, 0);
+  return weights.map(weight => (weight * count) / sum);
 }
 
 /** `judged` counts the trials that say something about the objective or its constraints. */
