@@ -49,7 +49,7 @@ const panel = (page: OpenPage, title: string) =>
     .locator('figure, section')
     .filter({ has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) });
 
-test('a study costs little JavaScript, and a run none of it', async () => {
+test('little JavaScript before a study is shown', async () => {
   const bytes = await initialJavaScript(site, 'views/study/study.svelte');
   console.info(`JavaScript before a study is shown: ${(bytes / 1000).toFixed(1)} kB gzipped`);
   expect(bytes).toBeGreaterThan(25_000);

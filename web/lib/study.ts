@@ -16,7 +16,7 @@ export const stateTones: Readonly<Record<TrialState, Tone>> = {
 };
 
 /** Whether a trial may be the winner: it is complete and keeps to all that it must. */
-export const mayWin = ({ state, value, violations }: StudyTrial): boolean =>
+const mayWin = ({ state, value, violations }: StudyTrial): boolean =>
   state === 'complete' && value !== null && violations.length === 0;
 
 const sign = (direction: Direction): number => (direction === 'maximize' ? 1 : -1);
