@@ -380,6 +380,8 @@ export interface StudyRun
 
 export interface StudyTrial extends Omit<Trial, 'outcomes'> {
   readonly runs: readonly StudyRun[];
+  /** Of the seeds that have come to nothing yet: their runs may be under way. */
+  readonly coming: readonly { readonly seed: number; readonly id: string | null }[];
 }
 
 /** How much of the objective's differences each axis explains; none while there are too few trials to say. */

@@ -34,6 +34,8 @@ export interface StudySource {
   importance(study: Study, trials: readonly Trial[]): StudyImportance;
   /** The id under which one of its runs is among the runs. */
   runId(id: string, run: string): string;
+  /** What the run of a trial and a seed is called before it has an outcome. */
+  runName(trial: Trial, seed: number): string;
 }
 
 export interface StudyIndex {
@@ -156,7 +158,7 @@ export function createStudyIndex(options: {
         seeds,
         halving,
         constraints,
-        trials: known ? null : trials.map(trial => trialOf(trial, run => source.runId(id, run))),
+        trials: known ? null : trials.map(trial => trialOf(id, trial, source)),
         importance: known ? null : (it.importance ?? null),
         workers: source.workers(id) ?? null,
       };
@@ -230,14 +232,19 @@ function bestOf(study: Study, trials: readonly Trial[]): StudyOverview['best'] {
   return best;
 }
 
-function trialOf(trial: Trial, idOfRun: (run: string) => string): StudyTrial {
+function trialOf(id: string, trial: Trial, source: StudySource): StudyTrial {
   const { outcomes, violations, ...rest } = trial;
+  const idOfRun = (run: string): string | null => (isRunId(run) ? source.runId(id, run) : null);
+  const done = new Set(outcomes.map(({ seed }) => seed));
   return {
     ...rest,
+    coming: trial.seeds
+      .filter(seed => !done.has(seed))
+      .map(seed => ({ seed, id: idOfRun(source.runName(trial, seed)) })),
     violations: violations.slice(0, 20).map(cut),
     runs: outcomes.map(
       (o): StudyRun => ({
-        id: isRunId(o.run) ? idOfRun(o.run) : null,
+        id: idOfRun(o.run),
         run: o.run,
         seed: o.seed,
         status: o.status,

@@ -20,8 +20,9 @@ let browser: Browser;
 let server: FakeServer;
 let site: string;
 const kept: FakeStudies = new Map([['s1', galleryStudy()]]);
-const runs = [0, 1, 2].map(seed =>
-  fakeRun({ id: `t0000-s${seed}`, name: `hopper-rates/runs/t0000-s${seed}`, seed }),
+/** The runs of trial 0, and one of trial 39, which is under way. */
+const runs = ['t0000-s0', 't0000-s1', 't0000-s2', 't0039-s0'].map(id =>
+  fakeRun({ id, name: `hopper-rates/runs/${id}`, seed: Number(id.at(-1)) }),
 );
 
 beforeAll(async () => {
@@ -48,7 +49,7 @@ const panel = (page: OpenPage, title: string) =>
     .locator('figure, section')
     .filter({ has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) });
 
-test('a study costs little JavaScript, and a run none of it', async () => {
+test('little JavaScript before a study is shown', async () => {
   const bytes = await initialJavaScript(site, 'views/study/study.svelte');
   console.info(`JavaScript before a study is shown: ${(bytes / 1000).toFixed(1)} kB gzipped`);
   expect(bytes).toBeGreaterThan(25_000);
@@ -68,7 +69,7 @@ describe('what is drawn', () => {
     await row.getByRole('link').click();
     await page.waitForSelector('[data-trial]');
     expect(page.url()).toMatch(/#\/studies\/s1$/);
-    await eventually(() => page.title()).toBe('hopper-rates · Keel');
+    await eventually(() => page.title()).toBe('Study · Keel');
     await closePage(page);
   });
 
@@ -118,6 +119,7 @@ describe('what is drawn', () => {
     await page.waitForSelector('text=Learning rate too high');
     // Its runs are on another machine: named, but no links.
     expect(await row.getByRole('link').count()).toBe(0);
+    expect(await page.locator('[data-trial="39"]').getByRole('link').allTextContents()).toEqual(['seed 0']);
     await page.getByRole('link', { name: 'Run of trial 0 with seed 1' }).click();
     await eventually(() => page.url()).toMatch(/#\/runs\/t0000-s1$/);
     await page.waitForSelector('h1 >> text=t0000-s1');
@@ -164,7 +166,7 @@ describe('what one does', () => {
     expect((await values()).slice(34).every(Number.isNaN)).toBe(true);
     await page.getByRole('button', { name: 'Trial', exact: true }).click();
     expect((await numbers(page)).slice(0, 5)).toEqual([0, 1, 2, 3, 4]);
-    expect(page.url()).toContain('sort=number');
+    expect(page.url()).toContain('order=number');
     await page.getByRole('button', { name: 'learningRate' }).click();
     const rates = await page.locator('[data-trial] td:nth-child(7)').allTextContents();
     expect(rates.map(Number)).toEqual(rates.map(Number).sort((a, b) => a - b));

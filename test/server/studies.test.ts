@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RunError } from '../../src/base/errors.ts';
 import type { RunList, StudyAnswer, StudyList, StudyOverview } from '../../src/server/api.ts';
+import { idOf } from '../../src/server/runs/places.ts';
 import { createHub } from '../../src/server/stream.ts';
 import { createStudyIndex, type FoundStudy, type StudySource } from '../../src/server/studies.ts';
 import type { StudyReading } from '../../src/server/study-source.ts';
@@ -28,6 +29,7 @@ const reading: StudyReading = {
     trials: trials.length,
     needed: 5,
   }),
+  runIdOf: ({ number }, seed) => `t${String(number).padStart(4, '0')}-s${seed}`,
 };
 
 const root = scratch();
@@ -87,6 +89,10 @@ describe('studies on the disk', () => {
       runs: [{ run: 't0003-s0', seed: 0, verdict: 'sick', klLargest: 0.083 }, { seed: 1 }, { seed: 2 }],
     });
     expect(answer.trials![3]).not.toHaveProperty('outcomes');
+    // A trial that runs names the runs that are to come, under the ids that they will have.
+    const [first, last] = [answer.trials![0], answer.trials!.at(-1)!];
+    expect([first.coming, last.runs, last.coming.map(({ seed }) => seed)]).toEqual([[], [], [0, 1, 2]]);
+    expect(last.coming[1].id).toBe(idOf(join(dir, 'runs', 't0011-s1')));
     expect(answer.importance).toEqual({ axes: [{ key: 'learningRate', share: 1 }], trials: 12, needed: 5 });
     const again = (await get(`/api/studies/${id}?version=${version}`)).json<StudyAnswer>();
     expect([again.trials, again.importance, again.overview.id]).toEqual([null, null, id]);
@@ -170,6 +176,7 @@ describe('in what state a study is, and who is best', () => {
       workers: () => undefined,
       importance: reading.importance,
       runId: (_, name) => name,
+      runName: reading.runIdOf,
     };
     const index = createStudyIndex({ source, hub: createHub(), now: () => 100_000 });
     index.start();

@@ -1,7 +1,7 @@
 /** What is shown of a study's trials: who is best when, in which order, in which colour. */
 import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
 import type { Tone } from '../../src/metrics/registry.ts';
-import type { StudyOverview, StudyTrial } from '../../src/server/api.ts';
+import type { StudyTrial } from '../../src/server/api.ts';
 import type { Direction, Objective, ParamValue, Space, TrialState } from '../../src/studies/schema.ts';
 import { paramText, resultScale, type Scale, settingScale } from './scale.ts';
 
@@ -15,15 +15,8 @@ export const stateTones: Readonly<Record<TrialState, Tone>> = {
   waiting: 'muted',
 };
 
-export const studyTones: Readonly<Record<StudyOverview['state'], Tone>> = {
-  running: 'good',
-  finished: 'muted',
-  quiet: 'muted',
-  unreadable: 'warn',
-};
-
 /** Whether a trial may be the winner: it is complete and keeps to all that it must. */
-export const mayWin = ({ state, value, violations }: StudyTrial): boolean =>
+const mayWin = ({ state, value, violations }: StudyTrial): boolean =>
   state === 'complete' && value !== null && violations.length === 0;
 
 const sign = (direction: Direction): number => (direction === 'maximize' ? 1 : -1);

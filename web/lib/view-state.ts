@@ -75,9 +75,8 @@ export interface CompareView {
 
 export interface StudyView {
   readonly id: string | null;
-  /** The column of the trials' table: one of its own, or `p.` and a setting. */
-  readonly sort: string;
-  readonly down: boolean;
+  /** The column of the trials' table: one of its own, or `p.` and a setting; after a minus the other way round. */
+  readonly order: string;
   /** The setting against which results are drawn; null for the first. */
   readonly axis: string | null;
 }
@@ -111,7 +110,7 @@ export const defaultView: View = {
   plot: defaultPlotView,
   overview: { query: '', sort: 'updated', down: true, states: [], tag: null, archived: false },
   compare: { runs: [], by: null, metrics: [], hidden: [] },
-  study: { id: null, sort: 'value', down: true, axis: null },
+  study: { id: null, order: '-value', axis: null },
 };
 
 /** Whether a plot's values are on a logarithmic axis; `usual` is what it would be if nobody chose. */
@@ -155,9 +154,8 @@ export function encodeView(view: View): string {
     put('tag', encodeURIComponent(o.tag ?? ''), '');
     put('archived', o.archived ? '1' : '0', '0');
   } else if (view.page === 'study') {
-    const { sort, down, axis } = view.study;
-    put('sort', `${down ? '-' : ''}${encodeURIComponent(sort)}`, '-value');
-    put('axis', encodeURIComponent(axis ?? ''), '');
+    put('order', encodeURIComponent(view.study.order), '-value');
+    put('axis', encodeURIComponent(view.study.axis ?? ''), '');
   } else {
     const p = view.plot;
     if (view.page === 'compare') {
@@ -269,8 +267,8 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
       },
       overview: {
         query: string('q').slice(0, 200),
-        sort: page === 'study' ? 'updated' : choice('the order', sortKeys, 'updated', sort.replace(/^-/, '')),
-        down: page === 'study' || sort === '' ? true : sort.startsWith('-'),
+        sort: choice('the order', sortKeys, 'updated', sort.replace(/^-/, '')),
+        down: sort === '' ? true : sort.startsWith('-'),
         states: list('state', 10).map(s => choice('the state', states, 'running', s)),
         tag: string('tag') || null,
         archived: query.get('archived') === '1',
@@ -281,15 +279,7 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         metrics: list('metrics', maxMetrics),
         hidden: list('hidden', maxRuns),
       },
-      study:
-        page === 'study'
-          ? {
-              id: study,
-              sort: sort.replace(/^-/, '').slice(0, 200) || base.study.sort,
-              down: sort === '' ? true : sort.startsWith('-'),
-              axis: string('axis').slice(0, 200) || null,
-            }
-          : base.study,
+      study: { id: study, order: string('order') || '-value', axis: string('axis') || null },
     },
     problems,
   };

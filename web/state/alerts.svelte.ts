@@ -6,7 +6,6 @@ import { connection } from './connection.svelte.ts';
 import { preferences } from './preferences.svelte.ts';
 import { runs } from './runs.svelte.ts';
 import { say } from './say.svelte.ts';
-import { studies } from './studies.svelte.ts';
 import { runLink, viewState } from './view.svelte.ts';
 
 const worst = (all: readonly (Verdict | null)[]): Verdict | null =>
@@ -26,14 +25,8 @@ export function keepAlerts(): void {
       : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
   );
   $effect(() => {
-    const { page, study } = viewState.view;
-    const name =
-      open?.name ??
-      (page === 'compare'
-        ? 'Compare'
-        : page === 'study'
-          ? (studies.get(study.id ?? '')?.name ?? null)
-          : null);
+    const { page } = viewState.view;
+    const name = open?.name ?? (page === 'compare' ? 'Compare' : page === 'study' ? 'Study' : null);
     // What nobody can tell any more is not told.
     const told = connection.gone ? null : verdict;
     const state = connection.gone ? 'no answer · ' : told === null || told === 'healthy' ? '' : `${told} · `;
@@ -74,18 +67,4 @@ function tell(run: RunSummary): void {
   } catch {
     // Some phones know the name only.
   }
-}
-
-/** On a click only. The answer says how it went. */
-export async function askToNotify(): Promise<string> {
-  if (!('Notification' in window)) return 'This browser has no notifications.';
-  if (preferences.notify) {
-    preferences.notify = false;
-    return 'Notifications are off.';
-  }
-  const answer = await Notification.requestPermission();
-  preferences.notify = answer === 'granted';
-  return answer === 'granted'
-    ? 'You will be told when a verdict changes while this page is open.'
-    : 'The browser refused notifications; its settings for this page can allow them.';
 }

@@ -1,4 +1,4 @@
-/** All studies, as the server lists them and the stream changes them. */
+/** All studies, as the server lists them and the stream changes them; followed from when a view first needs them. */
 import type { StudyOverview } from '../../src/server/api.ts';
 import { client } from './client.ts';
 import { connection } from './connection.svelte.ts';
@@ -26,19 +26,16 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** Starts to follow. */
-export function followStudies(): void {
-  void refresh();
-  connection.listen(messages => {
-    let next: Map<string, StudyOverview> | undefined;
-    for (const message of messages) {
-      if (message.type === 'reset') void refresh();
-      else if (message.type === 'studies') {
-        next ??= new Map(byId);
-        for (const study of message.changed) next.set(study.id, study);
-        for (const id of message.removed) next.delete(id);
-      }
+connection.listen(messages => {
+  let next: Map<string, StudyOverview> | undefined;
+  for (const message of messages) {
+    if (message.type === 'reset') void refresh();
+    else if (message.type === 'studies') {
+      next ??= new Map(byId);
+      for (const study of message.changed) next.set(study.id, study);
+      for (const id of message.removed) next.delete(id);
     }
-    if (next !== undefined) byId = next;
-  });
-}
+  }
+  if (next !== undefined) byId = next;
+});
+void refresh();

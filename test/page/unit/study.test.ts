@@ -56,6 +56,7 @@ const trial = (number: number, value: number | null, change: Partial<StudyTrial>
   startedAt: null,
   endedAt: null,
   runs: [],
+  coming: [],
   ...change,
 });
 

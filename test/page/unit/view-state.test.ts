@@ -59,11 +59,10 @@ const compareView: fc.Arbitrary<View> = fc
 const studyView: fc.Arbitrary<View> = fc
   .record({
     id: name,
-    sort: fc.oneof(
-      fc.constantFrom('value', 'number'),
+    order: fc.oneof(
+      fc.constantFrom('value', '-number'),
       name.map(key => `p.${key}`),
     ),
-    down: fc.boolean(),
     axis: fc.option(name),
   })
   .map(study => ({ ...defaultView, page: 'study' as const, study }));
