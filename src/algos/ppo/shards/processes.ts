@@ -45,6 +45,8 @@ interface Rollout {
 
 interface Member {
   readonly child: ChildProcess;
+  /** A process that is still starting gets nothing: another may be through sooner. */
+  isReady: boolean;
   /** Which job of the rollout it is at. */
   at: number | undefined;
 }
@@ -63,14 +65,12 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
       execArgv: entryFlags(),
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    const member: Member = { child, at: undefined };
+    const member: Member = { child, isReady: false, at: undefined };
     members.add(member);
     child.on('message', (reply: ShardReply) => heard(member, reply));
     // One that cannot be started, or sent to, is followed by its end, or by none: it counts once.
     child.on('error', error => lost(member, error.message));
     child.on('exit', (code, signal) => lost(member, signal ?? `exit code ${code}`));
-    rest(member);
-    give(member);
   }
 
   /** Neither it nor its channel keeps this process alive. */
@@ -80,8 +80,11 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
   }
 
   function give(member: Member): void {
-    const next = rollout?.waiting.shift();
-    if (rollout === undefined || next === undefined) return;
+    const next = member.isReady ? rollout?.waiting.shift() : undefined;
+    if (rollout === undefined || next === undefined) {
+      if (member.isReady) rest(member);
+      return;
+    }
     member.at = next;
     member.child.ref();
     member.child.channel?.ref();
@@ -90,14 +93,20 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
   }
 
   function heard(member: Member, reply: ShardReply): void {
+    // Of one that was ended because its rollout had failed.
+    if (!members.has(member)) return;
     if ('ready' in reply) {
       idleDeaths = 0;
+      member.isReady = true;
+      give(member);
       return;
     }
     const { at } = member;
     member.at = undefined;
-    rest(member);
-    if (rollout === undefined || at === undefined) return;
+    if (rollout === undefined || at === undefined) {
+      rest(member);
+      return;
+    }
     if ('error' in reply) {
       const { message, code } = reply.error;
       fail(new TrainError(message, { code: code || undefined }));
@@ -111,14 +120,10 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
       fail(error);
       return;
     }
-    rollout.left--;
-    if (rollout.left > 0) {
-      give(member);
-      return;
-    }
     const { resolve, results } = rollout;
-    rollout = undefined;
-    resolve(results as ShardResult[]);
+    if (--rollout.left === 0) rollout = undefined;
+    give(member);
+    if (rollout === undefined) resolve(results as ShardResult[]);
   }
 
   function fail(error: unknown): void {
@@ -132,8 +137,12 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
     member.child.kill('SIGKILL');
     if (rollout === undefined) return;
     const problem = member.at === undefined ? lostIdle(why) : lostAt(rollout, member.at, why);
-    if (problem === undefined) start();
-    else fail(new TrainError(problem));
+    if (problem !== undefined) {
+      fail(new TrainError(problem));
+      return;
+    }
+    start();
+    for (const other of members) if (other.at === undefined) give(other);
   }
 
   /** What is wrong when that was once too often. */
