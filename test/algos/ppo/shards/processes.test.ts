@@ -32,24 +32,29 @@ async function inThread(shards: number, options: ShardedOptions, iterations: num
   return courseOf(trainer, iterations);
 }
 
-describe.each([2, 4])('%i shards', shards => {
-  it('the same bits with 1, 2 and 4 processes', async () => {
-    const wanted = await inThread(shards, pendulum, 3);
-    for (const count of [1, 2, 4]) {
-      const place = shardProcesses({ count });
+it('2 and 4 shards have the same bits with 1, 2 and 4 processes', async () => {
+  const wanted = [await inThread(2, pendulum, 3), await inThread(4, pendulum, 3)];
+  for (const count of [1, 2, 4]) {
+    const place = shardProcesses({ count });
+    for (const [i, shards] of [2, 4].entries()) {
       const trainer = await sharded(shards, { ...pendulum, place });
       await trainer.start();
-      expect(await courseOf(trainer, 3), `${count} processes`).toEqual(wanted);
-      expect(place.pids.length).toBe(count);
-      await place.close();
-      expect(place.pids.length).toBe(0);
+      expect(await courseOf(trainer, 3), `${shards} shards, ${count} processes`).toEqual(wanted[i]);
     }
-  });
+    expect(place.pids.length).toBe(count);
+    await place.close();
+    expect(place.pids.length).toBe(0);
+  }
 });
 
 it('the same bits with 20 processes killed while they collect', async () => {
+  // Rollouts that take longer than updates, so that most kills hit one at work.
+  const long = {
+    ...pendulum,
+    settings: { ...everything, stepsPerRollout: 1024, minibatchSize: 4096, epochs: 1 },
+  };
   const place = shardProcesses({ count: 2, mostDeaths: 20 });
-  const trainer = await sharded(4, { ...pendulum, place });
+  const trainer = await sharded(4, { ...long, place });
   await trainer.start();
   const rng = new Rng(20);
   let [lost, killed, iterations] = [0, 0, 0];
@@ -61,7 +66,7 @@ it('the same bits with 20 processes killed while they collect', async () => {
   const end = Date.now() + patienceMs;
   while (lost < 20 && Date.now() < end) {
     // Somewhere in the iteration, whatever the process is at: starting, collecting, answering, idle.
-    const timer = setTimeout(kill, rng.integer(15));
+    const timer = setTimeout(kill, rng.integer(30));
     const { events } = await trainer.iterate();
     clearTimeout(timer);
     iterations++;
@@ -71,7 +76,7 @@ it('the same bits with 20 processes killed while they collect', async () => {
   expect(lost).toBeGreaterThanOrEqual(20);
   const after = await trainer.snapshot();
   await place.close();
-  const wanted = await sharded(4, pendulum);
+  const wanted = await sharded(4, long);
   await wanted.start();
   await courseOf(wanted, iterations);
   expect(after).toEqual(await wanted.snapshot());
