@@ -37,7 +37,7 @@ export class MessageError extends KeelError {
 }
 
 /** No larger than what Redis holds in one string. */
-export const MOST_BYTES = 512 * 2 ** 20;
+const MOST_BYTES = 512 * 2 ** 20;
 const MAGIC = new TextEncoder().encode('keelshd1');
 const DIGEST = 32;
 const HEADER_AT = MAGIC.length + DIGEST + 8;
