@@ -97,8 +97,8 @@ function decode(kind: Kind, given: Uint8Array): { fields: unknown; arrays: Array
   if (given.length < HEADER_AT) damaged(`it ends after ${given.length} bytes`);
   if (!MAGIC.every((byte, i) => given[i] === byte)) damaged('it does not begin as one');
   if (!digestOf(given).every((byte, i) => given[MAGIC.length + i] === byte)) damaged('its digest is another');
-  // Arrays are looked at where they lie, which must be at a multiple of their numbers' size.
-  const bytes = given.byteOffset % 8 === 0 ? given : given.slice();
+  // Arrays are looked at where they lie, which must be at a multiple of their numbers' size. (A Buffer's slice is no copy.)
+  const bytes = given.byteOffset % 8 === 0 ? given : new Uint8Array(given);
   const headerLength = new DataView(bytes.buffer, bytes.byteOffset).getUint32(MAGIC.length + DIGEST, true);
   if (HEADER_AT + headerLength > bytes.length) damaged('its header is longer than it');
   const { data } = envelopeSchema.safeParse(parsed(bytes.subarray(HEADER_AT, HEADER_AT + headerLength)));

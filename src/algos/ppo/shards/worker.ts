@@ -13,8 +13,7 @@ export interface ShardWorker {
 }
 
 /** Keeps the environments and networks of the last task, which the next job is most likely of. */
-export function shardWorker(options: { readonly mayRun?: (env: string) => boolean } = {}): ShardWorker {
-  const { mayRun = () => true } = options;
+export function shardWorker(): ShardWorker {
   let open:
     | { readonly key: string; readonly envs: VectorEnv; readonly collector: ShardCollector }
     | undefined;
@@ -33,10 +32,6 @@ export function shardWorker(options: { readonly mayRun?: (env: string) => boolea
     if (task.env === null)
       throw new TrainError(
         'the environments were made in code, which no other process runs: export them from a file and load that, or use collectors 0',
-      );
-    if (!mayRun(task.env))
-      throw new TrainError(
-        `a shard of ${task.env} is refused: a worker runs Keel's own environments, and files that it was started with`,
       );
     const envs = await makeVectorEnv(task.env, {
       envCount: task.envs,

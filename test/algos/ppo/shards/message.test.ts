@@ -73,6 +73,7 @@ describe('there and back', () => {
     const shifted = new Uint8Array(bytes.length + 3);
     shifted.set(bytes, 3);
     expect(decodeShardJob(shifted.subarray(3))).toEqual(job);
+    expect(decodeShardJob(Buffer.from(shifted.buffer, 3))).toEqual(job);
   });
 });
 
@@ -158,10 +159,5 @@ describe('damage', () => {
       /the policy has 7 weights, this network \d+/,
     );
     expect(decodeShardResult(await worker.work(encodeShardJob(job))).state).toEqual(result.state);
-  });
-
-  it('a worker refuses environments that it may not run', async () => {
-    const worker = shardWorker({ mayRun: env => env === 'CartPole-v1' });
-    await expect(worker.work(encodeShardJob(job))).rejects.toThrow(/a shard of Pendulum-v1 is refused/);
   });
 });
