@@ -28,6 +28,8 @@ export interface ShardProcessOptions {
 export interface ShardProcesses extends ShardPlace {
   /** Those that are alive. */
   readonly pids: readonly number[];
+  /** Those of them that are at a shard. */
+  readonly busyPids: readonly number[];
 }
 
 /** A rollout that is being collected. */
@@ -164,6 +166,9 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
     slots: count,
     get pids() {
       return [...members].flatMap(({ child }) => child.pid ?? []);
+    },
+    get busyPids() {
+      return [...members].flatMap(({ child, at }) => (at === undefined ? [] : (child.pid ?? [])));
     },
     collect(jobs, events = {}) {
       if (isClosed) throw new TrainError('the processes that collect shards are closed: open new ones');

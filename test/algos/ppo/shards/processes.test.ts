@@ -10,7 +10,6 @@ import { shardTask } from '../../../../src/algos/ppo/shards/place.ts';
 import { makeVectorEnv } from '../../../../src/envs/index.ts';
 import { Rng } from '../../../../src/random/rng.ts';
 import { compiled, compiledUrl } from '../../../support/compiled.ts';
-import { patienceMs } from '../../../support/until.ts';
 import { courseOf, disposeSharded, everything, type ShardedOptions, sharded } from '../support/sharded.ts';
 
 const { shardProcesses } = await compiled<typeof import('../../../../src/algos/ppo/shards/processes.ts')>(
@@ -57,22 +56,30 @@ it('the same bits with 20 processes killed while they collect', async () => {
   const trainer = await sharded(4, { ...long, place });
   await trainer.start();
   const rng = new Rng(20);
-  let [lost, killed, iterations] = [0, 0, 0];
-  const kill = (): void => {
-    const { pids } = place;
-    if (pids.length > 0) process.kill(pids[rng.integer(pids.length)], 'SIGKILL');
-    killed++;
-  };
-  const end = Date.now() + patienceMs;
-  while (lost < 20 && Date.now() < end) {
-    // Somewhere in the iteration, whatever the process is at: starting, collecting, answering, idle.
-    const timer = setTimeout(kill, rng.integer(30));
+  let [lost, iterations] = [0, 0];
+  const killed = new Set<number>();
+  while (lost < 20) {
+    // Some in each iteration, at moments of their own, among those that are at a shard.
+    let left = Math.min(5, 20 - lost);
+    let timer: NodeJS.Timeout | undefined;
+    const soon = (): void => {
+      timer = setTimeout(() => {
+        const busy = place.busyPids.filter(pid => !killed.has(pid));
+        if (busy.length > 0 && left-- > 0) {
+          const pid = busy[rng.integer(busy.length)];
+          killed.add(pid);
+          process.kill(pid, 'SIGKILL');
+        }
+        soon();
+      }, rng.integer(15));
+    };
+    soon();
     const { events } = await trainer.iterate();
     clearTimeout(timer);
     iterations++;
     lost += events.filter(({ type }) => type === 'note').length;
   }
-  expect(killed).toBeGreaterThanOrEqual(lost);
+  expect(killed.size).toBeGreaterThanOrEqual(lost);
   expect(lost).toBeGreaterThanOrEqual(20);
   const after = await trainer.snapshot();
   await place.close();
