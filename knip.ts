@@ -27,6 +27,8 @@ const config: KnipConfig = {
     // Started by their path, as threads and as a process.
     'src/**/thread.ts',
     'src/sweep/places/child.ts',
+    'src/algos/ppo/shards/process.ts',
+    'bench/sweep/slow-env.ts',
     'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
     'bench/crash/die-at-call.ts',
