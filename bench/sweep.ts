@@ -1,12 +1,14 @@
 /**
  * Studies: `npm run bench -- sweep <part>`.
  *
+ * - `elastic`: one run whose rollouts are collected by several processes: when that pays, and its bits with processes killed.
  * - `optuna`: our samplers against Optuna's on functions with known minima, and the time of an ask.
  */
 import { machine, report } from './measure.ts';
 import { refuse } from './refuse.ts';
 
 const parts: Record<string, () => Promise<{ run(args: string[]): Promise<void> | void }>> = {
+  elastic: () => import('./sweep/elastic.ts'),
   optuna: () => import('./sweep/optuna.ts'),
 };
 

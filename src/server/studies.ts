@@ -5,6 +5,7 @@
 import { KeelError } from '../base/errors.ts';
 import { isRunId } from '../runs/layout.ts';
 import type { Study, Trial, TrialState } from '../studies/schema.ts';
+import { winnerOf } from '../studies/summary.ts';
 import type { WorkersView } from '../studies/workers-view.ts';
 import type { StudyAnswer, StudyImportance, StudyList, StudyOverview, StudyRun, StudyTrial } from './api.ts';
 import type { Hub } from './stream.ts';
@@ -35,7 +36,7 @@ export interface StudySource {
   /** The id under which one of its runs is among the runs. */
   runId(id: string, run: string): string;
   /** What the run of a trial and a seed is called before it has an outcome. */
-  runName(trial: Trial, seed: number): string;
+  runName(study: Study, trial: Trial, seed: number): string;
 }
 
 export interface StudyIndex {
@@ -158,7 +159,7 @@ export function createStudyIndex(options: {
         seeds,
         halving,
         constraints,
-        trials: known ? null : trials.map(trial => trialOf(id, trial, source)),
+        trials: known ? null : trials.map(trial => trialOf(id, study, trial, source)),
         importance: known ? null : (it.importance ?? null),
         workers: source.workers(id) ?? null,
       };
@@ -222,17 +223,12 @@ function summaryOf(study: Study, trials: readonly Trial[], quiet: boolean): Summ
   };
 }
 
-function bestOf(study: Study, trials: readonly Trial[]): StudyOverview['best'] {
-  const sign = study.objective.direction === 'maximize' ? 1 : -1;
-  let best: StudyOverview['best'] = null;
-  for (const { number, state, value, violations } of trials) {
-    if (state !== 'complete' || value === null || violations.length > 0) continue;
-    if (best === null || sign * value > sign * best.value) best = { trial: number, value };
-  }
-  return best;
+function bestOf({ objective }: Study, trials: readonly Trial[]): StudyOverview['best'] {
+  const winner = winnerOf(objective.direction, trials);
+  return winner === null || winner.value === null ? null : { trial: winner.number, value: winner.value };
 }
 
-function trialOf(id: string, trial: Trial, source: StudySource): StudyTrial {
+function trialOf(id: string, study: Study, trial: Trial, source: StudySource): StudyTrial {
   const { outcomes, violations, ...rest } = trial;
   const idOfRun = (run: string): string | null => (isRunId(run) ? source.runId(id, run) : null);
   const done = new Set(outcomes.map(({ seed }) => seed));
@@ -240,7 +236,7 @@ function trialOf(id: string, trial: Trial, source: StudySource): StudyTrial {
     ...rest,
     coming: trial.seeds
       .filter(seed => !done.has(seed))
-      .map(seed => ({ seed, id: idOfRun(source.runName(trial, seed)) })),
+      .map(seed => ({ seed, id: idOfRun(source.runName(study, trial, seed)) })),
     violations: violations.slice(0, 20).map(cut),
     runs: outcomes.map(
       (o): StudyRun => ({

@@ -1,7 +1,7 @@
 /** How the server reads a study: its journal as it grows, and what mattered of its settings. */
 import { importanceOf, trialsNeeded } from '../studies/importance.ts';
 import { JournalReader } from '../studies/journal.ts';
-import { openStudy, studyPaths } from '../studies/store.ts';
+import { openStudy, runIdOf, studyPaths } from '../studies/store.ts';
 import type { StudyReading } from './study-source.ts';
 
 export const studyReading: StudyReading = {
@@ -18,4 +18,5 @@ export const studyReading: StudyReading = {
       needed: trialsNeeded(space),
     };
   },
+  runIdOf,
 };

@@ -23,7 +23,7 @@ export interface StudyReading {
   open(dir: string): StudyReader;
   importance(study: Study, trials: readonly Trial[]): StudyImportance;
   /** What the run of a trial and a seed is called. */
-  runIdOf(trial: Trial, seed: number): string;
+  runIdOf(study: Study, trial: Trial, seed: number): string;
 }
 
 /** Where studies and their runs are, for who looks for runs. */
@@ -99,7 +99,7 @@ export function createStudySource(roots: readonly Root[], reading: StudyReading)
     },
     importance: (study, trials) => reading.importance(study, trials),
     runId: (id, run) => idOf(join(studyPaths(places.get(id)?.dir ?? '').runs, run)),
-    runName: (trial, seed) => reading.runIdOf(trial, seed),
+    runName: (study, trial, seed) => reading.runIdOf(study, trial, seed),
     get runDirectories() {
       return [...places.values()].map(({ dir, root }) => ({ path: studyPaths(dir).runs, root }));
     },

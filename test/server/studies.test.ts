@@ -29,7 +29,7 @@ const reading: StudyReading = {
     trials: trials.length,
     needed: 5,
   }),
-  runIdOf: ({ number }, seed) => `t${String(number).padStart(4, '0')}-s${seed}`,
+  runIdOf: (_, { number }, seed) => `t${String(number).padStart(4, '0')}-s${seed}`,
 };
 
 const root = scratch();

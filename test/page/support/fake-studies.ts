@@ -63,6 +63,6 @@ export function studySource(kept: FakeStudies): StudySource {
       },
     // The runs of the first trials are there under their names.
     runId: (_, run) => run,
-    runName: ({ number }, seed) => `t${String(number).padStart(4, '0')}-s${seed}`,
+    runName: (_, { number }, seed) => `t${String(number).padStart(4, '0')}-s${seed}`,
   };
 }
