@@ -225,7 +225,7 @@ function summaryOf(study: Study, trials: readonly Trial[], quiet: boolean): Summ
 
 function bestOf({ objective }: Study, trials: readonly Trial[]): StudyOverview['best'] {
   const winner = winnerOf(objective.direction, trials);
-  return winner === null || winner.value === null ? null : { trial: winner.number, value: winner.value };
+  return winner?.value == null ? null : { trial: winner.number, value: winner.value };
 }
 
 function trialOf(id: string, study: Study, trial: Trial, source: StudySource): StudyTrial {
