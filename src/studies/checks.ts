@@ -5,6 +5,7 @@
 import * as z from 'zod/mini';
 import { fail, RunError, show } from '../base/errors.ts';
 import { decodeNumber, type JsonNumber } from '../metrics/row.ts';
+import { isRunId } from '../runs/layout.ts';
 import { methods, type RunOutcome, type Space, type Study } from './schema.ts';
 
 /** A study with more axes than this is no study that anybody can search. */
@@ -59,10 +60,27 @@ const axis = z.object({
   ),
 });
 
+const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+
+export const subjectSchema = z.object({
+  kind: z.enum(['env', 'task']),
+  reference: z.string().check(z.minLength(1), z.maxLength(4096)),
+  sha256: z.nullable(sha256),
+  options: json,
+});
+
+export const objectiveSchema = z.object({
+  metric: name,
+  direction: z.enum(['maximize', 'minimize']),
+  of: z.enum(['last', 'best', 'mean']),
+  over: z.enum(['iqm', 'mean', 'median', 'min', 'max']),
+});
+
 const spaceSchema = z.array(axis).check(z.maxLength(maxAxes));
 
-const outcomeSchema = z.object({
-  run: name,
+/** What a run came to, from a journal, another process or Redis alike. */
+export const outcomeSchema = z.object({
+  run: z.string().check(z.refine(isRunId, 'is no id of a run')),
   seed: count,
   status: z.enum(['done', 'failed']),
   step: count,
@@ -73,7 +91,7 @@ const outcomeSchema = z.object({
   klMedian: z.nullable(number),
   klLargest: z.nullable(number),
   seconds: number,
-  weights: z.nullable(text),
+  weights: z.nullable(sha256),
   worker: text,
   problem: z.nullable(text),
 });
@@ -84,12 +102,7 @@ const studySchema = z.object({
   name,
   version: name,
   createdAt: z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/)),
-  subject: z.object({
-    kind: z.enum(['env', 'task']),
-    reference: z.string().check(z.minLength(1), z.maxLength(4096)),
-    sha256: z.nullable(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
-    options: json,
-  }),
+  subject: subjectSchema,
   config: json,
   preset: json,
   space: spaceSchema,
@@ -99,12 +112,7 @@ const studySchema = z.object({
   budgetSteps: z.nullable(z.int().check(z.positive())),
   seeds: z.array(count).check(z.minLength(1), z.maxLength(maxSeeds)),
   searchSeed: count,
-  objective: z.object({
-    metric: name,
-    direction: z.enum(['maximize', 'minimize']),
-    of: z.enum(['last', 'best', 'mean']),
-    over: z.enum(['iqm', 'mean', 'median', 'min', 'max']),
-  }),
+  objective: objectiveSchema,
   constraints: z.object({ healthy: z.boolean(), klMax: z.nullable(z.number().check(z.positive())) }),
 });
 
@@ -118,10 +126,6 @@ export function parseStudy(value: unknown, source: string): Study {
     );
   return check(studySchema, value, source) as Study;
 }
-
-/** A checked outcome of a run, such as a worker's answer; `source` names it in errors. */
-export const parseOutcome = (value: unknown, source: string): RunOutcome =>
-  check(outcomeSchema, value, source) as RunOutcome;
 
 /** Checked axes; undefined if they are none. */
 export function spaceOf(value: unknown): Space | undefined {

@@ -4,7 +4,7 @@ import { maxSeeds } from './checks.ts';
 import type { Params, Trial } from './schema.ts';
 
 /** Seeds from here on judge what was tuned on lower ones. */
-export const firstReportingSeed = 1000;
+const firstReportingSeed = 1000;
 const blockSize = 100;
 
 /**

@@ -79,11 +79,11 @@ export interface StudySummary {
 }
 
 /** Whether one value is better than another. */
-export const isBetter = (direction: Direction, a: number, b: number): boolean =>
+const isBetter = (direction: Direction, a: number, b: number): boolean =>
   direction === 'maximize' ? a > b : a < b;
 
 /** Whether a trial can win. */
-export const canWin = ({
+const canWin = ({
   purpose,
   state,
   value,

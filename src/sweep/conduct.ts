@@ -253,5 +253,5 @@ const worst = (direction: Direction): number =>
   direction === 'maximize' ? -Number.MAX_VALUE : Number.MAX_VALUE;
 
 /** Steps that all runs of some trials have done. */
-export const spent = (trials: readonly Trial[]): number =>
+const spent = (trials: readonly Trial[]): number =>
   trials.reduce((sum, { outcomes }) => sum + outcomes.reduce((steps, { step }) => steps + step, 0), 0);

@@ -3,35 +3,21 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { KeelError } from '../base/errors.ts';
 import { isRunId } from '../runs/layout.ts';
+import { objectiveSchema, outcomeSchema, subjectSchema } from '../studies/checks.ts';
 import type { RunOutcome } from '../studies/schema.ts';
 import type { RunJob } from './place.ts';
 
 /** Settings and options of a run are a few kilobytes. */
 const mostJobBytes = 2 ** 18;
 const short = z.string().check(z.maxLength(200));
-const sentence = z.string().check(z.maxLength(4000));
-const path = z.string().check(z.minLength(1), z.maxLength(4096));
-const hash = z.string().check(z.regex(/^[0-9a-f]{64}$/));
 const runId = z.string().check(z.refine(isRunId, 'is no id of a run'));
 const steps = z.int().check(z.nonnegative());
 const settings = z.record(z.string().check(z.maxLength(200)), z.unknown());
 
-const objectiveSchema = z.strictObject({
-  metric: short,
-  direction: z.enum(['maximize', 'minimize']),
-  of: z.enum(['last', 'best', 'mean']),
-  over: z.enum(['iqm', 'mean', 'median', 'min', 'max']),
-});
-
 const jobSchema = z.strictObject({
   run: runId,
   version: short,
-  subject: z.strictObject({
-    kind: z.enum(['env', 'task']),
-    reference: path,
-    sha256: z.nullable(hash),
-    options: settings,
-  }),
+  subject: subjectSchema,
   config: settings,
   preset: settings,
   seed: steps,
@@ -40,29 +26,12 @@ const jobSchema = z.strictObject({
   priority: z.int().check(z.gte(-1_000_000), z.lte(1_000_000)),
 });
 
-const outcomeSchema = z.strictObject({
-  run: runId,
-  seed: steps,
-  status: z.enum(['done', 'failed']),
-  step: steps,
-  finished: z.boolean(),
-  value: z.nullable(z.number()),
-  verdict: z.nullable(z.enum(['healthy', 'watch', 'sick'])),
-  rootCause: z.nullable(short),
-  klMedian: z.nullable(z.number()),
-  klLargest: z.nullable(z.number()),
-  seconds: z.number(),
-  weights: z.nullable(hash),
-  worker: short,
-  problem: z.nullable(sentence),
-});
-
 /** What came from somewhere is not what it should be. */
 export class DataError extends KeelError {
   override name = 'DataError';
 }
 
-function checked<T>(schema: z.ZodMiniType<T>, value: unknown, what: string): T {
+function checked<T>(schema: z.ZodMiniType<T, unknown>, value: unknown, what: string): T {
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;
   const [{ path, message }] = result.error.issues;

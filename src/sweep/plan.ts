@@ -11,7 +11,7 @@ export interface PlannedRun {
 }
 
 /** Why a study cannot be planned ahead; undefined if it can. */
-export function unplannable({ method, halving }: Pick<Study, 'method' | 'halving'>): string | undefined {
+function unplannable({ method, halving }: Pick<Study, 'method' | 'halving'>): string | undefined {
   if (halving !== null) return 'halving decides by results who goes on';
   if (method === 'tpe') return 'method tpe decides by results what is tried next';
   return undefined;

@@ -333,7 +333,7 @@ describe('what is drawn', () => {
     klMedian: fc.option(number),
     klLargest: fc.option(number),
     seconds: number,
-    weights: fc.option(text),
+    weights: fc.option(fc.stringMatching(/^[0-9a-f]{64}$/)),
     worker: text,
     problem: fc.option(text),
   });
