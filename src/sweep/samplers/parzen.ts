@@ -2,7 +2,7 @@
  * A Parzen estimator over a space with conditions: a density that is a weighted mean of kernels around points and of the uniform
  * density. A kernel is a product over the axes:
  *
- * - ranges without steps, or with many: a normal distribution, cut off at the ends of the range;
+ * - ranges without steps, or with many: a normal distribution, cut off at the ends of the range, and a share that is uniform;
  * - ranges with few steps: the same normal's mass in each step's cell;
  * - choices: the point's value, with a share for the others (Aitchison & Aitken 1976).
  *
@@ -16,6 +16,11 @@ import { cellOf, countOf, fromUnit, indexOf, isActive, toUnit, valueAt } from '.
 const MOST_IN_TABLE = 64;
 /** Tries to draw a normal inside of the range; the kernel's centre is in it, so each has a good chance. */
 const DRAWS = 100;
+/**
+ * Share of the uniform density in each axis' normal. With it, a point that is as a good one on all axes but one is not far from
+ * good: one axis can be searched while the others stay.
+ */
+const UNIFORM_SHARE = 0.1;
 
 /** A place in a space: on an axis with a table the index of the value, else in 0..1; NaN where there is none. */
 export type Point = Float64Array; // (axes)
@@ -32,6 +37,8 @@ export interface Smoothing {
   readonly weights: readonly number[];
   /** Least width of a normal, as a share of the range. */
   readonly minWidth: number;
+  /** Of the width that Scott's rule gives. */
+  readonly scale: number;
 }
 
 const hasTable = (domain: Domain): boolean => countOf(domain) <= MOST_IN_TABLE;
@@ -53,7 +60,7 @@ export const paramsOf = (space: Space, point: Point): Params =>
     ),
   );
 
-/** One axis' factor of the kernels: its logarithm around a centre is `offset(centre) - ((x - centre) / width)^2 / 2`, or in a table. */
+/** One axis' factor of the kernels: a normal whose logarithm is `offset(centre) - ((x - centre) / width)^2 / 2`, or a table. */
 interface AxisKernel {
   readonly width: number;
   readonly offset: (centre: number) => number;
@@ -73,7 +80,7 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
       domain,
       points.flatMap(point => (Number.isNaN(point[d]) ? [] : [point[d]])),
       axes,
-      smoothing.minWidth,
+      smoothing,
     ),
   );
   const total = weights.reduce((a, b) => a + b, 1);
@@ -109,7 +116,8 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
           else if (table !== undefined) sum += table[centre * count + x[d]];
           else {
             const z = (x[d] - centre) / width;
-            sum += offsets[i * axes + d] - 0.5 * z * z;
+            const normal = Math.exp(offsets[i * axes + d] - 0.5 * z * z);
+            sum += Math.log(UNIFORM_SHARE + (1 - UNIFORM_SHARE) * normal);
           }
         }
         terms[i] = sum;
@@ -137,7 +145,10 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
         if (!isActive(axis, params)) return;
         const i = jointly ? shared : pick();
         const centre = i < n ? points[i][d] : NaN;
-        x[d] = Number.isNaN(centre) ? kernels[d].drawUniform(rng) : kernels[d].draw(centre, rng);
+        x[d] =
+          Number.isNaN(centre) || rng.uniform() < UNIFORM_SHARE
+            ? kernels[d].drawUniform(rng)
+            : kernels[d].draw(centre, rng);
         params[axis.key] = valueFrom(axis.domain, x[d]);
       });
       return x;
@@ -146,7 +157,12 @@ export function parzen(space: Space, points: readonly Point[], smoothing: Smooth
 }
 
 /** `known` are the axis' coordinates in the points that have it. */
-function axisKernel(domain: Domain, known: readonly number[], axes: number, minWidth: number): AxisKernel {
+function axisKernel(
+  domain: Domain,
+  known: readonly number[],
+  axes: number,
+  smoothing: Smoothing,
+): AxisKernel {
   if (domain.kind === 'choice') {
     const count = domain.values.length;
     const share = 1 / (1 + known.length) / count;
@@ -156,39 +172,34 @@ function axisKernel(domain: Domain, known: readonly number[], axes: number, minW
       uniform,
     );
   }
-  if (!hasTable(domain)) return normalKernel(widthOf(known, axes, minWidth));
+  if (!hasTable(domain)) return normalKernel(widthOf(known, axes, smoothing));
   const cells = Array.from({ length: countOf(domain) }, (_, index) => cellOf(domain, index));
+  const sizes = cells.map(([low, high]) => high - low);
   const middles = cells.map(([low, high]) => (low + high) / 2);
   const width = widthOf(
     known.map(index => middles[index]),
     axes,
-    minWidth,
+    smoothing,
   );
   const rows = middles.map(centre => {
-    // The least mass keeps logarithms finite where the normal's is below rounding.
-    const row = cells.map(
-      ([low, high]) => phi((high - centre) / width) - phi((low - centre) / width) + 1e-12,
-    );
-    const sum = row.reduce((a, b) => a + b, 0);
-    return row.map(mass => mass / sum);
+    const masses = cells.map(([low, high]) => phi((high - centre) / width) - phi((low - centre) / width));
+    const sum = masses.reduce((a, b) => a + b, 0);
+    return masses.map((mass, i) => UNIFORM_SHARE * sizes[i] + ((1 - UNIFORM_SHARE) * mass) / sum);
   });
-  return tableKernel(
-    rows,
-    cells.map(([low, high]) => high - low),
-  );
+  return tableKernel(rows, sizes);
 }
 
 /**
  * Scott's rule: the points' standard deviation times n^(-1 / (axes + 4)). The uniform's variance counts as one point more, so
  * that a few points that happen to be close do not end the search.
  */
-function widthOf(places: readonly number[], axes: number, minWidth: number): number {
+function widthOf(places: readonly number[], axes: number, { minWidth, scale }: Smoothing): number {
   const n = places.length;
   if (n === 0) return 1;
   const mean = places.reduce((a, b) => a + b, 0) / n;
   const squares = places.reduce((sum, place) => sum + (place - mean) ** 2, 0);
   const deviation = Math.sqrt((squares + 1 / 12) / (n + 1));
-  return Math.max(minWidth, deviation * n ** (-1 / (axes + 4)));
+  return Math.max(minWidth, scale * deviation * n ** (-1 / (axes + 4)));
 }
 
 function normalKernel(width: number): AxisKernel {
