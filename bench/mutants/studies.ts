@@ -39,7 +39,7 @@ export const studies = mutantsOf('src/studies', [
   ],
   ['optuna-format.ts', 'if (asChoice(ours) === choice) return ours;', '', 'studies/journal', 'dropped'],
   ['seeds.ts', 'seed >= firstReportingSeed)', 'seed > firstReportingSeed)', 'studies/study-file', 'boundary'],
-  ['seeds.ts', 'blocks * blockSize', '0', 'studies/study-file', 'constant'],
+  ['seeds.ts', 'block * blockSize', '0', 'studies/study-file', 'constant'],
   ['space.ts', 'countOf(domain) - named.length', '0', 'studies/space', 'dropped'],
   ['space.ts', 'if (size > maxGrid)', 'if (false)', 'studies/space', 'bound'],
   ['space.ts', 'return at === belowOne ? high : ', 'return ', 'studies/space', 'precision'],

@@ -48,6 +48,7 @@ export interface Confirmed {
   readonly state: TrialState;
 }
 
+/** What a study has come to so far. */
 export interface StudySummary {
   readonly name: string;
   readonly objective: Objective;

@@ -6,6 +6,7 @@
  * worker tells on the run's list that it is through. Whatever Redis loses is added again, and done again to the same bits:
  * nothing here must happen only once.
  */
+
 import { createHash, randomUUID } from 'node:crypto';
 import type { Queue as BullQueue, Worker as BullWorker, QueueOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -22,6 +23,7 @@ import { shardProcesses } from '../algos/ppo/shards/processes.ts';
 import type { ShardJob, ShardResult } from '../algos/ppo/shards/shard.ts';
 import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { KeelError, TrainError } from '../base/errors.ts';
+import { jsonOf } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import { sha256Of } from '../runs/named-code.ts';
 
@@ -256,7 +258,7 @@ export async function startShardWorker(options: ShardWorkerOptions): Promise<{ c
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return jsonOf(text);
   } catch {
     return undefined;
   }

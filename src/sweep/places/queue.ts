@@ -11,6 +11,7 @@ import * as z from 'zod/mini';
 import { makeDirectories } from '../../base/directories.ts';
 import { KeelError } from '../../base/errors.ts';
 import { readBounded, writeFileAtomic } from '../../base/files.ts';
+import { jsonOf, toJson } from '../../base/json.ts';
 import { VERSION } from '../../base/version.ts';
 import type { RunOutcome } from '../../studies/schema.ts';
 import { ElsewhereError } from '../elsewhere.ts';
@@ -231,7 +232,7 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
       return new Promise<RunOutcome>((done, failed) => {
         signal?.throwIfAborted();
         if (closed) throw new Error('this place is closed: open another');
-        const job = parseJob(JSON.parse(JSON.stringify(given)), 'the study');
+        const job = parseJob(jsonOf(toJson(given)), 'the study');
         if (job.version !== VERSION)
           throw new ElsewhereError(
             `the study is of Keel ${job.version}, this is ${VERSION}: go on with it with that version`,

@@ -11,7 +11,7 @@ const DRAWS = 100;
 /** Up to so many combinations what is left is looked for one by one. */
 const SMALL = 10_000;
 
-export const drawAnywhere = (space: Space, rng: Rng): Params => paramsAt(space, () => rng.uniform());
+const drawAnywhere = (space: Space, rng: Rng): Params => paramsAt(space, () => rng.uniform());
 
 /** Whether settings were not tried yet. */
 export function notIn(space: Space, seen: readonly Seen[]): (params: Params) => boolean {
