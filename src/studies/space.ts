@@ -35,7 +35,7 @@ export function countOf(domain: Domain): number {
 }
 
 /** The value of a domain at a place, of those that can be counted. */
-function valueAt(domain: Domain, place: number): ParamValue {
+export function valueAt(domain: Domain, place: number): ParamValue {
   switch (domain.kind) {
     case 'choice':
       return domain.values[place];

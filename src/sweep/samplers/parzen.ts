@@ -10,7 +10,8 @@
  */
 import type { Rng } from '../../random/rng.ts';
 import type { Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
-import { cellOf, countOf, fromUnit, indexOf, isActive, toUnit, valueAt } from './unit.ts';
+import { countOf, isActive, valueAt } from '../../studies/space.ts';
+import { cellOf, fromUnit, indexOf, toUnit } from './unit.ts';
 
 /** Up to so many values an axis has a table of probabilities; with more it is as good as continuous. */
 const MOST_IN_TABLE = 64;

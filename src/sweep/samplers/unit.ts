@@ -2,36 +2,15 @@
  * Every axis on one scale: what a sampler draws is in 0..1, evenly over the domain's values or over their logarithm. Where
  * there are steps each value has a cell, and the ends' cells are as wide as the others: all values are equally likely.
  */
-import type { Axis, Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
+import type { Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
+import { countOf, isActive, isSame, valueAt } from '../../studies/space.ts';
 
 type Range = Exclude<Domain, { kind: 'choice' }>;
-
-/** Combinations of a grid at the most: far more than anyone trains, and still a small array. */
-const MAX_GRID = 100_000;
-
-const same = (a: ParamValue, b: ParamValue): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
-
-/** How many values the domain has; Infinity where it has no steps. */
-export function countOf(domain: Domain): number {
-  if (domain.kind === 'choice') return domain.values.length;
-  // Rounding must not lose the last one: (0.5 - 0) / 0.05 is less than 10 in binary.
-  return domain.step === undefined
-    ? Infinity
-    : Math.floor((domain.high - domain.low) / domain.step + 1e-9) + 1;
-}
-
-/** The value of a cell, 0..count-1, of a domain that has them. */
-export function valueAt(domain: Domain, index: number): ParamValue {
-  if (domain.kind === 'choice') return domain.values[index];
-  const value = domain.low + index * (domain.step ?? 0);
-  // 3 * 0.05 is 0.15000000000000002: what goes into a preset is what was meant.
-  return domain.kind === 'int' ? value : Number(value.toPrecision(12));
-}
 
 /** The cell of a value, or -1 where the domain has no such value. */
 export function indexOf(domain: Domain, value: ParamValue | undefined): number {
   if (value === undefined) return -1;
-  if (domain.kind === 'choice') return domain.values.findIndex(other => same(other, value));
+  if (domain.kind === 'choice') return domain.values.findIndex(other => isSame(other, value));
   if (typeof value !== 'number' || domain.step === undefined) return -1;
   const index = Math.round((value - domain.low) / domain.step);
   return index >= 0 && index < countOf(domain) ? index : -1;
@@ -81,14 +60,6 @@ export function fromUnit(domain: Domain, unit: number): ParamValue {
   return Math.min(domain.high, Math.max(domain.low, value));
 }
 
-/** Whether an axis is searched, given the values of those before it. */
-export function isActive(axis: Axis, params: Params): boolean {
-  const { when } = axis;
-  if (when === undefined) return true;
-  const value = params[when.key];
-  return value !== undefined && when.in.some(other => same(other, value));
-}
-
 /** Params of a place in the unit cube: an axis whose condition does not hold has its coordinate, and no value. */
 export function paramsAt(space: Space, place: (axis: number) => number): Params {
   const params: Record<string, ParamValue> = {};
@@ -102,26 +73,3 @@ export function paramsAt(space: Space, place: (axis: number) => number): Params 
 /** Two trials with the same values have the same key. */
 export const keyOf = (space: Space, params: Params): string =>
   JSON.stringify(space.map(axis => params[axis.key] ?? null));
-
-/** All combinations: the last axis changes fastest; an axis whose condition does not hold adds none. */
-export function gridOf(space: Space): Params[] {
-  let grid: Params[] = [{}];
-  for (const axis of space) {
-    const count = countOf(axis.domain);
-    if (count === Infinity)
-      throw new RangeError(
-        `grid: ${axis.key} is a range without steps: give it a step or a list of values, or use another method`,
-      );
-    const longer: Params[] = [];
-    for (const params of grid) {
-      if (!isActive(axis, params)) longer.push(params);
-      else for (let i = 0; i < count; i++) longer.push({ ...params, [axis.key]: valueAt(axis.domain, i) });
-      if (longer.length > MAX_GRID)
-        throw new RangeError(
-          `grid: more than ${MAX_GRID} combinations at ${axis.key}: use larger steps or fewer values, or method random`,
-        );
-    }
-    grid = longer;
-  }
-  return grid;
-}

@@ -1,7 +1,8 @@
 /** What every sampler keeps to, and what random, quasi-random and grid search are by themselves. */
 import { describe, expect, it } from 'vitest';
 import { methods, type Params, type Space } from '../../../src/studies/schema.ts';
-import { fromUnit, isActive, keyOf, toUnit } from '../../../src/sweep/samplers/unit.ts';
+import { isActive } from '../../../src/studies/space.ts';
+import { fromUnit, keyOf, toUnit } from '../../../src/sweep/samplers/unit.ts';
 import { manyKinds, samplerOf, seenTrial, study } from './support.ts';
 
 /** A grid cannot do with the range. */
