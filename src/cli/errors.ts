@@ -43,6 +43,7 @@ const wrongUse = new Set([
   'unsafe',
   'untrusted',
   'would-discard',
+  'exists',
 ]);
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

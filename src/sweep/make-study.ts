@@ -6,6 +6,7 @@ import { resolveSubject, type Subject } from '../algos/subject.ts';
 import { ConfigError } from '../base/errors.ts';
 import { resolveSettings } from '../settings/resolve.ts';
 import type { Values } from '../settings/spec.ts';
+import type { Study } from '../studies/schema.ts';
 import { createStudy, defaultStudyRoot, type OpenStudy } from '../studies/store.ts';
 import { studyOf } from '../studies/study-file.ts';
 import { defaultSpace } from './default-space.ts';
@@ -15,6 +16,8 @@ export interface MakeStudyOptions {
   readonly root?: string | undefined;
   /** What it is called; unless told after the subject, with a number where that is taken. */
   readonly name?: string | undefined;
+  /** Throws if the study is of no use to whoever asked for it; nothing is on disk yet. */
+  readonly check?: ((study: Study) => void) | undefined;
 }
 
 /** Makes the directory of a new study from the keys of a study file. */
@@ -36,6 +39,7 @@ export async function makeStudy(given: Values, options: MakeStudyOptions = {}): 
   });
   // What all runs have in common is wrong before the first of them begins; what a trial adds is the space's business.
   resolveSettings(algorithm.settings, { preset, given: study.config });
+  options.check?.(study);
   return createStudy(study, root);
 }
 

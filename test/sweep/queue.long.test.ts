@@ -64,7 +64,8 @@ const withWorker = async <T>(
   options: Partial<WorkerOptions>,
   act: (it: RunningWorker) => Promise<T>,
 ): Promise<T> => {
-  const it = await worker(options);
+  // One process is enough for most: to start them is what takes longest here.
+  const it = await worker({ concurrency: 1, ...options });
   try {
     return await act(it);
   } finally {
@@ -131,7 +132,7 @@ test('a worker that is killed in the middle of a job: another goes on with it, t
 
 test('Redis restarts, and comes back empty: every job is done once, and nothing is lost', async () => {
   const { place, runs } = await conductor('restarts');
-  await withWorker({ root: runs }, async () => {
+  await withWorker({ root: runs, concurrency: 2 }, async () => {
     const jobs = [middling('a'), middling('b'), ...['c', 'd', 'e', 'f'].map(run => tinyJob(run))];
     const settled: string[] = [];
     const running = jobs.map(job =>

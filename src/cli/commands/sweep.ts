@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
 import { writeFileAtomic } from '../../base/files.ts';
 import { counted } from '../../base/numbers.ts';
-import { table } from '../../base/terminal.ts';
+import { fit, fitMiddle, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
 import { readJournal } from '../../studies/journal.ts';
 import type { Trial } from '../../studies/schema.ts';
@@ -23,6 +23,7 @@ import { jobOf } from '../../sweep/conduct.ts';
 import { emit, type Scheduler, schedulers } from '../../sweep/emit.ts';
 import { makeStudy } from '../../sweep/make-study.ts';
 import { planOf } from '../../sweep/plan.ts';
+import { redisAddress } from '../../sweep/redis/address.ts';
 import { doJob } from '../../sweep/work.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
@@ -97,7 +98,7 @@ export function define(sweep: Command): void {
     .option('--image <name>', '--emit k8s: the image that has Keel in it', 'keel:latest')
     .option('--claim <name>', '--emit k8s: the volume claim that holds the study', 'keel-study');
   add('show [study]', 'what a study has come to; all studies without one', show);
-  add('compare <study> <others...>', 'winners of studies side by side', compare);
+  add('compare <studies...>', 'winners of studies side by side', compare);
   add('export <study>', "the winner's settings as a file for -c", exportWinner).option(
     '--out <file>',
     'where to write it (default: standard output)',
@@ -122,6 +123,8 @@ async function search(context: Context, what: string, flags: SweepFlags): Promis
   if (flags.jobs === 0) throw new UsageError('--jobs 0 does nothing: use at least 1');
   if (flags.queue !== undefined && flags.jobs !== undefined)
     throw new UsageError('--jobs has no effect with --queue: workers have their own (keel worker --jobs)');
+  // A study that could not be conducted is not made.
+  if (flags.queue !== undefined) redisAddress(flags.queue);
   const opened = await studyFor(what, flags);
   if (flags.emit !== undefined) {
     await emitFile(context, opened, flags.emit, flags);
@@ -177,7 +180,7 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
       ...(flags.budget !== undefined && { budgetSteps: flags.budget }),
       ...(flags.objective !== undefined && { objective: flags.objective }),
     },
-    { root: flags.studyDir, name: flags.name },
+    { root: flags.studyDir, name: flags.name, check: flags.emit && planOf },
   );
 }
 
@@ -269,8 +272,8 @@ async function show(context: Context, what: string | undefined, flags: SweepFlag
       `there are no studies in ${flags.studyDir}: begin one with \`${typed('sweep', 'cartpole')}\``,
     );
   const lines = rows.map(({ opened: { study }, summary }) => [
-    study.name,
-    study.subject.reference,
+    fitMiddle(study.name, 30),
+    fitMiddle(study.subject.reference, 20),
     study.method,
     `${summary.counts.complete} of ${study.trials}`,
     summary.winner?.value == null ? '' : paramText(summary.winner.value),
@@ -279,8 +282,12 @@ async function show(context: Context, what: string | undefined, flags: SweepFlag
   for (const { problem } of broken) context.note(problem);
 }
 
-async function compare(context: Context, first: string, others: string[], flags: SweepFlags): Promise<void> {
-  const opened = [first, ...others].map(name => findStudy(name, flags.studyDir));
+async function compare(context: Context, names: readonly string[], flags: SweepFlags): Promise<void> {
+  if (names.length < 2)
+    throw new UsageError(
+      `compare needs two studies, ${names[0]} is one: ${typed('sweep', 'show')} lists them`,
+    );
+  const opened = names.map(name => findStudy(name, flags.studyDir));
   const summaries = opened.map(one => summaryOf(one.study, trialsOf(one)));
   if (flags.json) return context.json({ studies: summaries });
   const keys = [...new Set(summaries.flatMap(({ winner }) => Object.keys(winner?.params ?? {})))];
@@ -294,11 +301,14 @@ async function compare(context: Context, first: string, others: string[], flags:
     ['on fresh seeds', ...summaries.map(({ confirmation }) => cell(confirmation?.winner?.value))],
     ...keys.map(key => [key, ...summaries.map(({ winner }) => cell(winner?.params[key]))]),
   ];
+  // Columns of the same width; what does not fit is in --json.
+  const room = Math.max(8, Math.floor((context.columns - 22) / opened.length) - 2);
+  const cells = rows.map(([name, ...values]) => [fit(name, 22), ...values.map(text => fit(text, room))]);
   for (const line of table(
-    rows,
+    cells,
     opened.map((_, i) => i + 1),
   ))
-    context.raw(line);
+    context.raw(fit(line, context.columns));
 }
 
 async function exportWinner(
@@ -325,7 +335,8 @@ async function exportWinner(
   if (flags.json) return context.json(settings, 2);
   const fresh = confirmation?.winner?.value;
   const head = [
-    `# The winner of the study ${study.name}: trial ${winner.number}, ${study.objective.metric} ${paramText(winner.value)} on the seeds that it was tuned on.`,
+    `# The winner of the study ${study.name}: trial ${winner.number}.`,
+    `# On the seeds that it was tuned on: ${study.objective.metric} ${paramText(winner.value)}.`,
     fresh == null
       ? `# Not confirmed on fresh seeds: ${typed('sweep', shownDir(opened.dir), '--confirm', '10')}`
       : `# On fresh seeds: ${paramText(fresh)}.`,

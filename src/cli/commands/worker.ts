@@ -32,17 +32,18 @@ export function define(command: Command): void {
     .option('--json', 'the same as JSON');
 }
 
-export const help = `It runs until Ctrl-C, which stops its runs with a checkpoint and hands them back.
-Jobs may only name what is built in, files that --file names here, by the SHA-256
-of their content, and programs that --engine names. Without a shared directory,
-runs of up to 8 MB travel through Redis.
+export const help = `It trains runs of studies (\`keel sweep --queue\`) and collects shards of runs
+(\`keel train --queue\`) until Ctrl-C, which stops its runs with a checkpoint and
+hands them back. Jobs may only name what is built in, files that --file names
+here, by the SHA-256 of their content, and programs that --engine names. Without
+a shared directory, runs of up to 8 MB travel through Redis.
 
 An address on a command line is seen by all users of the machine: user and
 password can be in KEEL_REDIS_USERNAME and KEEL_REDIS_PASSWORD instead.`;
 
 export const examples: Examples = [
   ['worker --queue redis://head:6379', 'as many runs as this machine has room for'],
-  ['worker --queue rediss://head:6380 --jobs 4 --run-dir /shared/studies/lr/runs'],
+  ['worker --queue rediss://head:6380 --jobs 4 --run-dir /shared/lr/runs'],
   ['worker --queue redis://head:6379 --file ./my-env.ts', 'jobs may run this file'],
   ['worker --queue redis://head:6379 --failed', 'what went wrong'],
 ];

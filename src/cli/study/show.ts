@@ -1,7 +1,7 @@
 /** A study in a terminal: what it has come to, in tables. */
 import { toJson } from '../../base/json.ts';
 import { counted, duration, grouped, number } from '../../base/numbers.ts';
-import { type Tone, table } from '../../base/terminal.ts';
+import { fit, type Tone, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
 import { importanceOf } from '../../studies/importance.ts';
 import type { Params, Study, Trial } from '../../studies/schema.ts';
@@ -71,7 +71,11 @@ export function printStudy(context: Context, { dir, study }: OpenStudy, trials: 
 }
 
 /** The best trials, best first. */
-function printTrials({ raw, print, paint }: Context, study: Study, trials: readonly Trial[]): void {
+function printTrials(
+  { raw, print, paint, columns }: Context,
+  study: Study,
+  trials: readonly Trial[],
+): void {
   const sign = study.objective.direction === 'maximize' ? -1 : 1;
   const rank = ({ value, violations, state }: Trial): number =>
     (state === 'complete' ? 0 : state === 'pruned' ? 1 : 2) +
@@ -97,11 +101,15 @@ function printTrials({ raw, print, paint }: Context, study: Study, trials: reado
   print();
   const head = ['trial', study.objective.metric, 'largest KL', 'verdict', ...axes, ''];
   for (const line of table([head, ...rows], [0, 1, 2, ...axes.map((_, i) => i + 4)]))
-    raw(`  ${line.trimEnd()}`);
+    raw(fit(`  ${line.trimEnd()}`, columns));
   if (ended.length > SHOWN) raw(`  … ${ended.length - SHOWN} more`);
 }
 
-function printConfirmation({ raw, print }: Context, study: Study, { confirmation }: StudySummary): void {
+function printConfirmation(
+  { raw, print, columns }: Context,
+  study: Study,
+  { confirmation }: StudySummary,
+): void {
   if (confirmation === null) return;
   const { winner, default: base, improvement } = confirmation;
   const row = (name: string, one: Confirmed | null): string[][] =>
@@ -120,7 +128,7 @@ function printConfirmation({ raw, print }: Context, study: Study, { confirmation
   print('on seeds that nothing was tuned on:');
   const head = ['', study.objective.over, '95 %', 'seeds', ''];
   for (const line of table([head, ...row('winner', winner), ...row('default', base)], [1]))
-    raw(`  ${line.trimEnd()}`);
+    raw(fit(`  ${line.trimEnd()}`, columns));
   if (improvement === null) return;
   const { probability, interval } = improvement;
   const sure = interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
