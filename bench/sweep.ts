@@ -10,6 +10,8 @@ import { refuse } from './refuse.ts';
 
 const parts: Record<string, () => Promise<{ run(args: string[]): Promise<void> | void }>> = {
   chaos: () => import('./sweep/chaos.ts'),
+  halving: () => import('./sweep/halving.ts'),
+  preset: () => import('./sweep/preset.ts'),
   elastic: () => import('./sweep/elastic.ts'),
   optuna: () => import('./sweep/optuna.ts'),
 };
