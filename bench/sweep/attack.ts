@@ -205,14 +205,11 @@ await place.close();`;
   }
   const seconds = (performance.now() - startedAt) / 1000;
   const localSeconds = await conductLocally(local, node, built);
+  const { problems, ...compared } = compare(queued, local);
+  const spared = waiting.map(({ blow, after }) => `${blow} after ${after} runs was not struck`);
   return {
-    blows,
-    retries,
-    givenUp,
-    seconds,
-    localSeconds,
-    ...compare(queued, local),
-    ...(waiting.length > 0 && { problems: [`${waiting.length} blows were not struck`] }),
+    ...{ blows, retries, givenUp, seconds, localSeconds, ...compared },
+    problems: [...problems, ...spared],
   };
 }
 
