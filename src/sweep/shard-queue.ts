@@ -182,8 +182,14 @@ export interface ShardWorkerOptions {
   readonly lockMs?: number;
 }
 
+export interface ShardWorker {
+  /** From now on takes at most so many at once: at least one, at most as many as it was started with. */
+  limit(atOnce: number): void;
+  close(): Promise<void>;
+}
+
 /** The worker's side; ready to take shards when this returns. */
-export async function startShardWorker(options: ShardWorkerOptions): Promise<{ close(): Promise<void> }> {
+export async function startShardWorker(options: ShardWorkerOptions): Promise<ShardWorker> {
   const { connection, concurrency = 1, files = [], lockMs = 15_000 } = options;
   const { Worker } = await import('bullmq');
   const redis = await connected(connection);
@@ -248,6 +254,9 @@ export async function startShardWorker(options: ShardWorkerOptions): Promise<{ c
   worker.on('error', () => {});
   await worker.waitUntilReady();
   return {
+    limit(atOnce) {
+      worker.concurrency = Math.min(concurrency, Math.max(1, atOnce));
+    },
     async close() {
       await worker.close(true);
       for (const place of places) await place.close();

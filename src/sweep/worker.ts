@@ -50,6 +50,8 @@ export interface WorkerOptions extends NamedHere {
   readonly concurrency?: number | undefined;
   /** Ends it: runs under way stop with a checkpoint and go back into the queue. */
   readonly signal?: AbortSignal | undefined;
+  /** How many runs it trains now, whenever that changes. */
+  readonly onBusy?: ((runs: number) => void) | undefined;
   /** What it has to say, a line at a time. */
   readonly say?: ((line: string) => void) | undefined;
   readonly times?: Partial<QueueTimes> | undefined;
@@ -174,6 +176,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     const controller = new AbortController();
     const doing: Doing = { id: job.id!, envelope, shared: isShared, since: Date.now(), controller };
     active.set(doing.id, doing);
+    options.onBusy?.(active.size);
     const tell = (progress: object): void => void job.updateProgress(progress).catch(() => {});
     startedOf.set(run, () => tell({ started: `${hostname()}:${process.pid}` }));
     retriedOf.set(run, why => tell({ retried: why.slice(0, 1000) }));
@@ -210,6 +213,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       return await handBack(job, token, times.handBackMs);
     } finally {
       active.delete(doing.id);
+      options.onBusy?.(active.size);
       startedOf.delete(run);
       retriedOf.delete(run);
       forgetOldest(ownRoot, new Set([...active.values()].map(other => other.envelope.job.run)));

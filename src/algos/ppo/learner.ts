@@ -19,12 +19,12 @@ import type { ShardPlace } from './shards/place.ts';
 export async function openLearner(
   opening: Opening<PpoConfig, PolicyStart>,
 ): Promise<Learner & { readonly trainer: PpoTrainer }> {
-  const { subject, config, written, start } = opening;
+  const { subject, config, written, start, shardPlace } = opening;
   const envs = await openEnvironments(subject, config);
   let place: ShardPlace | undefined;
   try {
-    place = openShardPlace(config, envs);
     refuseInertForActions(ppoSettings, written, envs.actionSpace);
+    place = shardPlace === undefined ? openShardPlace(config, envs) : await shardPlace();
     const trainer = await createPpoTrainer({
       envs,
       config: fittingActions(ppoSettings, config, envs.actionSpace),

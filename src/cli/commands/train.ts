@@ -7,12 +7,14 @@ import { ExitWith, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { settingOptions } from '../options.ts';
 import { type TrainingFlags, trainingOptions } from '../page.ts';
+import { queueFlag } from '../queue.ts';
 import { absoluteEnv, checkEach, gatherSettings, locate, type Wanted } from '../settings.ts';
 
 export function define(command: Command): void {
   trainingOptions(beginOptions(settingOptions(command)))
     .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
-    .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial');
+    .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial')
+    .option(...queueFlag);
 }
 
 export const help = `Settings win in this order: flags, --set, the file (-c), the environment's
@@ -24,6 +26,7 @@ export const examples: Examples = [
   ['train pendulum --steps 200k --seed 1 --set "hidden=[64,64]"'],
   ['train cartpole --seeds 0..9', 'ten runs, and what they come to'],
   ['train ./my-env.ts -c config.yaml'],
+  ['train hopper --set shards=4 --queue redis://head', 'workers collect its rollouts'],
   ['train chess --from last --set groupSize=16'],
   ['train cluster --from last --set klRefCoefInitial=0.3'],
   [`train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`],
@@ -69,6 +72,10 @@ async function trainSeeds(context: Context, wanted: Wanted, flags: TrainFlags, s
   for (const flag of ['seed', 'from', 'engine', 'dash', 'open', 'port', 'exit'] as const)
     if (flags[flag] !== undefined)
       throw new UsageError(`--${flag} and --seeds do not go together: remove one of them`);
+  if (flags.queue !== undefined)
+    throw new UsageError(
+      `--queue of train is for the shards of one run: ${typed('sweep', env, '--queue', '…')} has whole runs done by workers`,
+    );
   if (flags.preset === false)
     throw new UsageError('--no-preset and --seeds do not go together: write the settings with --set');
   const { makeStudy } = await import('../../sweep/make-study.ts');

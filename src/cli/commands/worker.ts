@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { readQueue } from '../../sweep/places/queue.ts';
 import { redisAddress, shownAddress } from '../../sweep/redis/address.ts';
+import { connectionOptions } from '../../sweep/redis/connection.ts';
+import { type ShardWorker, startShardWorker } from '../../sweep/shard-queue.ts';
 import { startWorker } from '../../sweep/worker.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -58,6 +60,8 @@ export async function run(context: Context, flags: WorkerFlags): Promise<void> {
   const end = (): void => ending.abort();
   // A second Ctrl-C ends it at once, as if it were killed: nothing but time is lost.
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, end);
+  let busy = 0;
+  let shards: ShardWorker | undefined;
   try {
     const worker = await startWorker({
       url: queue,
@@ -66,8 +70,19 @@ export async function run(context: Context, flags: WorkerFlags): Promise<void> {
       files: file,
       engines: engine,
       signal: ending.signal,
+      onBusy: runs => {
+        busy = runs;
+        shards?.limit(worker.concurrency - busy);
+      },
       say: line => context.print(line),
     });
+    // Runs and shards share the cores; one shard is always taken, because a whole run waits for it.
+    shards = await startShardWorker({
+      connection: connectionOptions(redisAddress(queue)),
+      concurrency: worker.concurrency,
+      files: file,
+    });
+    shards.limit(worker.concurrency - busy);
     const at = runDir === undefined ? '' : `, runs in ${shownDir(runDir)}`;
     const many = worker.concurrency === 1 ? '1 run' : `${worker.concurrency} runs`;
     context.print(
@@ -76,6 +91,7 @@ export async function run(context: Context, flags: WorkerFlags): Promise<void> {
     context.print(context.paint('Ctrl-C hands them back and ends', 'dim'));
     await worker.done;
   } finally {
+    await shards?.close();
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
   }
 }

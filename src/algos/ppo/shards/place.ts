@@ -30,6 +30,9 @@ export interface ShardPlace {
   close(): Promise<void>;
 }
 
+/** Opens a place when all else is known to be right. */
+export type OpenShardPlace = () => Promise<ShardPlace>;
+
 /** What all shards of a run have in common, for environments that are those of one shard. */
 export function shardTask(config: PpoConfig, envs: Pick<VectorEnv, 'spec' | 'envCount'>): ShardTask {
   const { spec, envCount } = envs;
