@@ -71,11 +71,7 @@ export function printStudy(context: Context, { dir, study }: OpenStudy, trials: 
 }
 
 /** The best trials, best first. */
-function printTrials(
-  { raw, print, paint, columns }: Context,
-  study: Study,
-  trials: readonly Trial[],
-): void {
+function printTrials({ raw, print, paint, columns }: Context, study: Study, trials: readonly Trial[]): void {
   const sign = study.objective.direction === 'maximize' ? -1 : 1;
   const rank = ({ value, violations, state }: Trial): number =>
     (state === 'complete' ? 0 : state === 'pruned' ? 1 : 2) +
