@@ -70,7 +70,7 @@ const tiny = {
 };
 
 /** A study of so many tiny runs, and a copy of it elsewhere, whose runs have the same names. */
-export async function tinyStudy(work: string, runs: number): Promise<{ queued: string; local: string }> {
+async function tinyStudy(work: string, runs: number): Promise<{ queued: string; local: string }> {
   const seeds = [0, 1];
   const { dir, study } = await makeStudy(
     {
@@ -231,7 +231,7 @@ async function conductLocally(
 }
 
 /** Whether every trial of a study is there once, whole, with the weights that another directory of the same study has. */
-export function compare(queued: string, local: string): Pick<Attacked, 'trials' | 'resumed' | 'problems'> {
+function compare(queued: string, local: string): Pick<Attacked, 'trials' | 'resumed' | 'problems'> {
   const { study } = openStudy(queued);
   const problems = journalProblems(studyPaths(queued).journal, study);
   const trials = readJournal(studyPaths(queued).journal).trials;
