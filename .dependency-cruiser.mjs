@@ -19,8 +19,9 @@ const mayImport = {
   lm: ['base', 'engine', 'nn', 'kl', 'random'],
   rollout: ['base', 'engine', 'nn', 'kl', 'envs', 'random'],
   runs: ['base', 'metrics', 'view'],
+  studies: ['base', 'settings', 'metrics', 'runs', 'random'],
   doctor: ['base', 'settings', 'metrics', 'runs'],
-  server: ['base', 'settings', 'metrics', 'view', 'runs', 'doctor'],
+  server: ['base', 'settings', 'metrics', 'view', 'runs', 'studies', 'doctor'],
   algos: [
     'base',
     'settings',
@@ -36,11 +37,30 @@ const mayImport = {
     'view',
     'runs',
   ],
+  sweep: [
+    'base',
+    'settings',
+    'engine',
+    'nn',
+    'kl',
+    'lm',
+    'rollout',
+    'envs',
+    'tasks',
+    'random',
+    'metrics',
+    'view',
+    'runs',
+    'algos',
+    'doctor',
+    'studies',
+  ],
 };
 
 /**
- * Tables of settings are data: the doctor takes the trainer's names from them, the page's form what may change. Doctor and
- * server may import these files of src/algos and no other; they need neither the engine nor what is trained.
+ * Tables of settings are data: the doctor takes the trainer's names from them, a study checks its axes with them, the page's
+ * form what may change. These folders may import these files of src/algos and no other; they need neither the engine nor
+ * what is trained.
  */
 const settingTables = [
   'src/algos/settings.ts',
@@ -49,7 +69,7 @@ const settingTables = [
   'src/algos/clone/text/settings.ts',
   'src/algos/clone/policy/settings.ts',
 ];
-const mayImportTables = ['doctor', 'server'];
+const mayImportTables = ['studies', 'doctor', 'server'];
 /** What the tables themselves may import, besides each other. */
 const tablesMayImport = ['src/base/', 'src/settings/', 'node_modules/zod/'];
 
@@ -67,6 +87,7 @@ const pageMayImport = [
   'src/view/orbit.ts',
   'src/doctor/findings.ts',
   'src/server/api.ts',
+  'src/studies/schema.ts',
 ];
 
 /** The files behind the package's subpaths. */

@@ -26,6 +26,9 @@ const config: KnipConfig = {
     'test/{shared-scratch,property-seed}.ts',
     // Started by their path, as threads and as a process.
     'src/**/thread.ts',
+    'src/sweep/places/child.ts',
+    'src/algos/ppo/shards/process.ts',
+    'bench/sweep/slow-env.ts',
     'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
     'bench/crash/die-at-call.ts',

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { clone, openPolicy, resume, train } from '../src/algos/runs.ts';
 import { readRows } from '../src/runs/index.ts';
+import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
 import { verdictOn } from './figures/judge-run.ts';
 import { seedsOf } from './figures/seeds.ts';
-import { bootstrapInterval, interquartileMean } from './figures/statistics.ts';
 import { machine, report, round } from './measure.ts';
 import { wholeRun } from './whole-run.ts';
 

@@ -31,8 +31,8 @@ import {
 } from '../src/envs/cluster/index.ts';
 import { Rng } from '../src/random/index.ts';
 import { listRuns } from '../src/runs/index.ts';
+import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
 import { seedsOf } from './figures/seeds.ts';
-import { bootstrapInterval, interquartileMean } from './figures/statistics.ts';
 import { machine, median, report, round } from './measure.ts';
 import { drawWarmStarts, type Evaluation } from './router/warm-start-picture.ts';
 

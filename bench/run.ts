@@ -19,6 +19,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   router: () => import('./router.ts'),
   scaling: () => import('./scaling.ts'),
   startup: () => import('./startup.ts'),
+  sweep: () => import('./sweep.ts'),
 };
 
 const name = process.argv[2] ?? '';

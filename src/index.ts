@@ -98,3 +98,6 @@ export {
   table,
 } from './settings/spec.ts';
 export * as values from './settings/values.ts';
+export type { Constraints, Halving, Objective, RunOutcome, Study, Trial } from './studies/schema.ts';
+export type { StudySummary } from './studies/summary.ts';
+export { type NewSweep, type SweepOptions, type SweepResult, sweep } from './sweep/sweep.ts';

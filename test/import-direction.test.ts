@@ -85,10 +85,11 @@ const mayImport: Record<string, string> = {
   rollout: 'base engine nn kl envs random',
   metrics: 'base',
   runs: 'base metrics view',
+  studies: 'base settings metrics runs random',
   doctor: 'base settings metrics runs',
-  server: 'base settings metrics view runs doctor',
+  server: 'base settings metrics view runs studies doctor',
   algos: 'base settings engine nn kl lm rollout envs tasks random metrics view runs',
-  cli: 'base settings random engine nn kl lm envs tasks rollout metrics view runs doctor server algos',
+  cli: 'base settings random engine nn kl lm envs tasks rollout metrics view runs studies doctor server algos',
 };
 const folders = Object.keys(mayImport);
 

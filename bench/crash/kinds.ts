@@ -49,6 +49,9 @@ export function kindsOf(several: string): Readonly<Record<string, Kind>> {
   return {
     'ppo, one choice': anew(train('cartpole', ...policy, 'steps=192')),
     'ppo, numbers': anew(train('pendulum', ...rich, 'steps=192')),
+    'ppo, shards in processes': anew(
+      train('pendulum', ...rich, 'steps=192', 'shards=2', 'collectors=2', 'workers="auto"'),
+    ),
     'ppo, several choices': anew(train(several, ...policy, 'steps=192')),
     'ppo, both at once': anew(train('courier', ...policy, 'steps=160')),
     grpo: anew(train('arithmetic', ...model, ...groups)),

@@ -7,12 +7,12 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { ParseArgsConfig } from 'node:util';
 import { parse } from 'yaml';
+import { bootstrapInterval, interquartileMean } from '../../src/studies/statistics.ts';
 import { report } from '../measure.ts';
 import { Refused, refuse } from '../refuse.ts';
 import { presetHash } from './preset.ts';
 import { addRecord, isOfTask, keyOf, type RunRecord, readRecords, seenBefore } from './record.ts';
 import { freshSeeds, refusal, type Seen, seedsOf, TUNING_SEEDS, tunes } from './seeds.ts';
-import { bootstrapInterval, interquartileMean } from './statistics.ts';
 import type { FigureTask } from './tasks.ts';
 
 /** Flags of the benches that judge presets. */

@@ -1,11 +1,11 @@
 /** Tables and curves of docs/results.md, made from the records. */
 import { grouped } from '../../src/base/numbers.ts';
+import { bootstrapInterval, interquartileMean } from '../../src/studies/statistics.ts';
 import { type Panel, panelsSvg } from '../line-panels.ts';
 import { median, round } from '../measure.ts';
 import { presetHash } from './preset.ts';
 import { isOfTask, type RunRecord, seenBefore } from './record.ts';
 import { freshSeeds, tunes } from './seeds.ts';
-import { bootstrapInterval, interquartileMean } from './statistics.ts';
 import { type FigureTask, tasks } from './tasks.ts';
 
 /** A task, and the fresh runs of the preset as it is now. */

@@ -11,11 +11,13 @@ import { modelReaders } from './models.ts';
 import { mutate } from './mutate.ts';
 import type { FuzzedReader, ReadyReader } from './reader.ts';
 import { runReaders } from './runs.ts';
+import { studyReaders } from './studies.ts';
 import { textReaders } from './texts.ts';
 
 const readers: readonly FuzzedReader[] = [
   ...logReaders,
   ...runReaders,
+  ...studyReaders,
   ...modelReaders,
   ...textReaders,
   http,

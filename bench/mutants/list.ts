@@ -15,6 +15,7 @@ import { ppo } from './ppo.ts';
 import { rollout } from './rollout.ts';
 import { runs } from './runs.ts';
 import { server } from './server.ts';
+import { studies } from './studies.ts';
 import { tasks } from './tasks.ts';
 import { view } from './view.ts';
 import { web } from './web.ts';
@@ -30,6 +31,7 @@ export const mutants: readonly Mutant[] = [
   ...lm,
   ...rollout,
   ...runs,
+  ...studies,
   ...ppo,
   ...grpo,
   ...algos,

@@ -19,6 +19,7 @@ import type { LearnerEvaluation } from './evaluation.ts';
 import type { TrainEvent } from './events.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
+import type { OpenShardPlace } from './ppo/shards/place.ts';
 import type { RewardRescale } from './same-task.ts';
 import type { Subject } from './subject.ts';
 
@@ -68,6 +69,8 @@ export interface Opening<C extends RunConfig = RunConfig, S extends Start = Star
   readonly start?: S | undefined;
   /** Of a run that goes on, or that this one is forked from: where it was left. */
   readonly from?: { readonly manifest: Manifest; readonly checkpoint: Checkpoint | undefined } | undefined;
+  /** Opens the place where shards are collected, instead of the one that the config asks for. The learner closes it. */
+  readonly shardPlace?: OpenShardPlace | undefined;
 }
 
 /** How a checkpoint is taken on. */

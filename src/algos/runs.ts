@@ -8,13 +8,13 @@ import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
 import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
 import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
-import { defaultRoot } from '../runs/layout.ts';
+import { defaultRoot, requireRunId } from '../runs/layout.ts';
 import type { Manifest } from '../runs/schema.ts';
 import { listRuns, openRun, type Place, type Run, resolveRun } from '../runs/store.ts';
 import { trustOwnRun } from '../runs/trust.ts';
 import { RunWriter } from '../runs/writer.ts';
 import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
-import { wrong } from '../settings/spec.ts';
+import { type RunConfig, wrong } from '../settings/spec.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import type { Algorithm, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
@@ -26,6 +26,7 @@ import type { GrpoSettings } from './grpo/settings.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
 import type { Policy } from './policy.ts';
 import type { PpoSettings } from './ppo/settings.ts';
+import type { OpenShardPlace } from './ppo/shards/place.ts';
 import { checkSameTask, type RewardRescale } from './same-task.ts';
 import { type Opened, runSession } from './session.ts';
 import { resolveSubject, type Subject, type SubjectReference, subjectOf } from './subject.ts';
@@ -35,6 +36,8 @@ import type { Trust } from './trust.ts';
 export interface BeginOptions extends TrainHooks {
   /** Directory of runs; `runs` unless told. */
   root?: string | undefined;
+  /** The new run's name; made of environment, time and seed unless given. Where a run of that name is, it is refused. */
+  id?: string | undefined;
   /**
    * Begins from the weights of another run (its id, its directory or `last`), of a file (`.safetensors`, of the same
    * network) or of a model's directory (text). For PPO they are also a frozen reference, let go over two thirds of the run,
@@ -43,6 +46,8 @@ export interface BeginOptions extends TrainHooks {
   from?: string | undefined;
   /** Which checkpoint of that run; unless given, the best, else the last; where returns do not compare, the last. */
   fromCheckpoint?: WhichCheckpoint | undefined;
+  /** Opens the place where the run's shards are collected, such as a queue; processes of this machine unless given. */
+  shardPlace?: OpenShardPlace | undefined;
 }
 
 /** A new run of an algorithm of your own, instead of the usual one; its settings are checked when it begins. */
@@ -104,6 +109,7 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
       `${verb} needs an environment or a task, not ${what}: ${verb}({ env: 'cartpole' }), or a file such as './my-env.ts'`,
     );
   refuseBoth(verb, options);
+  if (options.id !== undefined) requireRunId(options.id);
   const given = 'task' in options ? options.taskOptions : options.envOptions;
   const subject = await resolveSubject(what, given, options.envFile);
   const algorithm = options.algorithm ?? algorithmFor(verb, subject);
@@ -135,18 +141,40 @@ function refuseBoth(verb: string, given: object): void {
 
 async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptions): Promise<TrainResult> {
   const prepared = await prepareRun(verb, options);
-  const { algorithm, start } = prepared;
-  const learner = await algorithm.open(prepared);
+  const { algorithm, start, config, written } = prepared;
+  const { shardPlace } = options;
+  if (shardPlace !== undefined) refuseNoShards(algorithm, config, written);
+  const learner = await algorithm.open({ ...prepared, shardPlace });
   const opened = { ...prepared, learner };
   return runSession(opened, options, () => ({
     writer: createRun(
       opened,
       { parent: start?.parent, beginning: start?.source && { ...start.source, forked: false, written: {} } },
-      { root: options.root },
+      { root: options.root, id: options.id },
     ),
     saveFirst: savesFirst(algorithm, start !== undefined),
     begin: () => learner.begin(),
   }));
+}
+
+/** A place for shards is of no use to a run that has none; and processes of this machine are none to a run that has one. */
+function refuseNoShards(algorithm: Algorithm, config: Settings | RunConfig, now: Settings): void {
+  const { shards } = config as Settings;
+  if (shards === undefined)
+    throw new ConfigError(
+      `${algorithm.name} has no shards that others could collect: leave the queue out (--queue)`,
+    );
+  if (shards === 1)
+    throw new ConfigError([
+      wrong(
+        'shards',
+        '1 leaves nothing for others to collect: use shards 4, or leave the queue out (--queue)',
+      ),
+    ]);
+  if (Object.hasOwn(now, 'collectors'))
+    throw new ConfigError([
+      wrong('collectors', 'has no effect where a queue collects (--queue): remove one of them'),
+    ]);
 }
 
 /** Whether a run is saved before its first iteration, so that it does not need what it began from for long. */
@@ -209,6 +237,8 @@ interface ContinueOptions extends TrainHooks {
   envFile?: string | undefined;
   /** Whether code that the run names may run, if the run was not made here. */
   trust?: Trust | undefined;
+  /** Opens the place where the run's shards are collected, such as a queue; processes of this machine unless given. */
+  shardPlace?: OpenShardPlace | undefined;
 }
 
 /** How a run is resumed. */
@@ -359,8 +389,11 @@ async function openAgain(
   const config = resolveSettings(algorithm.settings, { preset: saved, given: now });
   const written = { ...before, ...now };
   refuseOtherShape(algorithm.settings, saved, config, on);
+  const { shardPlace } = options;
+  if (shardPlace !== undefined) refuseNoShards(algorithm, config, now);
   const subject = await subjectOf(run, { envFile: options.envFile, trust: options.trust });
-  const learner = await algorithm.open({ subject, config, written, start, from: { manifest, checkpoint } });
+  const from = { manifest, checkpoint };
+  const learner = await algorithm.open({ subject, config, written, start, from, shardPlace });
   return { algorithm, subject, config, written, now, learner };
 }
 

@@ -14,6 +14,7 @@ import { type Context, shownDir } from './context.ts';
 import { UsageError } from './errors.ts';
 import type { RunFlags } from './options.ts';
 import type { TrainingFlags } from './page.ts';
+import { shardsOn } from './queue.ts';
 import { runTraining } from './run-training.ts';
 import type { SettingFlags, Wanted } from './settings.ts';
 
@@ -21,6 +22,7 @@ import type { SettingFlags, Wanted } from './settings.ts';
 export interface BeginFlags extends SettingFlags, TrainingFlags, RunFlags {
   readonly from?: string;
   readonly engine?: string;
+  readonly queue?: string;
 }
 
 /** The options of whatever begins a run, besides settings. */
@@ -66,6 +68,7 @@ export async function beginRun(
   flags: BeginFlags,
 ): Promise<void> {
   const { from, runDir: root } = flags;
+  const shards = shardsOn(flags.queue);
   const run = await newRun(wanted, flags);
   // Now: `last` will be the new run.
   const before = from === undefined ? undefined : runNamed(from, root);
@@ -80,11 +83,18 @@ export async function beginRun(
           ? { label: 'train', command: name => ['train', run.env, '--from', name] }
           : undefined,
       tell: result => printDemonstrators(context, result),
-      remark: progress => before && otherOptions(progress, before, run.envOptions),
+      remark: progress => shards.remark ?? (before && otherOptions(progress, before, run.envOptions)),
       title: ({ subject, dir, config }, all) =>
         `${context.paint(subject, 'bold')}, ${all}, seed ${config.seed}: ${shownDir(dir)}`,
     },
-    hooks => (verb === 'train' ? train : clone)({ ...run, root, from, ...hooks }),
+    hooks =>
+      (verb === 'train' ? train : clone)({
+        ...run,
+        root,
+        from,
+        shardPlace: shards.shardPlace,
+        ...hooks,
+      }),
   );
 }
 

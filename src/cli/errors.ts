@@ -38,10 +38,12 @@ const wrongUse = new Set([
   'ambiguous',
   'no-checkpoint',
   'no-such-run',
+  'no-such-study',
   'not-a-run',
   'unsafe',
   'untrusted',
   'would-discard',
+  'exists',
 ]);
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -37,6 +37,19 @@ export class RunningMoments {
     }
   }
 
+  /** Takes in what another has seen, as if it had seen it itself (Chan et al. 1979): the sums are others in their last digits. */
+  merge({ count, mean, m2 }: MomentsState): void {
+    this.#checkSize({ mean, m2 });
+    if (count === 0) return;
+    const total = this.count + count;
+    for (let i = 0; i < this.size; i++) {
+      const delta = mean[i] - this.mean[i];
+      this.mean[i] += (delta * count) / total;
+      this.#m2[i] += m2[i] + (delta * delta * this.count * count) / total;
+    }
+    this.count = total;
+  }
+
   /** Population variance; 1 before anything was seen, so that normalising changes nothing. */
   variance(i: number): number {
     return this.count > 0 ? this.#m2[i] / this.count : 1;
@@ -47,12 +60,16 @@ export class RunningMoments {
   }
 
   restore({ count, mean, m2 }: MomentsState): void {
-    if (mean.length !== this.size || m2.length !== this.size) {
-      throw new RangeError(`normaliser: the state is for ${mean.length} values, this one has ${this.size}`);
-    }
+    this.#checkSize({ mean, m2 });
     this.count = count;
     this.mean.set(mean);
     this.#m2.set(m2);
+  }
+
+  #checkSize({ mean, m2 }: Omit<MomentsState, 'count'>): void {
+    if (mean.length !== this.size || m2.length !== this.size) {
+      throw new RangeError(`normaliser: the state is for ${mean.length} values, this one has ${this.size}`);
+    }
   }
 }
 
@@ -63,31 +80,43 @@ function isFiniteRow(rows: Float32Array | Float64Array, offset: number, size: nu
 
 const EPSILON = 1e-8;
 
+/** What was seen up to a moment, as moments that nothing adds to. */
+function frozenMoments(state: MomentsState): RunningMoments {
+  const moments = new RunningMoments(state.mean.length);
+  moments.restore(state);
+  return moments;
+}
+
 /** Observations to mean 0 and variance 1, held within ±clip. */
 export class ObservationNormaliser {
+  /** Of what it has seen. */
   readonly moments: RunningMoments;
   readonly clip: number;
+  /** What it normalises by: the same, unless that is frozen. */
+  readonly #by: RunningMoments;
 
-  constructor(size: number, clip = 10) {
+  /** Frozen, it normalises by what was seen before, and its moments are of what it sees from now on alone. */
+  constructor(size: number, clip = 10, frozen?: MomentsState) {
     this.moments = new RunningMoments(size);
     this.clip = clip;
+    this.#by = frozen ? frozenMoments(frozen) : this.moments;
   }
 
   /** What normalising multiplies by after it has subtracted the mean. */
   scales(): Float64Array {
-    return Float64Array.from(this.moments.mean, (_, i) => 1 / Math.sqrt(this.moments.variance(i) + EPSILON));
+    return Float64Array.from(this.#by.mean, (_, i) => 1 / Math.sqrt(this.#by.variance(i) + EPSILON));
   }
 
   /** Normalises rows from `raw` into `out`. */
   apply(raw: Float32Array, out: Float32Array): void {
-    const { size, mean } = this.moments;
+    const { size, mean } = this.#by;
     if (raw.length % size !== 0 || raw.length !== out.length) {
       throw new RangeError(
         `normaliser: ${raw.length} values into ${out.length}: give whole rows of ${size} to both`,
       );
     }
     for (let i = 0; i < size; i++) {
-      const scale = 1 / Math.sqrt(this.moments.variance(i) + EPSILON);
+      const scale = 1 / Math.sqrt(this.#by.variance(i) + EPSILON);
       for (let at = i; at < raw.length; at += size) {
         out[at] = Math.min(this.clip, Math.max(-this.clip, (raw[at] - mean[i]) * scale));
       }
@@ -107,11 +136,15 @@ export class RewardNormaliser {
   /** The discount of the returns whose spread is measured; may change in mid-run. */
   gamma: number;
   readonly #clip: number;
+  /** What it normalises by: its own moments, unless that is frozen. */
+  readonly #by: RunningMoments;
 
-  constructor(envs: number, gamma: number, clip = 10) {
+  /** Frozen, it normalises by what was seen before, and its moments are of what it sees from now on alone. */
+  constructor(envs: number, gamma: number, clip = 10, frozen?: MomentsState) {
     this.#returns = new Float64Array(envs);
     this.gamma = gamma;
     this.#clip = clip;
+    this.#by = frozen ? frozenMoments(frozen) : this.#moments;
   }
 
   /** Takes in one reward of each environment and normalises them into `out`; `done` starts a new episode. */
@@ -124,7 +157,7 @@ export class RewardNormaliser {
     }
     for (let n = 0; n < returns.length; n++) returns[n] = returns[n] * this.gamma + rewards[n];
     this.#moments.update(returns);
-    const scale = 1 / Math.sqrt(this.#moments.variance(0) + EPSILON);
+    const scale = 1 / Math.sqrt(this.#by.variance(0) + EPSILON);
     for (let n = 0; n < returns.length; n++) {
       out[n] = Math.min(this.#clip, Math.max(-this.#clip, rewards[n] * scale));
       if (done[n] || !Number.isFinite(returns[n])) returns[n] = 0;

@@ -32,7 +32,9 @@ export interface NamedByUser {
 const programOptions = ['engine', 'program', 'command'] as const;
 
 /** As much of a manifest as names code. */
-export type Named = Pick<Manifest, 'config' | 'environment'>;
+export interface Named extends Pick<Manifest, 'config'> {
+  readonly environment: Pick<Manifest['environment'], 'id' | 'options'>;
+}
 
 /** What a run learns in, as its manifest names it, and where. */
 export function subjectReference({ config, environment }: Named): { field: string; value: string } {
@@ -65,7 +67,8 @@ function codeAt(field: string, value: string, path: string | undefined): NamedCo
 /** Of chess engines a hundred megabytes are known; a file that takes minutes to read is none. */
 const mostBytes = 2 ** 30;
 
-function sha256Of(path: string): string | undefined {
+/** Of a file's content; undefined if there is no such file that can be read. */
+export function sha256Of(path: string): string | undefined {
   let fd: number;
   try {
     // A named pipe would be waited for.

@@ -34,6 +34,7 @@ import type { WatchedRun } from './runs/run.ts';
 import type { RunIndex } from './runs/run-index.ts';
 import { type Edges, edgesOf, envelopeOf } from './series/envelope.ts';
 import type { Hub } from './stream.ts';
+import type { StudyIndex } from './studies.ts';
 import type { PageToken } from './token.ts';
 
 export interface AppOptions {
@@ -42,6 +43,7 @@ export interface AppOptions {
   readonly doctor: Doctor;
   readonly notes: NotesStore;
   readonly actions: Actions;
+  readonly studies?: StudyIndex | undefined;
   readonly version: string;
   /** The address that is listened on, and the token that is asked for. */
   readonly host: string;
@@ -118,6 +120,18 @@ export function createApp(options: AppOptions): Hono<Env> {
   });
 
   app.get('/api/runs', c => answer(c, index.list()));
+
+  app.get('/api/studies', c => answer(c, options.studies?.list() ?? { studies: [] }));
+
+  app.get('/api/studies/:id', c => {
+    const study = options.studies?.get(c.req.param('id'), c.req.query('version'));
+    if (study !== undefined) return answer(c, study);
+    throw new Problem(
+      404,
+      'no-such-study',
+      'there is no such study here: it may have been deleted, or the link is of another server',
+    );
+  });
 
   app.get('/api/stream', c => streamTo(c, hub));
 

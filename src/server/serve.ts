@@ -7,6 +7,7 @@ import { typed } from '../base/typed.ts';
 import { VERSION } from '../base/version.ts';
 import { defaultRoot } from '../runs/layout.ts';
 import { nearPath } from '../runs/reference.ts';
+import { defaultStudyRoot } from '../studies/store.ts';
 import { type Actions, createActions } from './actions.ts';
 import { createAlerts } from './alerts.ts';
 import { createApp } from './app.ts';
@@ -16,6 +17,9 @@ import { createNotesStore } from './runs/notes.ts';
 import { rootOf } from './runs/places.ts';
 import { createRunIndex, type RunIndex } from './runs/run-index.ts';
 import { createHub, type Hub } from './stream.ts';
+import { createStudyIndex } from './studies.ts';
+import { studyReading } from './study-reading.ts';
+import { createStudySource, type StudyReading } from './study-source.ts';
 import { userToken } from './token.ts';
 
 export interface ServeOptions {
@@ -39,6 +43,8 @@ export interface ServeOptions {
   /** Where the built page is, and where notes on others' logs go; for tests. */
   readonly page?: string | undefined;
   readonly stateDirectory?: string | undefined;
+  /** How studies are read; for tests. */
+  readonly studies?: StudyReading | undefined;
   /** Sentences about what did not work and harms nobody, such as an alert that did not arrive. */
   readonly onProblem?: ((sentence: string) => void) | undefined;
 }
@@ -58,6 +64,9 @@ export interface RunningServer {
 
 const defaultPort = 7007;
 
+/** What is watched unless told otherwise. */
+export const defaultRoots: readonly string[] = [defaultRoot, defaultStudyRoot];
+
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port: wanted = defaultPort, onProblem } = options;
   requireToken(host, options.token);
@@ -75,8 +84,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const hub = createHub();
   const doctor = startDoctor({ limitMs: options.readingLimitMs });
   const notes = createNotesStore(options.stateDirectory);
+  const roots = options.roots.map(rootOf);
+  const studyFiles = createStudySource(roots, options.studies ?? studyReading);
+  const studies = createStudyIndex({
+    source: studyFiles,
+    hub,
+    pollMs: options.pollMs && 4 * options.pollMs,
+  });
   const index = createRunIndex({
-    roots: options.roots.map(rootOf),
+    roots,
+    places: () => studyFiles.runDirectories,
     hub,
     doctor,
     notes,
@@ -93,6 +110,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     doctor,
     notes,
     actions,
+    studies,
     version: VERSION,
     host,
     token,
@@ -111,6 +129,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await doctor.close();
     throw error;
   }
+  // First: the runs of studies are looked for where these are.
+  studies.start();
   await index.start();
   const { port } = server.address() as AddressInfo;
   const shownHost =
@@ -126,6 +146,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     actions,
     async close() {
       hub.close();
+      studies.close();
       alerts.close();
       const closed = new Promise<void>(done => server.close(() => done()));
       server.closeAllConnections();
@@ -144,7 +165,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
  * commands are for others to see, and so is who is told of verdicts.
  */
 function againCommand({ roots, host, token, readOnly }: ServeOptions, port: number): string {
-  const isDefault = roots.length === 1 && resolve(roots[0]) === resolve(defaultRoot);
+  const usual = defaultRoots.map(root => resolve(root));
+  const isDefault = roots.length === usual.length && roots.every((root, i) => resolve(root) === usual[i]);
   return typed(
     'dash',
     ...(isDefault ? [] : roots.map(nearPath)),

@@ -16,8 +16,20 @@ export type ParamValue = string | number | boolean | null | readonly (string | n
 /** Which values one setting may take. `log` draws evenly in the logarithm; `step` in whole multiples from `low` on. */
 export type Domain =
   | { readonly kind: 'choice'; readonly values: readonly ParamValue[] }
-  | { readonly kind: 'float'; readonly low: number; readonly high: number; readonly log: boolean; readonly step?: number }
-  | { readonly kind: 'int'; readonly low: number; readonly high: number; readonly log: boolean; readonly step: number };
+  | {
+      readonly kind: 'float';
+      readonly low: number;
+      readonly high: number;
+      readonly log: boolean;
+      readonly step?: number;
+    }
+  | {
+      readonly kind: 'int';
+      readonly low: number;
+      readonly high: number;
+      readonly log: boolean;
+      readonly step: number;
+    };
 
 /** One axis of the search. */
 export interface Axis {

@@ -35,3 +35,7 @@ test.each([
     `train was given ${which}, of which one would be ignored: use { env, envOptions } or { task, taskOptions }`,
   );
 });
+
+test.each(['../else', 'a/b', ''])('a run cannot be called %j, and nothing is made', async id => {
+  await expect(train({ env: 'cartpole', id })).rejects.toThrow(/^run id .*: use letters, digits/);
+});

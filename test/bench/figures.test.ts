@@ -7,50 +7,8 @@ import { curvesOf, tablesOf } from '../../bench/figures/document.ts';
 import { hashOf, presetHash } from '../../bench/figures/preset.ts';
 import { addRecord, type RunRecord, readRecords, seenBefore } from '../../bench/figures/record.ts';
 import { freshSeeds, refusal, type Seen, seedsOf } from '../../bench/figures/seeds.ts';
-import { bootstrapInterval, interquartileMean } from '../../bench/figures/statistics.ts';
 import { pickTasks, tasks } from '../../bench/figures/tasks.ts';
 import { withMarked } from '../../bench/marked.ts';
-import { Rng } from '../../src/random/index.ts';
-
-describe('interquartile mean', () => {
-  test('drops a quarter at each end, rounded down', () => {
-    // scipy.stats.trim_mean(x, .25), which rliable uses.
-    expect(interquartileMean([1, 2, 3])).toBe(2);
-    expect(interquartileMean([-1000, 2, 3, 4])).toBe(2.5);
-    expect(interquartileMean([5, 1, 4, 1000, 3])).toBe(4);
-    expect(interquartileMean([0, 1, 2, 3, 4, 5, 6, 70])).toBe(3.5);
-  });
-
-  test('one wild seed does not move it, whichever way', () => {
-    const scores = [10, 11, 12, 13, 14];
-    expect(interquartileMean([...scores.slice(0, 4), 1e6])).toBe(12);
-    expect(interquartileMean([-1e6, ...scores.slice(1)])).toBe(12);
-  });
-});
-
-describe('bootstrapped interval', () => {
-  test('of equal scores it has no width', () => {
-    expect(bootstrapInterval([7, 7, 7])).toEqual({ low: 7, high: 7 });
-  });
-
-  test('holds the true value in about 95 of 100 cases', () => {
-    const rng = new Rng(3);
-    let held = 0;
-    for (let i = 0; i < 100; i++) {
-      const { low, high } = bootstrapInterval(
-        Array.from({ length: 40 }, () => 5 + rng.normal()),
-        { rng: new Rng(i), resamples: 400 },
-      );
-      if (low <= 5 && high >= 5) held++;
-    }
-    expect(held).toBeGreaterThanOrEqual(88);
-    expect(held).toBeLessThan(100);
-  });
-
-  test('is the same each time', () => {
-    expect(bootstrapInterval([1, 5, 2, 8])).toEqual(bootstrapInterval([1, 5, 2, 8]));
-  });
-});
 
 describe('seeds that judge', () => {
   const seen: Seen[] = [

@@ -6,7 +6,11 @@ import { KeelError } from '../../src/base/errors.ts';
 import { reportError } from '../../src/cli/errors.ts';
 import { entries, makeProgram } from '../../src/cli/program.ts';
 import { diagnosePath, isUnreadable } from '../../src/doctor/index.ts';
+import { JournalWriter } from '../../src/studies/journal.ts';
+import type { Study } from '../../src/studies/schema.ts';
+import { createStudy, studyPaths } from '../../src/studies/store.ts';
 import { unpackRuns } from '../runs/support/old-runs.ts';
+import { outcome, study } from '../studies/support/studies.ts';
 import { until } from '../support/until.ts';
 import { keel, type Outcome, scratch, tiny } from './support/keel.ts';
 
@@ -19,6 +23,7 @@ const root = realpathSync(scratch());
 const pristine = join(root, 'pristine');
 const runDir = join(root, 'runs');
 const logs = join(root, 'logs');
+const studies = join(root, 'studies');
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -129,6 +134,35 @@ beforeAll(() => {
   writeFileSync(join(logs, `${evil}.jsonl`), `${JSON.stringify({ [evil]: evil, step: 1 })}\n{"${evil}`);
   writeFileSync(join(logs, 'only-names.csv'), `${evil}a,${evil}b\n1,2\n3,4\n5,6\n`);
   writeFileSync(join(root, 'config.yaml'), '"\\e[2J\\u009b31mkey": "\\e[2J\\u202evalue"\n');
+  writeFileSync(join(root, 'study.json'), JSON.stringify({ env: 'cartpole', [evil]: evil, method: evil }));
+  // A study of which every text that may be any text is hostile, and some that cannot be read.
+  const space = [{ key: 'activation', domain: { kind: 'choice', values: [`${evil}tanh`, `${evil}relu`] } }];
+  const bad = study({
+    subject: { kind: 'env', reference: `${evil}env`, sha256: null, options: { [evil]: evil } },
+    config: { [evil]: evil },
+    space: space as Study['space'],
+  });
+  const { dir } = createStudy(bad, studies);
+  const journal = new JournalWriter(studyPaths(dir).journal, bad);
+  for (const problem of [null, `${evil}problem`]) {
+    const { number } = journal.createTrial({ params: { activation: `${evil}tanh` }, seeds: [0] });
+    const status = problem === null ? 'done' : 'failed';
+    journal.setOutcome(
+      number,
+      outcome({ problem, status, worker: `${evil}host`, rootCause: `${evil}cause` }),
+    );
+    const value = problem === null ? 1 : null;
+    journal.endTrial(number, {
+      state: problem === null ? 'complete' : 'failed',
+      value,
+      violations: problem === null ? [] : [`${evil}violation`],
+    });
+  }
+  journal.close();
+  for (const [i, text] of [`{"${evil}`, JSON.stringify(allSpoiled(bad as unknown as Json))].entries()) {
+    mkdirSync(join(studies, `broken-${i}`));
+    writeFileSync(join(studies, `broken-${i}`, 'study.json'), text);
+  }
   writeFileSync(join(root, 'trace.jsonl'), `${JSON.stringify({ [evil]: evil, arrival: evil })}\n`);
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -206,6 +240,47 @@ const cases: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ['simulate', `${evil}system`],
     ['simulate', 'cluster', '--trace', join(root, 'trace.jsonl')],
     ['simulate', 'cluster', '--set', `${evil}=1`],
+  ],
+  'sweep run': () => [
+    ...ofSettings('sweep').filter(args => !args.includes('-c')),
+    ['sweep', join(root, 'study.json')],
+    ['sweep', join(root, `${evil}.yaml`)],
+    ['sweep', 'cartpole', '--name', evil],
+    ['sweep', 'cartpole', '--seeds', evil],
+    ['sweep', 'cartpole', '--method', evil],
+    ['sweep', 'cartpole', '--objective', evil],
+    ['sweep', 'cartpole', '--emit', evil],
+    ['sweep', 'cartpole', '--queue', `redis://${evil}`],
+    ['sweep', join(studies, 'tune'), '--jobs', '1'],
+    ['sweep', join(studies, 'broken-0')],
+  ],
+  'sweep show': () =>
+    [[], ['tune'], ['broken-0'], ['broken-1'], [`${evil}study`]].flatMap(words => [
+      ['sweep', 'show', ...words],
+      ['sweep', 'show', ...words, '--json'],
+    ]),
+  'sweep compare': () => [
+    ['sweep', 'compare', 'tune', 'tune'],
+    ['sweep', 'compare', 'tune', 'tune', '--json'],
+    ['sweep', 'compare', 'tune', evil],
+  ],
+  'sweep export': () => [
+    ['sweep', 'export', 'tune'],
+    ['sweep', 'export', 'tune', '--json'],
+    ['sweep', 'export', 'tune', '--out', join(root, `${evil}out.yaml`)],
+    ['sweep', 'export', evil],
+  ],
+  'sweep task': () => [
+    ['sweep', 'task', 'tune', '--index', '0'],
+    ['sweep', 'task', evil, '--index', '0'],
+    ['sweep', 'task', 'tune', '--index', evil],
+  ],
+  worker: () => [
+    ['worker', '--queue', `redis://${evil}`],
+    ['worker', '--queue', `redis://:${evil}@127.0.0.1:1/`],
+    ['worker', '--queue', 'redis://127.0.0.1:1', '--file', `${evil}.ts`],
+    ['worker', '--queue', 'redis://127.0.0.1:1', '--failed'],
+    ['worker', `--${evil}`],
   ],
   doctor: () => [
     ...[[], ['--json'], ['--md'], ['--all', '--verbose']].map(how => ['doctor', logs, runDir, ...how]),

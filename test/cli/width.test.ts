@@ -3,6 +3,9 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { columnsOf } from '../../src/base/terminal.ts';
+import { JournalWriter } from '../../src/studies/journal.ts';
+import { createStudy, studyPaths } from '../../src/studies/store.ts';
+import { outcome, study } from '../studies/support/studies.ts';
 import { fixture, keel, scratch, tiny } from './support/keel.ts';
 
 const cwd = scratch();
@@ -36,8 +39,9 @@ async function fits(args: readonly string[], { code: expected = 0 } = {}): Promi
 
 const commands = [
   ...['train', 'resume', 'eval', 'export', 'runs', 'envs', 'check-env', 'preflight', 'config', 'doctor'],
-  ...['clone', 'fork', 'record', 'render'],
+  ...['clone', 'fork', 'record', 'render', 'sweep', 'worker'],
   ...['runs list', 'runs show', 'runs compare', 'runs delete'],
+  ...['sweep run', 'sweep show', 'sweep compare', 'sweep export', 'sweep task'],
 ];
 
 describe('80 columns', () => {
@@ -58,6 +62,25 @@ describe('80 columns', () => {
     ['train', 'courier', '--steps', '100', '--set', 'learningRate=0.1', '--run-dir', 'none'],
   ])('keel %s %s %s %s', async (...args) => {
     await fits(args.filter(arg => arg !== undefined));
+  });
+
+  test('a study', async () => {
+    createStudy(study({ name: 'a-study-of-a-long-name-that-somebody-gave-to-it' }), join(cwd, 'studies'));
+    const tune = study();
+    const { dir } = createStudy(tune, join(cwd, 'studies'));
+    const journal = new JournalWriter(studyPaths(dir).journal, tune);
+    const params = { learningRate: 0.000123456789, clipRange: 0.3, epochs: 17, hidden: [64, 64] };
+    for (let i = 0; i < 3; i++) {
+      const whole = { ...params, adaptiveRate: true, adaptiveRateTarget: 0.0123456789 + i };
+      const { number } = journal.createTrial({ params: whole, seeds: [0] });
+      journal.setOutcome(number, outcome({ run: 'tune-3fa9c1-t0000-seed0' }));
+      journal.endTrial(number, { state: 'complete', value: 412.5 + i, violations: [] });
+    }
+    journal.close();
+    await fits(['sweep', 'show']);
+    await fits(['sweep', 'show', 'tune']);
+    await fits(['sweep', 'compare', 'tune', 'tune', 'tune']);
+    await fits(['sweep', 'export', 'tune']);
   });
 
   test('check-env writes infinities as envs does', async () => {

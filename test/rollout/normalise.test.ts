@@ -65,6 +65,49 @@ describe('RunningMoments', () => {
     expect(moments.variance(0) / variance[0]).toBeCloseTo(1, 6);
   });
 
+  it('of parts, merged, are those of all, and of no part those of the others', () => {
+    fc.assert(
+      fc.property(
+        rows,
+        fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 6 }),
+        (given, sizes) => {
+          const size = given[0].length;
+          const merged = new RunningMoments(size);
+          let at = 0;
+          for (const [p, count] of sizes.entries()) {
+            const end = p === sizes.length - 1 ? given.length : at + count;
+            const part = new RunningMoments(size);
+            part.update(Float32Array.from(given.slice(at, end).flat()));
+            merged.merge(part.state());
+            at = Math.min(end, given.length);
+          }
+          const { mean, variance } = twoPass(given);
+          expect(merged.count).toBe(given.length);
+          for (let i = 0; i < size; i++) {
+            expect(Math.abs(merged.mean[i] - mean[i])).toBeLessThan(1e-9 * (1 + Math.abs(mean[i])));
+            expect(Math.abs(merged.variance(i) - variance[i])).toBeLessThan(1e-9 * (1 + variance[i]));
+          }
+        },
+      ),
+    );
+  });
+
+  it('merge in closed form: 1, 3 and 5, 7 are four numbers of mean 4 and variance 5', () => {
+    const [one, two] = [
+      [1, 3],
+      [5, 7],
+    ].map(values => {
+      const moments = new RunningMoments(1);
+      moments.update(Float64Array.from(values));
+      return moments;
+    });
+    one.merge(two.state());
+    expect(one.state()).toEqual({ count: 4, mean: [4], m2: [20] });
+    expect(() => one.merge(new RunningMoments(2).state())).toThrow(
+      /the state is for 2 values, this one has 1/,
+    );
+  });
+
   it('change nothing before anything was seen', () => {
     expect(new RunningMoments(3).variance(1)).toBe(1);
   });
@@ -309,5 +352,33 @@ describe('RewardNormaliser', () => {
       }
     }
     expect(Number.isFinite(out[0])).toBe(true);
+  });
+});
+
+describe('frozen', () => {
+  it('observations are normalised by what was seen before, and what is seen is apart', () => {
+    const before = new ObservationNormaliser(1);
+    before.moments.update(Float32Array.of(1, 3));
+    const state = before.moments.state();
+    const frozen = new ObservationNormaliser(1, undefined, state);
+    frozen.moments.update(Float32Array.of(100, 200));
+    const [out, wanted] = [new Float32Array(1), new Float32Array(1)];
+    frozen.apply(Float32Array.of(2.5), out);
+    before.apply(Float32Array.of(2.5), wanted);
+    expect(out).toEqual(wanted);
+    expect(out[0]).toBeCloseTo(0.5, 6);
+    expect(frozen.scales()).toEqual(before.scales());
+    expect(frozen.moments.state()).toEqual({ count: 2, mean: [150], m2: [5000] });
+  });
+
+  it('rewards are divided by the std of before, and the returns go on', () => {
+    const frozen = new RewardNormaliser(2, 0.5, undefined, { count: 2, mean: [0], m2: [8] });
+    frozen.restore({ moments: { count: 0, mean: [0], m2: [0] }, returns: [4, 0] });
+    const out = new Float32Array(2);
+    frozen.apply(Float64Array.of(1, 6), Uint8Array.of(0, 1), out);
+    expect(out[0]).toBeCloseTo(0.5, 6);
+    expect(out[1]).toBeCloseTo(3, 6);
+    // Returns 4 / 2 + 1 = 3 and 6; the second one's episode has ended.
+    expect(frozen.state()).toEqual({ moments: { count: 2, mean: [4.5], m2: [4.5] }, returns: [3, 0] });
   });
 });

@@ -17,7 +17,14 @@ const told = (runs: readonly AttackedRun[]): string[] =>
 const killsOf = (runs: readonly AttackedRun[]): number => runs.flatMap(({ kills }) => kills).length;
 
 /** Of each algorithm one, and a fork; begin-again.test.ts has the others, and the long form all of them. */
-const trainers = ['ppo, numbers', 'grpo', 'fork of a policy', 'cloned policy', 'cloned text'];
+const trainers = [
+  'ppo, numbers',
+  'ppo, shards in processes',
+  'grpo',
+  'fork of a policy',
+  'cloned policy',
+  'cloned text',
+];
 
 it.each([
   ['the files of a run', [writerKind], 30],

@@ -16,7 +16,7 @@ const stateTone: Readonly<Record<RunState, Tone>> = {
   unreadable: 'warn',
 };
 
-/** A state as it is shown. What ran when it was last heard of need not run any more. */
+/** A run's or a study's state as it is shown. What ran when it was last heard of need not run any more. */
 export function shownState(state: RunState, gone: boolean): { readonly text: string; readonly tone: Tone } {
   return gone && state === 'running'
     ? { text: 'was running', tone: 'muted' }

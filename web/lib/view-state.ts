@@ -73,8 +73,16 @@ export interface CompareView {
   readonly hidden: readonly string[];
 }
 
+export interface StudyView {
+  readonly id: string | null;
+  /** The column of the trials' table: one of its own, or `p.` and a setting; after a minus the other way round. */
+  readonly order: string;
+  /** The setting against which results are drawn; null for the first. */
+  readonly axis: string | null;
+}
+
 export interface View {
-  readonly page: 'overview' | 'run' | 'compare';
+  readonly page: 'overview' | 'run' | 'compare' | 'study';
   readonly run: string | null;
   readonly tab: Tab;
   /** The metric shown large, alone. */
@@ -82,6 +90,7 @@ export interface View {
   readonly plot: PlotView;
   readonly overview: OverviewView;
   readonly compare: CompareView;
+  readonly study: StudyView;
 }
 
 const defaultPlotView: PlotView = {
@@ -101,6 +110,7 @@ export const defaultView: View = {
   plot: defaultPlotView,
   overview: { query: '', sort: 'updated', down: true, states: [], tag: null, archived: false },
   compare: { runs: [], by: null, metrics: [], hidden: [] },
+  study: { id: null, order: '-value', axis: null },
 };
 
 /** Whether a plot's values are on a logarithmic axis; `usual` is what it would be if nobody chose. */
@@ -143,6 +153,9 @@ export function encodeView(view: View): string {
     put('state', o.states.join(','), '');
     put('tag', encodeURIComponent(o.tag ?? ''), '');
     put('archived', o.archived ? '1' : '0', '0');
+  } else if (view.page === 'study') {
+    put('order', encodeURIComponent(view.study.order), '-value');
+    put('axis', encodeURIComponent(view.study.axis ?? ''), '');
   } else {
     const p = view.plot;
     if (view.page === 'compare') {
@@ -164,7 +177,9 @@ export function encodeView(view: View): string {
       ? '/'
       : view.page === 'compare'
         ? '/compare'
-        : `/runs/${encodeURIComponent(view.run ?? '')}${view.tab === 'plots' ? '' : `/${view.tab}`}`;
+        : view.page === 'study'
+          ? `/studies/${encodeURIComponent(view.study.id ?? '')}`
+          : `/runs/${encodeURIComponent(view.run ?? '')}${view.tab === 'plots' ? '' : `/${view.tab}`}`;
   return path + (query.length > 0 ? `?${query.map(pair => pair.join('=')).join('&')}` : '');
 }
 
@@ -218,10 +233,14 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
 
   const base = defaultView;
   let { page, run, tab } = base;
+  let study: string | null = null;
   if (path[0] === 'runs' && path[1] !== undefined) {
     page = 'run';
     run = read(path[1]);
     tab = choice('the tab', tabs, 'plots', read(path[2] ?? ''));
+  } else if (path[0] === 'studies' && path[1] !== undefined) {
+    page = 'study';
+    study = read(path[1]);
   } else if (path[0] === 'compare') page = 'compare';
   else if (path.length > 0)
     problems.push(`There is no page “/${path.join('/').slice(0, 60)}”; this is the overview.`);
@@ -260,6 +279,7 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         metrics: list('metrics', maxMetrics),
         hidden: list('hidden', maxRuns),
       },
+      study: { id: study, order: string('order') || '-value', axis: string('axis') || null },
     },
     problems,
   };

@@ -25,7 +25,8 @@ export function keepAlerts(): void {
       : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
   );
   $effect(() => {
-    const name = open?.name ?? (viewState.view.page === 'compare' ? 'Compare' : null);
+    const { page } = viewState.view;
+    const name = open?.name ?? (page === 'compare' ? 'Compare' : page === 'study' ? 'Study' : null);
     // What nobody can tell any more is not told.
     const told = connection.gone ? null : verdict;
     const state = connection.gone ? 'no answer · ' : told === null || told === 'healthy' ? '' : `${told} · `;
@@ -66,18 +67,4 @@ function tell(run: RunSummary): void {
   } catch {
     // Some phones know the name only.
   }
-}
-
-/** On a click only. The answer says how it went. */
-export async function askToNotify(): Promise<string> {
-  if (!('Notification' in window)) return 'This browser has no notifications.';
-  if (preferences.notify) {
-    preferences.notify = false;
-    return 'Notifications are off.';
-  }
-  const answer = await Notification.requestPermission();
-  preferences.notify = answer === 'granted';
-  return answer === 'granted'
-    ? 'You will be told when a verdict changes while this page is open.'
-    : 'The browser refused notifications; its settings for this page can allow them.';
 }

@@ -14,6 +14,8 @@ import type {
   RunDetail,
   RunList,
   SeriesAnswer,
+  StudyAnswer,
+  StudyList,
   XAxis,
 } from '../../src/server/api.ts';
 
@@ -95,6 +97,11 @@ const run = (id: string, rest = '') => `runs/${encodeURIComponent(id)}${rest}`;
 export const client = {
   hello: () => request<Hello>('hello'),
   runs: () => request<RunList>('runs'),
+  studies: () => request<StudyList>('studies'),
+  study: (id: string, version: string | null) =>
+    request<StudyAnswer>(
+      `studies/${encodeURIComponent(id)}${version === null ? '' : `?version=${encodeURIComponent(version)}`}`,
+    ),
   detail: (id: string) => request<RunDetail>(run(id)),
   series: (
     id: string,

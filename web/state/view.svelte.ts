@@ -1,5 +1,12 @@
 /** The current view, kept in step with the address. */
-import { decodeView, encodeView, type OverviewView, type PlotView, type View } from '../lib/view-state.ts';
+import {
+  decodeView,
+  encodeView,
+  type OverviewView,
+  type PlotView,
+  type StudyView,
+  type View,
+} from '../lib/view-state.ts';
 
 const first = decodeView(location.hash);
 let view = $state.raw<View>(first.view);
@@ -57,11 +64,18 @@ export const viewState = {
     view = { ...view, compare: { ...view.compare, ...change } };
     writeAddress(false);
   },
+  study(change: Partial<StudyView>): void {
+    view = { ...view, study: { ...view.study, ...change } };
+    writeAddress(false);
+  },
   /** The address of a view that differs from this one. */
   link(change: Partial<View>): string {
     return `#${encodeView({ ...view, ...change })}`;
   },
 };
+
+/** The address of a study. */
+export const studyLink = (id: string): string => `#/studies/${encodeURIComponent(id)}`;
 
 /** The address of a run, in its plain view. */
 export function runLink(id: string, tab: View['tab'] = 'plots'): string {

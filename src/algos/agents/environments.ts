@@ -9,12 +9,18 @@ export interface EnvironmentConfig {
   readonly envs: number;
   readonly workers: number | 'auto';
   readonly rewardScale: number;
+  /** Parts that a rollout is collected in: then one of them is opened, in this thread. */
+  readonly shards?: number;
 }
 
-/** As many as the config asks for. Whoever opened them closes them. */
+/** As many as the config asks for, or those of one shard. Whoever opened them closes them. */
 export function openEnvironments(subject: Subject, config: EnvironmentConfig): Promise<VectorEnv> {
-  const { envs: envCount, workers } = config;
-  return makeVectorEnv(subject.id, { envCount, workers, options: subject.options });
+  const { envs, shards = 1 } = config;
+  return makeVectorEnv(subject.id, {
+    envCount: envs / shards,
+    workers: shards > 1 ? 0 : config.workers,
+    options: subject.options,
+  });
 }
 
 /** What a manifest says of them: all that resuming must agree with. */

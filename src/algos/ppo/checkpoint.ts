@@ -4,7 +4,6 @@ import type { VectorState } from '../../envs/vector/vector.ts';
 import { namedTensors } from '../../nn/named-tensors.ts';
 import type { Parameters } from '../../nn/parameters.ts';
 import { decodeSafetensors, encodeSafetensors } from '../../nn/safetensors.ts';
-import type { MomentsState, RewardNormaliserState } from '../../rollout/normalise.ts';
 import type { Checkpoint } from '../../runs/checkpoint.ts';
 import {
   countersSchema,
@@ -18,6 +17,7 @@ import {
 import type { UpdateCounters } from '../update/guarded.ts';
 import type { SavedTensors } from '../update/state.ts';
 import type { SavedState } from '../update/trainer-state.ts';
+import type { CollectorState } from './collector.ts';
 import type { PpoCounters } from './control.ts';
 
 const POLICY_FILE = 'policy.safetensors';
@@ -25,12 +25,7 @@ const OPTIMIZER_FILE = 'optimizer.safetensors';
 const REFERENCE = 'reference.';
 
 /** All that the future of a trainer depends on: tensors, and what `state.json` holds. */
-export interface PpoSnapshot extends SavedTensors, SavedState<PpoCounters, 'act' | 'order'> {
-  readonly observationNormaliser: MomentsState | null;
-  readonly rewardNormaliser: RewardNormaliserState | null;
-  readonly actionNoise: readonly number[] | null;
-  readonly envs: VectorState;
-}
+export interface PpoSnapshot extends SavedTensors, SavedState<PpoCounters, 'act' | 'order'>, CollectorState {}
 
 /** The tensors of a policy and its optimiser as files. */
 export function tensorFiles(
@@ -82,6 +77,8 @@ const stateSchema = z.object({
   actionNoise: z.array(z.number()).nullable(),
   // The environments check their own.
   envs: z.custom<VectorState>(value => typeof value === 'object' && value !== null),
+  // Checkpoints of earlier versions have none.
+  shardRngs: z.array(rngSchema).nullable().default(null),
 });
 
 /** A snapshot from a checkpoint. */

@@ -11,11 +11,8 @@ import { MismatchError, TrainError } from '../../base/errors.ts';
 import type { VectorEnv } from '../../envs/vector/vector.ts';
 import { Rng } from '../../random/rng.ts';
 import { createRollout } from '../../rollout/buffer.ts';
-import { collect } from '../../rollout/collect.ts';
 import { gae } from '../../rollout/gae.ts';
-import { ActionNoise } from '../../rollout/noise.ts';
-import { type MomentsState, ObservationNormaliser, RewardNormaliser } from '../../rollout/normalise.ts';
-import { compileNetwork } from '../agents/actor.ts';
+import { type MomentsState, ObservationNormaliser } from '../../rollout/normalise.ts';
 import type { ActorCritic } from '../agents/networks/actor-critic.ts';
 import { networkFor } from '../agents/networks/network.ts';
 import { runtimeOf } from '../agents/runtime.ts';
@@ -28,6 +25,7 @@ import { holdStates, partway } from '../update/step-back.ts';
 import { stopwatch } from '../update/stopwatch.ts';
 import { refuseOtherParts, TrainerState } from '../update/trainer-state.ts';
 import type { PpoSnapshot } from './checkpoint.ts';
+import { shardedCollector, wholeCollector } from './collector.ts';
 import {
   control,
   firstCounters,
@@ -47,11 +45,15 @@ import {
 } from './programs.ts';
 import { type PpoAttempt, rowOf } from './row.ts';
 import { type PpoConfig, ppoSettings, unevenMinibatches } from './settings.ts';
+import type { ShardPlace } from './shards/place.ts';
 
 /** What a trainer is made of: environments, and a whole config for them. */
 export interface PpoTrainerOptions {
+  /** All of them; with shards, those of one. */
   readonly envs: VectorEnv;
   readonly config: PpoConfig;
+  /** Where shards are collected; in this thread unless told. Whoever opened it closes it. */
+  readonly place?: ShardPlace | undefined;
 }
 
 /** PPO on some environments, an iteration at a time. */
@@ -84,9 +86,6 @@ const DIAGNOSIS = (skipLimit: number) => ({
     'look at the scale of rewards and observations (normaliseRewards, normaliseObservations), then at learningRate',
 });
 
-/** Observations that the value function looks at in one go: more would leave the processor's caches. */
-const MOST_ROWS = 256;
-
 /** Seconds of learning after which a second thread is worth starting. */
 const WORTH_THREAD = 0.5;
 
@@ -95,8 +94,8 @@ function isWorthThread({ threads }: PpoConfig, learningSeconds: number): boolean
 }
 
 /** Compiles everything for one task. */
-export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Promise<PpoTrainer> {
-  const { envCount } = envs;
+export async function createPpoTrainer({ envs, config, place }: PpoTrainerOptions): Promise<PpoTrainer> {
+  const envCount = envs.envCount * config.shards;
   const { seed, steps: totalSteps } = config;
   const samples = envCount * config.stepsPerRollout;
   const uneven = unevenMinibatches({ ...config, envs: envCount });
@@ -105,14 +104,9 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
   const model = networkFor(config, envs.observationSpace, envs.actionSpace);
   const { layout, distribution } = model;
   const runtime = runtimeOf(config);
-  const [programs, acting, valuing, valuingMany] = await Promise.all([
-    compilePpo(model, config, { samples, minibatches }, runtime),
-    compileNetwork(model, 'actor', envCount, runtime),
-    compileNetwork(model, 'critic', envCount, runtime),
-    compileNetwork(model, 'critic', Math.min(samples, MOST_ROWS), runtime),
-  ]);
+  const programs = await compilePpo(model, config, { samples, minibatches }, runtime);
 
-  const [initRng, actRng, orderRng] = new Rng(seed).split(3);
+  const [initRng, actRng, orderRng, shardRng] = new Rng(seed).split(4);
   const own = new TrainerState(ppoSettings, config, firstCounters(config), { act: actRng, order: orderRng });
   const { counters, rngs } = own;
   let state = newState(layout.initialise(initRng));
@@ -126,9 +120,9 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
   const observationNormaliser = config.normaliseObservations
     ? new ObservationNormaliser(envs.obsSize)
     : undefined;
-  const rewardNormaliser = config.normaliseRewards ? new RewardNormaliser(envCount, config.gamma) : undefined;
-  const actionNoise = new ActionNoise(distribution, envCount, config.noiseCorrelation);
-  const policy = { acting, valuing, valuingMany, distribution };
+  const parts = { envs, model, config, observationNormaliser };
+  const collector =
+    config.shards === 1 ? await wholeCollector(parts, rngs) : shardedCollector(parts, shardRng, place);
   /** At the start and after every resume: the two programs may have come from different machines or versions. */
   let isChecked = false;
   let learningSeconds = 0;
@@ -146,7 +140,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
     },
 
     async start() {
-      await envs.reset({ seed });
+      await collector.start();
     },
 
     warmStart(weights, moments) {
@@ -166,16 +160,18 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
       const watch = stopwatch();
 
       // ---- collect
-      envs.setProgress(Math.min(1, counters.steps / totalSteps));
-      for (const network of [acting, valuing, valuingMany]) network.setWeights(state.weights);
-      const collected = await collect(rollout, {
-        envs,
-        ...policy,
-        rng: rngs.act,
-        actionNoise,
-        observationNormaliser,
-        rewardNormaliser,
-        rewardScale: config.rewardScale,
+      const collected = await collector.collect(rollout, {
+        config,
+        iteration: counters.iteration,
+        weights: state.weights,
+        progress: Math.min(1, counters.steps / totalSteps),
+        events: {
+          onLost: (shard, why) =>
+            events.push({
+              type: 'note',
+              text: `shard ${shard} is collected again: its worker died (${why})`,
+            }),
+        },
       });
 
       // ---- judge
@@ -283,10 +279,7 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
         // It is written in place.
         reference: reference?.slice(),
         ...own.snapshot(),
-        observationNormaliser: observationNormaliser?.moments.state() ?? null,
-        rewardNormaliser: rewardNormaliser?.state() ?? null,
-        actionNoise: actionNoise.state(),
-        envs: await envs.state(),
+        ...(await collector.state()),
       };
     },
 
@@ -296,27 +289,22 @@ export async function createPpoTrainer({ envs, config }: PpoTrainerOptions): Pro
       refuseOtherParts({
         reference: [reference, savedReference],
         'observation normaliser': [observationNormaliser, snapshot.observationNormaliser],
-        'reward normaliser': [rewardNormaliser, snapshot.rewardNormaliser],
+        'reward normaliser': [config.normaliseRewards || undefined, snapshot.rewardNormaliser],
       });
       state = copyOf(snapshot);
       reference = savedReference?.slice();
       isChecked = false;
       own.restore(snapshot);
-      if (snapshot.observationNormaliser)
-        observationNormaliser?.moments.restore(snapshot.observationNormaliser);
-      if (snapshot.rewardNormaliser) rewardNormaliser?.restore(snapshot.rewardNormaliser);
-      actionNoise.restore(snapshot.actionNoise);
-      await envs.restore(snapshot.envs);
+      await collector.restore(snapshot);
     },
 
     adjust(changes) {
       own.adjust(changes);
-      if (changes.gamma !== undefined && rewardNormaliser) rewardNormaliser.gamma = changes.gamma;
       if (changes.klCoef !== undefined) counters.klCoef = changes.klCoef;
     },
 
     dispose() {
-      for (const program of [programs, acting, valuing, valuingMany]) program.dispose();
+      for (const part of [programs, collector]) part.dispose();
     },
   };
 }

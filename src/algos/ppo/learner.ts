@@ -12,18 +12,23 @@ import { countersGoingOn } from './control.ts';
 import { createPpoTrainer, type PpoTrainer } from './iteration.ts';
 import { rescaled } from './rescale.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
+import { openShardPlace } from './shards/open-place.ts';
+import type { ShardPlace } from './shards/place.ts';
 
 /** Opens the environments and compiles the trainer. */
 export async function openLearner(
   opening: Opening<PpoConfig, PolicyStart>,
 ): Promise<Learner & { readonly trainer: PpoTrainer }> {
-  const { subject, config, written, start } = opening;
+  const { subject, config, written, start, shardPlace } = opening;
   const envs = await openEnvironments(subject, config);
+  let place: ShardPlace | undefined;
   try {
     refuseInertForActions(ppoSettings, written, envs.actionSpace);
+    place = shardPlace === undefined ? openShardPlace(config, envs) : await shardPlace();
     const trainer = await createPpoTrainer({
       envs,
       config: fittingActions(ppoSettings, config, envs.actionSpace),
+      place,
     });
     const { model } = trainer;
     const weights = start?.fit(model.layout);
@@ -68,11 +73,13 @@ export async function openLearner(
       }),
       async close() {
         trainer.dispose();
+        await place?.close();
         await evaluations.close();
         await envs.close();
       },
     };
   } catch (error) {
+    await place?.close();
     await envs.close();
     throw error;
   }

@@ -25,10 +25,14 @@ const ITERATIONS = 3;
 function tinyConfig(config: PpoConfig): PpoConfig {
   const envs = Math.min(2, config.envs);
   const stepsPerRollout = 32;
+  // Where there are shards, they divide the environments, so that there are two of each.
+  const shards = Math.min(envs, config.shards);
   return resolveSettings(ppoSettings, {
     preset: {
       ...config,
       envs,
+      shards,
+      collectors: config.collectors === 'auto' ? 'auto' : Math.min(config.collectors, shards),
       stepsPerRollout,
       minibatchSize: stepsPerRollout,
       epochs: Math.min(2, config.epochs),

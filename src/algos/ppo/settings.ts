@@ -1,7 +1,16 @@
 /** Every setting of PPO. */
 import * as z from 'zod/mini';
 import * as shared from '../../settings/shared.ts';
-import { type ConfigOf, fixed, live, type SettingsOf, setting, table, wrong } from '../../settings/spec.ts';
+import {
+  type ConfigOf,
+  type Contradiction,
+  fixed,
+  live,
+  type SettingsOf,
+  setting,
+  table,
+  wrong,
+} from '../../settings/spec.ts';
 import {
   belowOne,
   coefficientRule,
@@ -201,6 +210,18 @@ export const ppoSettings = table(
       rates: 'learning rates',
     }),
 
+    shards: fixed(
+      count,
+      1,
+      'Parts that each rollout is collected in, which several workers may do; must divide envs. Bits depend on it, and not on who collects.',
+    ),
+    collectors: setting(
+      z.union([z.literal('auto'), countFromZero.check(z.maximum(256))]),
+      'auto',
+      'Processes that collect shards; 0 collects them in this one. auto: as many as the machine runs at once where the environment is slow, else 0.',
+      { needs: { key: 'shards', not: 1, add: 'shards of at least 2' } },
+    ),
+
     steps: shared.steps(100_000, 'Environment steps of the run, over all environments.'),
     ...shared.environmentKeys({ ownReturns: true }),
     record: setting(
@@ -237,6 +258,7 @@ export const ppoSettings = table(
         );
       if (config.klCoefRule !== 'fixed' && config.klCoef === 0)
         yield wrong('klCoefRule', `${config.klCoefRule} has nothing to adapt at klCoef 0: start at .1 or so`);
+      yield* shardContradictions(config);
       const uneven = unevenMinibatches(config);
       if (uneven !== undefined) yield { key: 'minibatchSize', text: uneven };
     },
@@ -247,6 +269,35 @@ export const ppoSettings = table(
 export type PpoConfig = ConfigOf<typeof ppoSettings>;
 /** What a user may set. */
 export type PpoSettings = SettingsOf<typeof ppoSettings>;
+
+function* shardContradictions({
+  shards,
+  envs,
+  collectors,
+  workers,
+}: {
+  readonly shards: number;
+  readonly envs: number;
+  readonly collectors: number | 'auto';
+  readonly workers: number | 'auto';
+}): Generator<Contradiction> {
+  if (shards === 1) return;
+  if (envs % shards !== 0)
+    yield wrong(
+      'shards',
+      `${shards} does not divide envs ${envs}: try ${shared.divisorsNear(envs, shards).join(' or ')}`,
+    );
+  if (collectors !== 'auto' && collectors > shards)
+    yield wrong(
+      'collectors',
+      `${collectors} are more than the ${shards} shards that there are to collect: use ${shards} or fewer, or more shards`,
+    );
+  if (workers !== 'auto' && workers > 0)
+    yield wrong(
+      'workers',
+      `${workers} has no effect with shards ${shards}, whose environments step where they are collected: remove workers, or use collectors`,
+    );
+}
 
 /**
  * What is wrong with a minibatch size, with sizes near it that would do; undefined if nothing is. Minibatches divide a

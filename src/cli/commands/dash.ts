@@ -4,14 +4,17 @@ import { typed } from '../../base/typed.ts';
 import { defaultRoot } from '../../runs/layout.ts';
 import { resolveRun } from '../../runs/store.ts';
 import { runAddress } from '../../server/runs/places.ts';
-import { serve } from '../../server/serve.ts';
+import { defaultRoots, serve } from '../../server/serve.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { checkDashFlags, type DashFlags, dashOptions, openBrowser } from '../page.ts';
 
 export function define(command: Command): void {
-  dashOptions(command).argument('[roots...]', 'directories of runs or logs, or runs (default: runs)');
+  dashOptions(command).argument(
+    '[roots...]',
+    'directories of runs, studies or logs, or one of them (default: runs and studies)',
+  );
 }
 
 export const help = `It runs until Ctrl-C. It can be seen from this machine alone, unless --host says
@@ -25,7 +28,7 @@ export const examples: Examples = [
 ];
 
 export async function run(context: Context, roots: string[], flags: DashFlags): Promise<void> {
-  const places = roots.length === 0 ? [defaultRoot] : roots.map(placeOf);
+  const places = roots.length === 0 ? defaultRoots : roots.map(placeOf);
   await servePage(context, places, flags);
 }
 

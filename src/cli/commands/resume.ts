@@ -16,6 +16,7 @@ import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { type RunFlags, runArgument, whichCheckpoint, wholeNumber } from '../options.ts';
+import { queueFlag, shardsOn } from '../queue.ts';
 import { type ContinueFlags, continueOptions, forgetStop, lengthOf, runTraining } from '../run-training.ts';
 import { changesOf, type Wanted } from '../settings.ts';
 import { trustOf } from '../trust.ts';
@@ -23,6 +24,7 @@ import { trustOf } from '../trust.ts';
 interface ResumeFlags extends ContinueFlags {
   readonly from?: WhichCheckpoint;
   readonly discardLater?: boolean;
+  readonly queue?: string;
 }
 
 export function define(command: Command): void {
@@ -30,7 +32,8 @@ export function define(command: Command): void {
     .addArgument(runArgument('[run]').default('last'))
     .option('--steps <n>', 'steps of the whole run, those done included', wholeNumber)
     .option('--from <checkpoint>', 'last, best or a step', whichCheckpoint, 'last')
-    .option('--discard-later', 'delete what follows --from; without any checkpoint, begin again');
+    .option('--discard-later', 'delete what follows --from; without any checkpoint, begin again')
+    .option(...queueFlag);
   continueOptions(command);
 }
 
@@ -55,6 +58,7 @@ export async function resumeRun(
   const run = openRun(dir);
   const { from = 'last', discardLater, envFile } = flags;
   const { settings: config, sources } = changesOf(flags, given);
+  const shards = shardsOn(flags.queue);
   const onRewardScale = flags.rescaleCritic ? 'rescale' : 'refuse';
   await runTraining(
     context,
@@ -62,6 +66,7 @@ export async function resumeRun(
       flags,
       sources,
       started: true,
+      remark: () => shards.remark,
       title({ step, totalSteps }, all) {
         // Also at step 0: what a run began from is saved before its first iteration.
         const start =
@@ -80,6 +85,7 @@ export async function resumeRun(
         onRewardScale,
         envFile,
         trust: trustOf(flags),
+        shardPlace: shards.shardPlace,
         ...hooks,
       });
     },

@@ -45,9 +45,9 @@ const skippedDirectories = new Set([
 /** Never logs, and not worth opening when a directory is searched. A file that is named outright is always opened. */
 const skippedFiles =
   /(?:^\.)|\.(?:py|pyc|pyi|ts|js|mjs|cjs|svelte|c|h|cpp|cu|so|o|rs|go|java|md|rst|html?|css|svg|ipynb|sh|toml|ya?ml|png|jpe?g|gif|mp4|webm|avi|pdf|pt|pth|ckpt|bin|safetensors|onnx|npz|npy|pkl|pickle|zip|tar|7z|whl|lock|xml|urdf|stl|obj|parquet|arrow|db|sqlite3?|h5|msgpack)$/i;
-/** Settings and vocabularies: objects of numbers too, but nobody's log. */
+/** Settings, vocabularies and what a study is kept in: objects of numbers too, but nobody's log. */
 const notLogs =
-  /^(?:params|args|config|hparams|label|manifest|package|tsconfig|wandb-summary|wandb-metadata|vocab|merges|tokenizer|tokenizer_config|special_tokens_map|added_tokens|generation_config|adapter_config|preprocessor_config)\.json$|^(?:experiment_state|basic-variant-state|searcher-state).*\.json$|\.index\.json$/;
+  /^(?:params|args|config|hparams|label|manifest|package|tsconfig|wandb-summary|wandb-metadata|vocab|merges|tokenizer|tokenizer_config|special_tokens_map|added_tokens|generation_config|adapter_config|preprocessor_config|study|workers)\.json$|^journal\.log$|^(?:experiment_state|basic-variant-state|searcher-state).*\.json$|\.index\.json$/;
 
 /** Looks for runs. A path without any is a {@link ReadError} that says what was looked for and what was found. */
 export async function findRuns(path: string, options: FindOptions = {}): Promise<Found> {

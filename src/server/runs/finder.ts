@@ -17,6 +17,8 @@ export interface FinderOptions {
   readonly foreign: boolean;
   /** Numbers that one run may hold in memory. */
   readonly maxCells: number;
+  /** Further directories that have runs directly in them: those of studies. */
+  readonly places?: (() => readonly { readonly path: string; readonly root: Root }[]) | undefined;
   readonly known: (id: string) => WatchedRun | undefined;
   readonly add: (run: WatchedRun) => void;
   readonly signal: AbortSignal;
@@ -49,26 +51,27 @@ export function createFinder(options: FinderOptions): Finder {
   let searchAt = Number.NEGATIVE_INFINITY;
   let searching: Promise<void> | undefined;
 
-  /** Runs of Keel that are a root, or directly in one. */
+  /** Runs of Keel that are a root, or directly in one or in a study. */
   function scanKeel(): void {
     keelAt = Date.now();
     for (const root of roots) {
-      if (statSync(root.path, { throwIfNoEntry: false })?.isDirectory() !== true) continue;
-      if (existsSync(runPaths(root.path).manifest)) {
-        addKeel(root.path, root);
-        continue;
-      }
-      let names: string[];
-      try {
-        names = readdirSync(root.path);
-      } catch {
-        continue;
-      }
-      for (const name of names) {
-        const path = join(root.path, name);
-        if (isRunId(name) && known(idOf(path)) === undefined && existsSync(runPaths(path).manifest))
-          addKeel(path, root);
-      }
+      if (existsSync(runPaths(root.path).manifest)) addKeel(root.path, root);
+      else scanDirectory(root.path, root);
+    }
+    for (const { path, root } of options.places?.() ?? []) scanDirectory(path, root);
+  }
+
+  function scanDirectory(directory: string, root: Root): void {
+    let names: string[];
+    try {
+      names = readdirSync(directory);
+    } catch {
+      return; // not there yet, or a file
+    }
+    for (const name of names) {
+      const path = join(directory, name);
+      if (isRunId(name) && known(idOf(path)) === undefined && existsSync(runPaths(path).manifest))
+        addKeel(path, root);
     }
   }
 

@@ -25,6 +25,8 @@ export interface RunIndexOptions {
   readonly foreign?: boolean | undefined;
   /** Numbers held in memory over all runs, and of one run. */
   readonly maxCells?: number | undefined;
+  /** Further directories of runs: those of studies. */
+  readonly places?: (() => readonly { readonly path: string; readonly root: Root }[]) | undefined;
   readonly onProblem?: ((sentence: string) => void) | undefined;
 }
 
@@ -129,6 +131,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
     foreign,
     maxCells: Math.min(2 ** 26, totalCells),
     known: id => entries.get(id)?.run,
+    places: options.places,
     add,
     signal,
     onProblem: options.onProblem,

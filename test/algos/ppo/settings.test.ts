@@ -4,14 +4,16 @@
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PpoConfig, ppoSettings } from '../../../src/algos/ppo/settings.ts';
+import { openShardPlace } from '../../../src/algos/ppo/shards/open-place.ts';
 import { TrainError } from '../../../src/base/errors.ts';
-import { box, cluster, type Env, pendulum, simulation } from '../../../src/envs/index.ts';
+import { box, cluster, type Env, makeVectorEnv, pendulum, simulation } from '../../../src/envs/index.ts';
 import { resolveSettings } from '../../../src/settings/resolve.ts';
 import * as shared from '../../../src/settings/shared.ts';
 import {
   disposeTrainers,
   faultyEnv,
   iterations,
+  sha256,
   type TrainerOptions,
   trained,
   trainerOf,
@@ -871,6 +873,36 @@ const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
     expect(rawThousand['adv/std'] / raw['adv/std']).toBeGreaterThan(500);
     const { trainer } = await trained({ normaliseRewards: true });
     expect((await trainer.snapshot()).rewardNormaliser?.moments.count).toBe(128);
+  },
+
+  async shards() {
+    const hash = async (shards: number) =>
+      sha256((await trained({ shards }, { envs: 4 / shards })).trainer.weights);
+    const [whole, two, four] = [await hash(1), await hash(2), await hash(4)];
+    expect(new Set([whole, two, four]).size).toBe(3);
+    expect(whole).toBe(sha256((await trained()).trainer.weights));
+    const refusal = (settings: Settings) => () => resolveSettings(ppoSettings, { given: settings });
+    expect(refusal({ envs: 8, shards: 3 })).toThrow('shards 3 does not divide envs 8: try 2 or 4');
+    expect(refusal({ envs: 8, shards: 4, workers: 2 })).toThrow(/workers 2 has no effect with shards 4/);
+  },
+
+  // That the bits are the same is told in shards/processes.test.ts.
+  async collectors() {
+    const of = async (collectors: number): Promise<number | undefined> => {
+      const config = resolveSettings(ppoSettings, { given: { shards: 4, collectors } });
+      const envs = await makeVectorEnv('cartpole', { envCount: 2 });
+      const place = openShardPlace(config, envs);
+      await place?.close();
+      await envs.close();
+      return place?.slots;
+    };
+    expect(await of(0)).toBeUndefined();
+    expect(await of(3)).toBe(3);
+    const refusal = (settings: Settings) => () => resolveSettings(ppoSettings, { given: settings });
+    expect(refusal({ shards: 4, collectors: 5 })).toThrow(
+      'collectors 5 are more than the 4 shards that there are to collect: use 4 or fewer, or more shards',
+    );
+    expect(refusal({ collectors: 2 })).toThrow('collectors has no effect without shards of at least 2');
   },
 
   async skipLimit() {

@@ -14,7 +14,7 @@ function chromiumPath(): string {
   const found = [process.env.CHROMIUM, ...places].find(path => path !== undefined && existsSync(path));
   if (found === undefined) {
     throw new Error(
-      `the tests of the page need Chromium at ${places.join(' or ')}, or at the path in CHROMIUM: run tools/install-chromium.sh`,
+      `the tests of the page need Chromium at ${places.join(' or ')}, or at the path in CHROMIUM: run tools/install-test-packages.sh`,
     );
   }
   return found;

@@ -23,6 +23,8 @@ const sources = [
   'src/view',
   'src/doctor/findings.ts',
   'src/server/api.ts',
+  'src/studies/schema.ts',
+  'src/studies/workers-view.ts',
   'src/base',
 ];
 

@@ -6,6 +6,8 @@ import { extname, join, normalize } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Action, Hello, Notes, StreamMessage, XAxis } from '../../../src/server/api.ts';
 import { securityHeaders } from '../../../src/server/http/security.ts';
+import type { Hub } from '../../../src/server/stream.ts';
+import { createStudyIndex } from '../../../src/server/studies.ts';
 import {
   checkpointsOf,
   detailOf,
@@ -18,6 +20,7 @@ import {
   stepsPerRow,
   summaryOf,
 } from './fake-runs.ts';
+import { type FakeStudies, studySource } from './fake-studies.ts';
 
 export interface FakeServer {
   readonly url: string;
@@ -44,7 +47,12 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-export async function startFakeServer(site: string, given: readonly FakeRun[]): Promise<FakeServer> {
+export async function startFakeServer(
+  site: string,
+  given: readonly FakeRun[],
+  /** Told by the real index of studies; only their files are fake. */
+  kept: FakeStudies = new Map(),
+): Promise<FakeServer> {
   const runs = new Map(given.map(run => [run.id, run]));
   for (const run of given)
     if (run.events.length === 0 && run.trainer === 'keel' && run.rows < 5000)
@@ -63,6 +71,10 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
     sent.push(item);
     for (const stream of streams) stream.write(item.text);
   }
+
+  const hub: Pick<Hub, 'publish'> = { publish: send };
+  const studies = createStudyIndex({ source: studySource(kept), hub: hub as Hub, pollMs: 50 });
+  studies.start();
 
   const server = createServer((request, response) => {
     void handle(request, response).catch(error => {
@@ -99,6 +111,15 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
       } satisfies Hello);
     if (url.pathname === '/api/runs')
       return answer(response, { runs: [...runs.values()].map(summaryOf), version: lastId });
+    if (url.pathname === '/api/studies') return answer(response, studies.list());
+    if (url.pathname.startsWith('/api/studies/')) {
+      const study = studies.get(
+        decodeURIComponent(url.pathname.slice('/api/studies/'.length)),
+        url.searchParams.get('version') ?? undefined,
+      );
+      if (study !== undefined) return answer(response, study);
+      return answer(response, { error: { code: 'no-such-study', message: 'There is no such study.' } }, 404);
+    }
     const [id, ...rest] = url.pathname.slice('/api/runs/'.length).split('/').map(decodeURIComponent);
     const run = runs.get(id ?? '');
     if (run === undefined)
@@ -283,6 +304,7 @@ export async function startFakeServer(site: string, given: readonly FakeRun[]): 
     },
     close: () =>
       new Promise<void>(done => {
+        studies.close();
         for (const socket of sockets) socket.destroy();
         server.close(() => done());
       }),

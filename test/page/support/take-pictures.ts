@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { launch, openPage } from './browser.ts';
 import { builtPage } from './built-page.ts';
 import { startFakeServer } from './fake-server.ts';
+import { galleryStudy } from './fake-studies.ts';
 import { gallery } from './gallery.ts';
 
 const folder = fileURLToPath(new URL('../../../docs/pictures', import.meta.url));
@@ -24,11 +25,15 @@ const pictures: readonly Picture[] = [
   { name: 'run', hash: '#/runs/sick', width: 1080, height: 790, pointer: [0.66, 0.4] },
   { name: 'doctor', hash: '#/runs/sick/doctor', width: 1080, height: 800 },
   { name: 'compare', hash: '#/compare?runs=a1,a2,b1,b2&by=learningRate', width: 1080, height: 720 },
+  { name: 'study', hash: '#/studies/s1', width: 1080, height: 1000 },
   { name: 'phone', hash: '#/runs/sick', width: 360, height: 740 },
 ];
 
 async function main(): Promise<void> {
-  const [browser, server] = await Promise.all([launch(), startFakeServer(await builtPage(), gallery())]);
+  const [browser, server] = await Promise.all([
+    launch(),
+    startFakeServer(await builtPage(), gallery(), new Map([['s1', galleryStudy()]])),
+  ]);
   await mkdir(folder, { recursive: true });
   for (const { name, hash, width, height, dark, pointer } of pictures) {
     const page = await openPage(browser, server.url + hash, {

@@ -56,10 +56,21 @@ const compareView: fc.Arbitrary<View> = fc
   })
   .map(v => ({ ...defaultView, page: 'compare' as const, ...v }));
 
+const studyView: fc.Arbitrary<View> = fc
+  .record({
+    id: name,
+    order: fc.oneof(
+      fc.constantFrom('value', '-number'),
+      name.map(key => `p.${key}`),
+    ),
+    axis: fc.option(name),
+  })
+  .map(study => ({ ...defaultView, page: 'study' as const, study }));
+
 describe('view state', () => {
   test('every view comes back from its address', () => {
     fc.assert(
-      fc.property(fc.oneof(overviewView, runView, compareView), view => {
+      fc.property(fc.oneof(overviewView, runView, compareView, studyView), view => {
         expect(decodeView(`#${encodeView(view)}`)).toEqual({ view, problems: [] });
       }),
     );

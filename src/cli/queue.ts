@@ -1,0 +1,25 @@
+/** `--queue` of commands that train one run: its shards are collected by the workers of a queue. */
+import type { OpenShardPlace } from '../algos/ppo/shards/place.ts';
+import { typed } from '../base/typed.ts';
+import { redisAddress, shownAddress } from '../sweep/redis/address.ts';
+
+export const queueFlag = [
+  '--queue <address>',
+  'let the workers of a queue collect the shards: redis://…',
+] as const;
+
+/** What a run is told of it, and its user; an address that cannot be is refused here. */
+export function shardsOn(queue: string | undefined): { shardPlace?: OpenShardPlace; remark?: string } {
+  if (queue === undefined) return {};
+  const address = redisAddress(queue);
+  return {
+    async shardPlace() {
+      const { connect, connectionOptions } = await import('../sweep/redis/connection.ts');
+      const { shardQueue } = await import('../sweep/shard-queue.ts');
+      // A Redis that is not there is said now; one that goes away later is waited for.
+      (await connect(address)).disconnect();
+      return shardQueue({ connection: connectionOptions(address) });
+    },
+    remark: `shards are collected by ${typed('worker', '--queue', shownAddress(address))}, on any machine; without one it waits`,
+  };
+}

@@ -1,0 +1,147 @@
+/** A study in a terminal: what it has come to, in tables. */
+import { toJson } from '../../base/json.ts';
+import { counted, duration, grouped, number } from '../../base/numbers.ts';
+import { fit, type Tone, table } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
+import { importanceOf } from '../../studies/importance.ts';
+import type { Params, Study, Trial } from '../../studies/schema.ts';
+import type { OpenStudy } from '../../studies/store.ts';
+import { type Confirmed, type StudySummary, summaryOf } from '../../studies/summary.ts';
+import { type Context, shownDir } from '../context.ts';
+
+/** How many trials a table shows. */
+const SHOWN = 10;
+
+const verdictTones: Readonly<Record<string, Tone>> = { healthy: 'green', watch: 'yellow', sick: 'red' };
+
+/** A value of a setting, short. */
+export const paramText = (value: unknown): string =>
+  typeof value === 'string'
+    ? value
+    : typeof value !== 'number'
+      ? toJson(value)
+      : Number.isInteger(value)
+        ? String(value)
+        : number(value);
+
+/** All settings of a trial in one line. */
+export const paramsText = (params: Params): string => {
+  const parts = Object.entries(params).map(([key, value]) => `${key} ${paramText(value)}`);
+  return parts.length === 0 ? 'as the preset has it' : parts.join(', ');
+};
+
+/** What the worst of a trial's runs is called. */
+export function verdictOf({ outcomes }: Pick<Trial, 'outcomes'>): string {
+  const order = ['sick', 'watch', 'healthy'];
+  return order.find(one => outcomes.some(({ verdict }) => verdict === one)) ?? '';
+}
+
+const largestKl = ({ outcomes }: Trial): number | undefined => {
+  const all = outcomes.flatMap(({ klLargest }) => (klLargest === null ? [] : [klLargest]));
+  return all.length === 0 ? undefined : Math.max(...all);
+};
+
+const valueText = (value: number | null): string => (value === null ? '' : number(value));
+
+/** The whole of it: progress, the best trials, what mattered, what was confirmed. */
+export function printStudy(context: Context, { dir, study }: OpenStudy, trials: readonly Trial[]): void {
+  const { print, paint } = context;
+  const summary = summaryOf(study, trials);
+  const { complete, pruned, failed, running } = summary.counts;
+  const states = [
+    counted(complete, 'trial'),
+    ...(pruned > 0 ? [`${pruned} pruned`] : []),
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(running > 0 ? [`${running} under way`] : []),
+  ];
+  print(
+    `${paint(study.name, 'bold')}: ${states.join(', ')} of at most ${study.trials}, ${grouped(summary.steps)} steps, ${duration(summary.seconds)} of training: ${shownDir(dir)}`,
+  );
+  printTrials(context, study, trials);
+  for (const { run, problem } of summary.failures.slice(0, 3)) print(`  ${run} failed: ${problem}`);
+  const importance = study.space.length > 1 ? importanceOf(study.space, trials) : undefined;
+  if (importance !== undefined && importance.explained > 0) {
+    const shares = [...importance.axes].sort((a, b) => b.share - a.share);
+    print();
+    print(
+      `what mattered: ${shares.map(({ key, share }) => `${key} ${Math.round(100 * share)} %`).join(', ')} (explains ${Math.round(100 * importance.explained)} % of what differs)`,
+    );
+  }
+  printConfirmation(context, study, summary);
+}
+
+/** The best trials, best first. */
+function printTrials({ raw, print, paint, columns }: Context, study: Study, trials: readonly Trial[]): void {
+  const sign = study.objective.direction === 'maximize' ? -1 : 1;
+  const rank = ({ value, violations, state }: Trial): number =>
+    (state === 'complete' ? 0 : state === 'pruned' ? 1 : 2) +
+    (violations.length > 0 ? 3 : 0) +
+    (value === null ? 6 : 0);
+  const ended = trials
+    .filter(({ purpose, outcomes }) => purpose === 'search' && outcomes.length > 0)
+    .sort((a, b) => rank(a) - rank(b) || sign * ((a.value ?? 0) - (b.value ?? 0)));
+  if (ended.length === 0) return;
+  const axes = study.space.map(({ key }) => key);
+  const rows = ended.slice(0, SHOWN).map(trial => {
+    const verdict = verdictOf(trial);
+    const state = trial.violations.length > 0 ? 'cannot win' : trial.state === 'complete' ? '' : trial.state;
+    return [
+      String(trial.number),
+      valueText(trial.value),
+      number(largestKl(trial)),
+      paint(verdict, verdictTones[verdict] ?? 'dim'),
+      ...axes.map(key => (Object.hasOwn(trial.params, key) ? paramText(trial.params[key]) : '-')),
+      state,
+    ];
+  });
+  print();
+  const head = ['trial', study.objective.metric, 'largest KL', 'verdict', ...axes, ''];
+  for (const line of table([head, ...rows], [0, 1, 2, ...axes.map((_, i) => i + 4)]))
+    raw(fit(`  ${line.trimEnd()}`, columns));
+  if (ended.length > SHOWN) raw(`  … ${ended.length - SHOWN} more`);
+}
+
+function printConfirmation(
+  { raw, print, columns }: Context,
+  study: Study,
+  { confirmation }: StudySummary,
+): void {
+  if (confirmation === null) return;
+  const { winner, default: base, improvement } = confirmation;
+  const row = (name: string, one: Confirmed | null): string[][] =>
+    one === null
+      ? []
+      : [
+          [
+            name,
+            valueText(one.value),
+            one.interval === null ? '' : `${number(one.interval.low)} to ${number(one.interval.high)}`,
+            `${one.seeds[0]} to ${one.seeds.at(-1)}`,
+            paramsText(one.params),
+          ],
+        ];
+  print();
+  print('on seeds that nothing was tuned on:');
+  const head = ['', study.objective.over, '95 %', 'seeds', ''];
+  for (const line of table([head, ...row('winner', winner), ...row('default', base)], [1]))
+    raw(fit(`  ${line.trimEnd()}`, columns));
+  if (improvement === null) return;
+  const { probability, interval } = improvement;
+  const sure = interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
+  print(
+    `  probability that the winner is better: ${number(probability)} (${number(interval.low)} to ${number(interval.high)}): ${sure}`,
+  );
+}
+
+/** What to do with it. */
+export function printNext({ print }: Context, { dir, study }: OpenStudy, finished: boolean): void {
+  const at = shownDir(dir);
+  print();
+  if (!finished) {
+    print(`go on:   ${typed('sweep', at)}`);
+    return;
+  }
+  if (study.space.length > 0)
+    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
+  print(`look:    ${typed('dash', at)}`);
+}

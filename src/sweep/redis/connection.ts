@@ -1,0 +1,76 @@
+/** Connections to Redis. The packages are loaded here and nowhere else, and only when a queue is used. */
+import type { Redis, RedisOptions } from 'ioredis';
+import { KeelError } from '../../base/errors.ts';
+import { type RedisAddress, shownAddress } from './address.ts';
+
+/** How long a Redis may take to answer for the first time; one that was there once is waited for without end. */
+const firstAnswerMs = 10_000;
+
+/** What both packages are told: a Redis that restarts is waited for, and what was under way is asked again. */
+export function connectionOptions({ host, port, db, tls, username, password }: RedisAddress) {
+  return {
+    host,
+    port,
+    db,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    // The host's name is what its certificate must say.
+    ...(tls && { tls: { servername: host } }),
+    // Commands wait for a Redis that is away instead of failing after twenty tries.
+    maxRetriesPerRequest: null,
+    retryStrategy: (times: number) => Math.min(100 * times, 2000),
+    // One that is reading its file back says LOADING: ask again.
+    reconnectOnError: (error: Error) => /^(LOADING|READONLY)/.test(error.message),
+  } satisfies RedisOptions;
+}
+
+/** Opens a connection, or says in a sentence why there is none. */
+export async function connect(address: RedisAddress): Promise<Redis> {
+  const { Redis } = await import('ioredis');
+  const options = connectionOptions(address);
+  const probe = new Redis({
+    ...options,
+    lazyConnect: true,
+    connectTimeout: firstAnswerMs,
+    commandTimeout: firstAnswerMs,
+    retryStrategy: () => null,
+  });
+  let said: unknown;
+  probe.on('error', error => {
+    said = error;
+  });
+  try {
+    await probe.connect();
+    await probe.ping();
+  } catch (error) {
+    throw redisError(said ?? error, address);
+  } finally {
+    probe.disconnect();
+  }
+  const redis = new Redis(options);
+  // It connects again by itself; who waits for an answer waits.
+  redis.on('error', () => {});
+  return redis;
+}
+
+/**
+ * What Redis or the way to it says, as a sentence. The error itself is not kept as its cause: those of a refused password
+ * carry the command, with the password in it.
+ */
+export function redisError(error: unknown, address: RedisAddress): KeelError {
+  const { message = String(error), code } = (error ?? {}) as { message?: string; code?: string };
+  const text = withoutSecrets(`${code ?? ''} ${message}`.trim(), address);
+  const remedy = /WRONGPASS|NOAUTH|AUTH/.test(text)
+    ? 'it wants another user or password: KEEL_REDIS_USERNAME, KEEL_REDIS_PASSWORD'
+    : 'is it started, and is the address right?';
+  return new KeelError(`cannot use Redis at ${shownAddress(address)}: ${text.slice(0, 300)}; ${remedy}`, {
+    code: 'redis',
+  });
+}
+
+/** Whatever is said, a password is not in it. */
+export function withoutSecrets(text: string, { password }: RedisAddress): string {
+  return password === undefined || password === ''
+    ? text
+    : text.replaceAll(password, '…').replaceAll(encodeURIComponent(password), '…');
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { Domain } from '../../../src/studies/schema.ts';
+import { countOf, gridOf, isActive, valueAt } from '../../../src/studies/space.ts';
+import { cellOf, fromUnit, toUnit } from '../../../src/sweep/samplers/unit.ts';
+
+const domains: Domain[] = [
+  { kind: 'float', low: -2, high: 6, log: false },
+  { kind: 'float', low: 1e-5, high: 1e-1, log: true },
+  { kind: 'float', low: 0, high: 0.5, log: false, step: 0.05 },
+  { kind: 'int', low: 1, high: 9, log: false, step: 3 },
+  { kind: 'int', low: 8, high: 512, log: true, step: 1 },
+  { kind: 'int', low: 1, high: 8, log: true, step: 2 },
+  { kind: 'int', low: 4, high: 4, log: false, step: 1 },
+  { kind: 'choice', values: ['a', null, [1, 2], true] },
+];
+
+describe('unit', () => {
+  it('takes a value to 0..1 and back, on every kind of domain', () => {
+    for (const domain of domains) {
+      for (let i = 0; i <= 200; i++) {
+        const value = fromUnit(domain, i / 200);
+        const unit = toUnit(domain, value)!;
+        expect(unit).toBeGreaterThanOrEqual(0);
+        expect(unit).toBeLessThanOrEqual(1);
+        const again = fromUnit(domain, unit);
+        if (typeof value === 'number') expect(again).toBeCloseTo(value, 10);
+        else expect(again).toEqual(value);
+      }
+    }
+  });
+
+  it('is even in the logarithm where the range is logarithmic', () => {
+    const domain: Domain = { kind: 'float', low: 1e-5, high: 1e-1, log: true };
+    expect(fromUnit(domain, 0.5)).toBeCloseTo(1e-3, 12);
+    expect(toUnit(domain, 1e-4)).toBeCloseTo(0.25, 12);
+    expect([fromUnit(domain, 0), fromUnit(domain, 1)]).toEqual([1e-5, 1e-1]);
+  });
+
+  it('gives each value of steps an equal share, the ends too', () => {
+    const domain: Domain = { kind: 'int', low: 1, high: 9, log: false, step: 3 }; // 1, 4, 7
+    const counts = new Map<unknown, number>();
+    for (let i = 0; i < 3000; i++) {
+      const value = fromUnit(domain, (i + 0.5) / 3000);
+      counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+    expect([...counts]).toEqual([
+      [1, 1000],
+      [4, 1000],
+      [7, 1000],
+    ]);
+  });
+
+  it('writes steps of a fraction as they are meant', () => {
+    const domain: Domain = { kind: 'float', low: 0, high: 0.5, log: false, step: 0.05 };
+    expect(countOf(domain)).toBe(11);
+    expect(Array.from({ length: 11 }, (_, i) => valueAt(domain, i))).toEqual([
+      0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5,
+    ]);
+  });
+
+  it('has cells that lie side by side and fill 0..1', () => {
+    for (const domain of domains.filter(one => countOf(one) < Infinity)) {
+      const cells = Array.from({ length: countOf(domain) }, (_, i) => cellOf(domain, i));
+      expect(cells[0][0]).toBe(0);
+      expect(cells.at(-1)![1]).toBeCloseTo(1, 12);
+      for (let i = 1; i < cells.length; i++) expect(cells[i][0]).toBeCloseTo(cells[i - 1][1], 12);
+    }
+  });
+
+  it('knows no place for what is no value of the domain', () => {
+    expect(toUnit(domains[7], 'z')).toBeUndefined();
+    expect(toUnit(domains[0], 'z')).toBeUndefined();
+    expect(toUnit(domains[0], NaN)).toBeUndefined();
+    expect(toUnit(domains[0], undefined)).toBeUndefined();
+  });
+
+  it('compares the value of a condition by content', () => {
+    const axis = { key: 'y', domain: domains[0], when: { key: 'x', in: [[1, 2], null] } };
+    expect(isActive(axis, { x: [1, 2] })).toBe(true);
+    expect(isActive(axis, { x: null })).toBe(true);
+    expect(isActive(axis, { x: 1 })).toBe(false);
+    expect(isActive(axis, {})).toBe(false);
+  });
+
+  it('lists all combinations in order, without those of axes that are not searched', () => {
+    expect(
+      gridOf([
+        { key: 'a', domain: { kind: 'choice', values: ['p', 'q'] } },
+        {
+          key: 'n',
+          domain: { kind: 'int', low: 1, high: 2, log: false, step: 1 },
+          when: { key: 'a', in: ['q'] },
+        },
+        { key: 'b', domain: { kind: 'choice', values: [false, true] } },
+      ]),
+    ).toEqual([
+      { a: 'p', b: false },
+      { a: 'p', b: true },
+      { a: 'q', n: 1, b: false },
+      { a: 'q', n: 1, b: true },
+      { a: 'q', n: 2, b: false },
+      { a: 'q', n: 2, b: true },
+    ]);
+  });
+});
