@@ -97,6 +97,7 @@ export interface FakeRun {
   note: string;
   archived: boolean;
   parent: string | null;
+  group: string | null;
   problem: string | null;
   updatedAt: number;
   events: PageEvent[];
@@ -138,6 +139,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
     note: '',
     archived: false,
     parent: null,
+    group: null,
     problem: null,
     updatedAt: Date.now() - 3_600_000,
     events: [],
@@ -267,6 +269,8 @@ export function summaryOf(run: FakeRun): RunSummary {
     verdict,
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
+    parentId: run.parent,
+    group: run.group,
     notes: { tags: run.tags, note: run.note, archived: run.archived },
     problem: run.problem,
     generation: run.generation,
