@@ -10,6 +10,8 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatMoment,
+  formatPercent,
   formatSetting,
   formatShort,
   formatTick,
@@ -18,7 +20,6 @@ import {
   words,
 } from '../../../web/lib/format.ts';
 import { gapAfter } from '../../../web/lib/gap.ts';
-import { formatMoment } from '../../../web/lib/moment.ts';
 import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
 import { plain } from '../../../web/lib/prose.ts';
@@ -48,24 +49,32 @@ describe('numbers', () => {
     [1000, '1k'],
     [1_250_000, '1.25M'],
     [999_999, '1M'],
-    [2_048_000_000, '2.05G'],
+    [2_048_000_000, '2.05B'],
     [0.25, '0.25'],
   ])('%s is short as %s', (value, text) => expect(formatShort(value)).toBe(text));
   test('counts, durations, ages, bytes, words', () => {
     expect(formatCount(1234567)).toBe('1,234,567');
     expect([5, 65, 3700, 90_000].map(s => formatDuration(s * 1000))).toEqual([
       '5 s',
-      '1 m 05 s',
-      '1 h 01 m',
+      '1 min 05 s',
+      '1 h 01 min',
       '1 d 01 h',
     ]);
     expect([3, 45, 200, 8000, 200_000, 9e6].map(s => formatAge(0, s * 1000))).toEqual([
       'now',
-      '40 s',
-      '3 min',
-      '2 h',
-      '2 d',
-      '3 mo',
+      '40 s ago',
+      '3 min ago',
+      '2 h ago',
+      '2 d ago',
+      '3 months ago',
+    ]);
+    expect([0, 0.954, 1].map(formatPercent)).toEqual(['0 %', '95 %', '100 %']);
+    // On an axis as in a readout.
+    expect([1e-4, 2e-5, 1.2e-5, -1e-7].map(v => formatTick(v, Math.abs(v)))).toEqual([
+      '10⁻⁴',
+      '2×10⁻⁵',
+      '10⁻⁵',
+      '−10⁻⁷',
     ]);
     expect([12, 184_320, 2.5e9].map(formatBytes)).toEqual(['12 B', '184 kB', '2.5 GB']);
     expect([0.02, 3e-4, 1e-7, 2048, -0.5, null].map(formatSetting)).toEqual([
