@@ -1,5 +1,5 @@
 /** Which runs the overview shows, in which order, and which of them are one row because only their seeds differ. */
-import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
+import { type Verdict, verdictRank } from '../../src/doctor/findings.ts';
 import { isWorse } from '../../src/metrics/registry.ts';
 import type { AllSettings, RunState, RunSummary } from '../../src/server/api.ts';
 import { interquartileMean } from '../../src/studies/interquartile-mean.ts';
@@ -38,7 +38,7 @@ const keys: Readonly<Record<SortKey, (run: RunSummary) => string | number | null
   step: run => run.step,
   return: run => run.lastReturn,
   kl: run => run.lastKl,
-  verdict: run => (run.verdict === null ? null : verdicts.indexOf(run.verdict)),
+  verdict: run => (run.verdict === null ? null : verdictRank[run.verdict]),
   // All that run are as new as can be: were they ordered by their last row, they would change places all day.
   updated: run => (run.state === 'running' ? Number.POSITIVE_INFINITY : run.updatedAt),
 };
@@ -150,7 +150,13 @@ export function rowsOf(
     inGroup,
   });
   if (view.flat) return shown.map(run => single(run, false));
-  const members = Map.groupBy(shown, run => run.group ?? run.id);
+  const members = new Map<string, RunSummary[]>();
+  for (const run of shown) {
+    const key = run.group ?? run.id;
+    const some = members.get(key);
+    if (some === undefined) members.set(key, [run]);
+    else some.push(run);
+  }
   if (members.size === shown.length) return shown.map(run => single(run, false));
   const rows = [...members].map(([key, runs]) =>
     runs.length === 1 ? { lead: runs[0], group: null } : toRow(groupOf(key, runs)),
@@ -170,9 +176,9 @@ export function rowsOf(
 
 const toRow = (group: SeedGroup): { lead: RunSummary; group: SeedGroup } => ({ lead: group.all, group });
 
-/** The worst verdict of some runs; null where none has one. */
-function worstOf(runs: readonly RunSummary[]): RunSummary | undefined {
-  const rank = ({ verdict }: RunSummary): number => (verdict === null ? -1 : verdicts.indexOf(verdict));
+/** The run with the worst verdict; none where no run has one. */
+function worstRunOf(runs: readonly RunSummary[]): RunSummary | undefined {
+  const rank = ({ verdict }: RunSummary): number => (verdict === null ? -1 : verdictRank[verdict]);
   const worst = runs.reduce<RunSummary | undefined>(
     (a, b) => (a === undefined || rank(b) > rank(a) ? b : a),
     undefined,
@@ -183,7 +189,7 @@ function worstOf(runs: readonly RunSummary[]): RunSummary | undefined {
 /** Some runs as one: the worst verdict and KL, the mean step, the interquartile mean of the returns. */
 export function groupOf(key: string, runs: readonly RunSummary[]): SeedGroup {
   const name = nameOfGroup(runs.map(run => run.name));
-  const worst = worstOf(runs);
+  const worst = worstRunOf(runs);
   const loudest = runs.reduce((a, b) => {
     const [of, than] = [bandOf(b), bandOf(a)];
     if (of !== null && than !== null && isWorse(of, than)) return b;
@@ -237,8 +243,8 @@ export function countStates(runs: readonly RunSummary[]): { state: RunState; cou
 
 /** How many runs have each verdict, worst first. */
 export function countVerdicts(runs: readonly RunSummary[]): { verdict: Verdict; count: number }[] {
-  return verdicts
-    .toReversed()
+  return (Object.keys(verdictRank) as Verdict[])
+    .sort((a, b) => verdictRank[b] - verdictRank[a])
     .map(verdict => ({ verdict, count: runs.filter(run => run.verdict === verdict).length }))
     .filter(({ count }) => count > 0);
 }
