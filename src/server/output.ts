@@ -40,10 +40,10 @@ function endOf(path: string): { text: string; cut: boolean } {
   }
 }
 
-const [escape, bell] = [String.fromCharCode(27), String.fromCharCode(7)];
+const [lead, bell] = [String.fromCharCode(27), String.fromCharCode(7)];
 /** Colours and movements, titles of windows, and what else begins with an escape. */
 const escapes = new RegExp(
-  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${bell}${escape}]*(?:${bell}|${escape}\\\\)?|[@-Z\\\\-_])`,
+  `${lead}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${bell}${lead}]*(?:${bell}|${lead}\\\\)?|[@-Z\\\\-_])`,
   'g',
 );
 /** Marks of direction too: with them a text can look like another. */

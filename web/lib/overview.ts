@@ -193,10 +193,14 @@ export function groupOf(key: string, runs: readonly RunSummary[]): SeedGroup {
   const loudest = runs.reduce((a, b) => {
     const [of, than] = [bandOf(b), bandOf(a)];
     if (of !== null && than !== null && isWorse(of, than)) return b;
-    return (b.lastKl ?? -1) > (a.lastKl ?? -1) && !(of !== null && than !== null && isWorse(than, of)) ? b : a;
+    return (b.lastKl ?? -1) > (a.lastKl ?? -1) && !(of !== null && than !== null && isWorse(than, of))
+      ? b
+      : a;
   });
   const returns = runs.map(run => run.lastReturn).filter(v => v !== null);
-  const state = runs.reduce((a, b) => (stateOrder.indexOf(b.state) < stateOrder.indexOf(a.state) ? b : a)).state;
+  const state = runs.reduce((a, b) =>
+    stateOrder.indexOf(b.state) < stateOrder.indexOf(a.state) ? b : a,
+  ).state;
   const totals = runs.map(run => run.totalSteps);
   return {
     key,

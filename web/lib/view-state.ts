@@ -305,7 +305,8 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         down: sort === '' ? true : sort.startsWith('-'),
         states: list('state', 10).map(s => choice('the state', states, 'running', s)),
         tag: string('tag') || null,
-        verdict: string('verdict') === '' ? null : choice('the verdict', verdicts, 'healthy', string('verdict')),
+        verdict:
+          string('verdict') === '' ? null : choice('the verdict', verdicts, 'healthy', string('verdict')),
         environment: string('env') || null,
         trainer: string('trainer') || null,
         archived: query.get('archived') === '1',

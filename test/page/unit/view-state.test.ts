@@ -1,10 +1,12 @@
 /** The address and the view are the same thing; a bad address is said and survived. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { verdicts } from '../../../src/doctor/findings.ts';
 import {
   decodeView,
   defaultView,
   encodeView,
+  groupFigures,
   isLog,
   sortKeys,
   tabs,
@@ -38,7 +40,11 @@ const overviewView: fc.Arbitrary<View> = fc
     down: fc.boolean(),
     states: fc.constantFrom([], ['running' as const], ['failed' as const, 'killed' as const]),
     tag: fc.option(name),
+    verdict: fc.option(fc.constantFrom(...verdicts)),
+    environment: fc.option(name),
+    trainer: fc.option(name),
     archived: fc.boolean(),
+    flat: fc.boolean(),
   })
   .map(overview => ({ ...defaultView, overview }));
 const runView: fc.Arbitrary<View> = fc
@@ -50,6 +56,7 @@ const compareView: fc.Arbitrary<View> = fc
     compare: fc.record({
       runs: fc.uniqueArray(name, { maxLength: 6 }),
       by: fc.option(name),
+      of: fc.constantFrom(...groupFigures),
       metrics: fc.uniqueArray(name, { maxLength: 6 }),
       hidden: fc.uniqueArray(name, { maxLength: 6 }),
     }),
