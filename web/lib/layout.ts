@@ -98,8 +98,8 @@ export function layoutPlots(all: readonly MetricInfo[], pins: readonly string[] 
   for (const id of [...fillers, ...metrics.map(metric => metric.id)]) {
     if (headline.length % 2 === 0 && headline.length > 0) break;
     const filler = byId.get(id);
-    if (filler !== undefined && !headline.includes(filler) && !axes.includes(id) && !id.startsWith('time/'))
-      headline.push(filler);
+    const fits = findMetric(id) !== undefined && !axes.includes(id) && !id.startsWith('time/');
+    if (filler !== undefined && fits && !headline.includes(filler)) headline.push(filler);
   }
   const rest = metrics
     .filter(metric => !headline.includes(metric) && !axes.includes(metric.id))

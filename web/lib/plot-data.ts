@@ -19,6 +19,8 @@ export interface Curve {
   readonly broken: readonly { readonly x: number; readonly count: number }[];
   /** Up to where an extreme is drawn, where that is beyond the band: the largest value of any run of a group. */
   readonly peak: readonly (number | null)[];
+  /** Its band is the interval of a group, not what was measured. */
+  readonly grouped: boolean;
   /** Where runs of a group end. */
   readonly ends: readonly GroupEnd[];
   /** Points that a logarithmic axis has no place for. */
@@ -50,7 +52,7 @@ export function curveOf(
   const smoothed = options.smooth > 0 ? smooth(line.mean, line.count, options.smooth) : line.mean;
   const { label, color, ends = [] } = options;
   const peaks = options.peak ?? line.max;
-  const base = { label, color, ends, x: line.x, broken: line.broken };
+  const base = { label, color, ends, grouped: options.ends !== undefined, x: line.x, broken: line.broken };
   if (!options.log)
     return { ...base, low: line.min, high: line.max, peak: peaks, raw: line.mean, line: smoothed, hidden: 0 };
   const { hidden } = positiveOnly(line.min);

@@ -107,7 +107,7 @@ const leastReach = 7;
  */
 export function drawPeaks(
   area: Area,
-  { x, line, low, peak }: Pick<Curve, 'x' | 'line' | 'low' | 'peak'>,
+  { x, line, low, peak, grouped }: Pick<Curve, 'x' | 'line' | 'low' | 'peak' | 'grouped'>,
   [from, to]: readonly [number, number],
   color: string,
   isPeak: ((mean: number, max: number) => boolean) | null,
@@ -132,7 +132,7 @@ export function drawPeaks(
   });
   const reaches = seen.map(({ at, top, bottom }) => Math.max(at - top, bottom - at)).sort((a, b) => a - b);
   const usual = reaches[Math.floor(reaches.length / 2)] ?? 0;
-  const far = Math.max(leastReach * area.ratio, outlying * usual);
+  const far = grouped ? Number.POSITIVE_INFINITY : Math.max(leastReach * area.ratio, outlying * usual);
   const { ctx, ratio } = area;
   inside(area, () => {
     ctx.strokeStyle = color;

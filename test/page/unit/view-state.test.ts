@@ -100,7 +100,7 @@ describe('view state', () => {
     const { view, problems } = decodeView('#/runs/r/dcotor?x=moon&from=a&to=3&sort=size&smooth=7');
     expect(view.tab).toBe('plots');
     expect(view.plot).toMatchObject({ x: 'step', from: null, to: null, smooth: 0.999 });
-    expect(problems).toHaveLength(4);
+    expect(problems).toHaveLength(5);
     expect(problems.join(' ')).toContain('the tab “dcotor”');
     expect(decodeView('#/nowhere').problems[0]).toContain('There is no page “/nowhere”');
     expect(decodeView('#/runs/%E0%A4%A').problems[0]).toContain('cannot be read');
