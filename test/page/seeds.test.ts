@@ -53,7 +53,7 @@ describe('runs that differ only in their seed', () => {
     const box = (await page.locator('.plot-host .u-over').first().boundingBox())!;
     const at = async (share: number) => {
       await page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
-      return page.locator('.plot').nth(1).locator('table').textContent();
+      return page.locator('.plot table').first().textContent();
     };
     await eventually(() => at(0.3)).toMatch(/hopper-lr-0\.0003\s*[\d.]+\s*[\d.]+ to [\d.]+\s*n 5/);
     // After the end of one of them fewer are told.

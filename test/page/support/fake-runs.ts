@@ -256,7 +256,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     algorithm: run.trainer === 'unknown' ? null : 'PPO',
     seed: run.seed,
     step: run.rows * stepsPerRow,
-    totalSteps: run.trainer === 'keel' ? run.plannedRows * stepsPerRow : null,
+    totalSteps: run.trainer === 'keel' && run.state !== 'unreadable' ? run.plannedRows * stepsPerRow : null,
     startedAt: startTime,
     updatedAt: run.updatedAt,
     stepsPerSecond: run.state === 'running' ? 21_400 : null,

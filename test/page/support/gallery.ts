@@ -169,6 +169,15 @@ export function seedGallery(): FakeRun[] {
       parent: 'fast0',
       updatedAt: now,
     }),
+    fakeRun({
+      id: 'lost',
+      name: 'hopper-20260105-080000',
+      environment: null,
+      state: 'unreadable',
+      rows: 0,
+      problem:
+        'its manifest.json is missing, which says what the run is: put a copy of it back, or delete the directory',
+    }),
     fakeRun({ id: 'empty', name: 'stopped-at-once', state: 'stopped', rows: 0, plannedRows: 240 }),
   ];
 }

@@ -22,6 +22,8 @@ interface Picture {
   readonly pointer?: readonly [number, number];
   /** What is clicked first. */
   readonly open?: string;
+  /** The part of the page that is kept. */
+  readonly only?: string;
   /** What is searched among the plots. */
   readonly search?: string;
 }
@@ -40,7 +42,7 @@ const pictures: readonly Picture[] = [
 /** Of runs that differ only in their seed. */
 const ofSeeds: readonly Picture[] = [
   { name: 'seeds', hash: '#/', width: 1280, height: 440, open: '[data-group=slow] button' },
-  { name: 'damaged', hash: '#/?state=failed,killed,unreadable', width: 1280, height: 240 },
+  { name: 'damaged', hash: '#/?state=failed,killed,unreadable', width: 1280, height: 270 },
   {
     name: 'compare',
     hash: `#/compare?runs=${[0, 1, 2, 3, 4].map(i => `slow${i}`)},fast0,fast1,fast2,sb3`,
@@ -48,12 +50,17 @@ const ofSeeds: readonly Picture[] = [
     height: 860,
     pointer: [0.5, 0.4],
   },
-  { name: 'lineage', hash: '#/runs/fast0', width: 1080, height: 300 },
 ];
 /** One value among a million rows. */
 const ofSpike: readonly Picture[] = [
-  { name: 'spike-log', hash: '#/runs/spike', width: 900, height: 440 },
-  { name: 'spike-linear', hash: '#/runs/spike?linear=kl%2Fstep', width: 900, height: 440 },
+  { name: 'spike-log', hash: '#/runs/spike', width: 900, height: 900, only: '.headline .cell' },
+  {
+    name: 'spike-linear',
+    hash: '#/runs/spike?linear=kl%2Fstep',
+    width: 900,
+    height: 900,
+    only: '.headline .cell',
+  },
 ];
 
 async function take(
@@ -62,7 +69,7 @@ async function take(
   studies?: Parameters<typeof startFakeServer>[2],
 ): Promise<void> {
   const [browser, server] = await Promise.all([launch(), startFakeServer(await builtPage(), runs, studies)]);
-  for (const { name, hash, width, height, dark, pointer, open, search } of list) {
+  for (const { name, hash, width, height, dark, pointer, open, search, only } of list) {
     const page = await openPage(browser, server.url + hash, {
       width,
       height,
@@ -77,7 +84,8 @@ async function take(
       await page.mouse.move(box.x + box.width * pointer[0], box.y + box.height * pointer[1]);
       await page.waitForTimeout(200);
     }
-    await page.screenshot({ path: join(folder, `${name}.png`) });
+    const path = join(folder, `${name}.png`);
+    await (only === undefined ? page.screenshot({ path }) : page.locator(only).first().screenshot({ path }));
     await page.context().close();
   }
   await browser.close();
