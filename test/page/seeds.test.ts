@@ -90,10 +90,11 @@ describe('the overview', () => {
     await page.getByLabel('Filter by verdict').selectOption('sick');
     await eventually(() => page.locator('[data-run]').count()).toBe(3);
     await page.getByLabel('Filter by verdict').selectOption('');
-    await page.getByLabel('Search runs and settings').fill('learningRate=0.0003');
-    await eventually(() => page.locator('[data-run]').count()).toBe(6);
-    await page.getByLabel('Select hopper-lr-0.0003-seed-0').click();
-    await page.getByLabel('Select hopper-lr-0.0003-seed-3').click({ modifiers: ['Shift'] });
+    await page.getByLabel('Search runs and settings').fill('learningRate=0.001');
+    await eventually(() => page.locator('[data-run]').count()).toBe(3);
+    await page.getByLabel('Search runs and settings').fill('');
+    await page.getByLabel('Select hopper-lr-0.0003-seed-0', { exact: true }).click();
+    await page.getByLabel('Select hopper-lr-0.0003-seed-3', { exact: true }).click({ modifiers: ['Shift'] });
     await page.getByRole('button', { name: 'Compare 4' }).waitFor();
     await closePage(page);
   });
