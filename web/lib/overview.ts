@@ -46,6 +46,7 @@ const keys: Readonly<Record<SortKey, (run: RunSummary) => string | number | null
 /** Orders runs by one column; those without a value come last either way, and equals stay in order of name. */
 function compareRuns(sort: SortKey, down: boolean): (a: RunSummary, b: RunSummary) => number {
   const key = keys[sort];
+  if (sort === 'name') return (a, b) => (down ? -1 : 1) * compareNames(a, b) || (a.id < b.id ? -1 : 1);
   return (a, b) => {
     const x = key(a);
     const y = key(b);
@@ -55,11 +56,31 @@ function compareRuns(sort: SortKey, down: boolean): (a: RunSummary, b: RunSummar
       const order = typeof x === 'string' ? natural.compare(x, String(y)) : x === y ? 0 : x - (y as number);
       if (order !== 0) return down ? -order : order;
     }
-    return natural.compare(a.name, b.name) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+    return compareNames(a, b) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
   };
 }
 
 const natural = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
+/** Names are compared by every sort, as a last resort by all, and seldom change: what that costs is paid once. */
+let ranks: ReadonlyMap<string, { readonly name: string; readonly rank: number }> = new Map();
+
+function rankNames(runs: readonly RunSummary[]): void {
+  if (runs.every(({ id, name }) => ranks.get(id)?.name === name)) return;
+  const sorted = [...runs].sort((a, b) => natural.compare(a.name, b.name));
+  let rank = 0;
+  ranks = new Map(
+    sorted.map(({ id, name }, i) => {
+      if (i > 0 && natural.compare(sorted[i - 1].name, name) !== 0) rank = i;
+      return [id, { name, rank }];
+    }),
+  );
+}
+
+function compareNames(a: RunSummary, b: RunSummary): number {
+  const [x, y] = [ranks.get(a.id), ranks.get(b.id)];
+  return x?.name === a.name && y?.name === b.name ? x.rank - y.rank : natural.compare(a.name, b.name);
+}
 
 const termsOf = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
 
@@ -134,6 +155,7 @@ export function selectRuns(
   view: OverviewView,
   all: AllSettings | null = null,
 ): RunSummary[] {
+  rankNames(runs);
   return filterRuns(runs, view, all).sort(compareRuns(view.sort, view.down));
 }
 

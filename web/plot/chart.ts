@@ -11,10 +11,8 @@ import { type Colors, fade } from './colors.ts';
 import {
   type Area,
   drawBroken,
-  drawEnds,
   drawLevels,
   drawMarks,
-  drawPeaks,
   drawPins,
   drawStretches,
   drawTints,
@@ -24,6 +22,7 @@ import {
   type Tint,
   type Trace,
 } from './draw.ts';
+import { drawEnds, drawPeaks } from './draw-extremes.ts';
 
 export interface ChartModel {
   readonly curves: readonly Curve[];
