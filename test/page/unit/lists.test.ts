@@ -86,7 +86,7 @@ describe('runs that differ only in their seed', () => {
   test('are one row, with the worst of them, that unfolds in place', () => {
     const shown = selectRuns(seeds, view);
     const rows = rowsOf(shown, view, new Set());
-    expect(rows.map(row => row.key).sort()).toEqual(['child', 'empty', 'fast', 'sb3', 'slow']);
+    expect(rows.map(row => row.key).sort()).toEqual(['child', 'empty', 'fast', 'lost', 'sb3', 'slow']);
     const open = rowsOf(shown, view, new Set(['slow']));
     const at = open.findIndex(row => row.key === 'slow');
     expect(open.slice(at + 1, at + 6).map(row => row.kind === 'run' && row.inGroup)).toEqual(
