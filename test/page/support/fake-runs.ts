@@ -257,7 +257,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     seed: run.seed,
     step: run.rows * stepsPerRow,
     totalSteps: run.trainer === 'keel' && run.state !== 'unreadable' ? run.plannedRows * stepsPerRow : null,
-    startedAt: startTime,
+    startedAt: run.updatedAt - run.rows * rowMs,
     updatedAt: run.updatedAt,
     stepsPerSecond: run.state === 'running' ? 21_400 : null,
     sparkline: Array.from({ length: points }, (_, k) =>
