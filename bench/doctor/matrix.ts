@@ -61,11 +61,18 @@ export function answerOf({ said }: Case): string {
   return said.rootCause ?? said.verdict;
 }
 
-/** A healthy run is healthy; a fault is named; one that did no harm may also be worth no more than a look. */
+/** Whether a remark names it: a setting that is unusual and did no harm. */
+const isRemarked = ({ said, fault }: Case): boolean => said.findings.some(({ cause }) => cause === fault);
+
+/**
+ * A healthy run is healthy; a fault is named; one that did no harm may also be worth no more than a look, or healthy if
+ * the report says what is unusual.
+ */
 export function isRight(one: Case): boolean {
   const answer = answerOf(one);
   if (one.fault === null) return answer === 'healthy';
-  return answer === one.fault || (one.harmless && one.said.verdict === 'watch');
+  if (answer === one.fault) return true;
+  return one.harmless && (one.said.verdict === 'watch' || (answer === 'healthy' && isRemarked(one)));
 }
 
 export interface Score {

@@ -54,7 +54,8 @@ export const returnCollapse: Rule = {
     const { start, best, worst, noise } = progress;
     const plunged =
       !progress.improved && best - worst > 15 * noise && start - worst > 3 * Math.abs(best - start);
-    if (!progress.collapsed && !plunged) return [];
+    // What only falls has lost nothing that was learnt: that is another rule.
+    if (!(progress.collapsed && progress.gained) && !plunged) return [];
     const { track, bestX } = progress;
     const reach = 0.15 * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
