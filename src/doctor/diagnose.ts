@@ -4,8 +4,10 @@ import { klBand, redAbove } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
 import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
+import { withAdvice } from './judge/advice.ts';
 import { basisOf } from './judge/basis.ts';
 import { checkedOf } from './judge/checked.ts';
+import { withFirstSeen } from './judge/first-seen.ts';
 import { trendLimits } from './judge/trends.ts';
 import { understoodOf } from './judge/understood.ts';
 import { rules } from './rules/all.ts';
@@ -23,7 +25,7 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
   const span = signals.to - signals.from;
   const cases = casesOf(found);
   const root = roots(cases, signals.from, span)[0];
-  const findings = ordered(found, cases, root, signals);
+  const findings = withAdvice(withFirstSeen(ordered(found, cases, root, signals), use, signals), run);
   const verdict = verdictOf(found, signals);
   return {
     path: run.path,
@@ -96,8 +98,8 @@ function largeSteps({ run, kl }: Signals): string {
 }
 
 /** Why there is no verdict, in a sentence. */
-function cannotTell({ run, rows, to, progress }: Signals): string {
-  const calm = `Nothing is wrong in ${rows} rows up to ${stepAt(run, to)} as far as the log shows`;
+function cannotTell({ run, logged, to, progress }: Signals): string {
+  const calm = `Nothing is wrong in ${logged} rows up to ${stepAt(run, to)} as far as the log shows`;
   if (progress === undefined)
     return `${calm}, but it has no ${run.kind === 'classic' ? 'return' : 'reward'}: whether anything is learnt cannot be told.`;
   const { track, course, collapsed, best, end } = progress;
@@ -118,7 +120,7 @@ function summaryOf(
 ): string {
   const { run } = signals;
   if (verdict === 'healthy') {
-    return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
+    return `Nothing wrong in ${signals.logged} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
   }
   if (verdict === 'cannot-tell') return cannotTell(signals);
   return root === undefined ? tale(findings) : `${causeWords(root.cause)}: ${tale(findings)}`;

@@ -1,4 +1,5 @@
 import { spread } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
@@ -60,9 +61,7 @@ export const policyFrozen: Rule = {
             ? `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`
             : undefined,
           rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}, within its noise`,
+          progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
           change(

@@ -3,7 +3,7 @@ import type { Finding, RootCause } from '../findings.ts';
 import { loud } from '../findings.ts';
 import { lossWeights } from '../judge/loss-weights.ts';
 import type { KnownSetting } from '../known-settings.ts';
-import { courseOf } from './course.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals } from './signals.ts';
 import { suspectOf } from './unstable.ts';
@@ -110,7 +110,7 @@ export const unusualSettings: Rule = {
             title: `an unusual setting: ${text}`,
             cause,
             confidence: 0.5,
-            evidence: [text, courseOf(progress)],
+            evidence: [text, courseSaid(progress)],
             fix: [change(run, { [setting]: usual }, `the usual value is ${num(usual)}`)],
             marks: [mark(progress.track, signals.from, signals.to)],
           }),
