@@ -14,6 +14,10 @@ const limits = {
   /** Rows whose error is beyond so many median errors are left out: some trainers log one minibatch's total. */
   outlier: 5,
   rounds: 3,
+  /** What is left over, against the part that the entropy has in the sum: more, and the log has something else. */
+  rest: 0.25,
+  /** Value losses have weights up to this. */
+  valueWeight: 2,
 } as const;
 
 /**
@@ -38,7 +42,11 @@ export function lossWeights(signals: Signals): LossWeights | undefined {
     );
     const most = limits.outlier * median(errors);
     const kept = rows.filter((_, k) => errors[k] <= most);
-    if (round === limits.rounds || kept.length === rows.length) return found;
+    if (round === limits.rounds || kept.length === rows.length) {
+      const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
+      const fits = median(errors) <= limits.rest * part;
+      return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
+    }
     rows = kept;
   }
 }

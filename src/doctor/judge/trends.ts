@@ -33,6 +33,8 @@ export const trendLimits = {
   bent: { score: 1.5, margins: 3 },
   /** The same for one whose first and last fifth are apart: in standard errors of their difference. */
   apart: 2.2,
+  /** Points that a fifth must have for that. */
+  fifth: 4,
   /** Of the interval of the whole change: 95 in 100. */
   interval: 1.96,
   /** A change that is surely smaller than so many standard deviations of the rows is none. */
@@ -158,7 +160,11 @@ export function courseOf(series: Numbers): Course {
   const [first, last] = [values.subarray(0, fifth), values.subarray(n - fifth)];
   const [start, end] = [median(first), median(last)];
   const each = Math.max(1, free / 5);
-  const apart = (end - start) / Math.max(Math.sqrt((spread(first) ** 2 + spread(last) ** 2) / each), 1e-300);
+  // Of two or three points nobody knows the spread.
+  const apart =
+    fifth < trendLimits.fifth
+      ? 0
+      : (end - start) / Math.max(Math.sqrt((spread(first) ** 2 + spread(last) ** 2) / each), 1e-300);
   const told = { n, free, start, end, change, margin, score, apart, noise, peak, peakAt };
   return { ...told, shape: shapeOf(points, smooth, top, told) };
 }
