@@ -102,5 +102,23 @@ export function precisionAndRecall(cases: readonly Case[], cause: RootCause): Re
   };
 }
 
+/** Of the answers that were said to be so sure, how many were right: the curve by which a confidence means something. */
+export function reliability(cases: readonly Case[], bins = 5): Record<string, number>[] {
+  return Array.from({ length: bins }, (_, bin) => {
+    const [from, to] = [bin / bins, (bin + 1) / bins];
+    const within = cases.filter(({ said: { confidence } }) =>
+      bin === bins - 1 ? confidence >= from : confidence >= from && confidence < to,
+    );
+    const said = within.reduce((sum, { said: { confidence } }) => sum + confidence, 0);
+    return {
+      from,
+      to,
+      runs: within.length,
+      said: share(said, within.length),
+      right: share(within.filter(isRight).length, within.length),
+    };
+  }).filter(({ runs }) => runs > 0);
+}
+
 const share = (part: number, whole: number): number =>
   whole === 0 ? Number.NaN : Math.round((1000 * part) / whole) / 1000;

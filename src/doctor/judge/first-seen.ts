@@ -12,9 +12,7 @@ const LOWEST = 6;
 const STEP = 1.4;
 
 function* rungsBelow(rows: number): Generator<number> {
-  const rungs: number[] = [];
-  for (let n = LOWEST; n < rows; n = Math.ceil(n * STEP)) rungs.push(n);
-  yield* rungs.reverse();
+  for (let n = LOWEST; n < rows; n = Math.ceil(n * STEP)) yield n;
 }
 
 /** The series up to a step, without copying. */
@@ -54,8 +52,8 @@ export function runUntil(run: CanonicalRun, x: number): CanonicalRun {
 }
 
 /**
- * The findings with the step from which each was seen: going back rung by rung, as long as the rule says the same. Of a
- * remark it is where it begins.
+ * The findings with the step from which each was seen: the earliest that its rule ever named, on any rung. Of a remark it
+ * is where it begins.
  */
 export function withFirstSeen(
   findings: readonly Finding[],
@@ -68,16 +66,14 @@ export function withFirstSeen(
     (most, one) => (most === undefined || one.series.length > most.series.length ? one : most),
     undefined,
   )!.series;
-  const open = new Map(told.map(finding => [finding.code, finding.from]));
-  const seen = new Map<string, number>(open);
+  const open = new Set(told.map(({ code }) => code));
+  const seen = new Map(told.map(({ code, from }) => [code, from]));
   for (const n of rungsBelow(longest.length)) {
-    if (open.size === 0) break;
     const before = signalsOf(runUntil(run, longest.x[n - 1]));
-    for (const code of [...open.keys()]) {
+    for (const code of open) {
       const rule = use.find(one => one.code === code);
       const [found] = loud(rule?.check(before.run, before, []) ?? []).filter(one => one.code === code);
-      if (found === undefined) open.delete(code);
-      else seen.set(code, found.from);
+      if (found !== undefined) seen.set(code, Math.min(found.from, seen.get(code)!));
     }
   }
   return findings.map(finding =>

@@ -30,9 +30,9 @@ export const trendLimits = {
    * A curve that bends has residuals that look as if they depended on each other. A change so many times its margin is no
    * chance at a lower score.
    */
-  bent: { score: 1.5, margins: 3 },
+  bent: { score: 1.5, margins: 4 },
   /** The same for one whose first and last fifth are apart: in standard errors of their difference. */
-  apart: 2.2,
+  apart: 2.58,
   /** Points that a fifth must have for that. */
   fifth: 4,
   /** Of the interval of the whole change: 95 in 100. */

@@ -40,7 +40,9 @@ function unusualOf(signals: Signals): Unusual[] {
   const { run, settings } = signals;
   const out: Unusual[] = [];
   const suspect = suspectOf(signals);
-  if (suspect.excess >= limits.doublings) {
+  // A rate that a controller moves is nobody's setting.
+  const moved = suspect.cause === 'learning-rate-too-high' && run.klProxy !== undefined;
+  if (suspect.excess >= limits.doublings && !moved) {
     const setting =
       suspect.cause === 'too-many-epochs'
         ? 'epochs'
