@@ -12,6 +12,7 @@ import { type FindOptions, findRuns } from '../readers/find.ts';
 import { readRun } from '../readers/read.ts';
 import { runReport } from './report-of-run.ts';
 import { type Outcome, type Unreadable, unreadable } from './run-report.ts';
+import { wholeReport } from './whole-log.ts';
 
 /** How logs are examined. */
 export interface ExamineOptions extends CanonicalOptions {
@@ -20,6 +21,8 @@ export interface ExamineOptions extends CanonicalOptions {
   /** What is looked for and read at this moment, for a progress bar. */
   readonly onProgress?: (progress: ExamineProgress) => void;
   readonly signal?: AbortSignal;
+  /** Reports with every series, the settings and the events, not with what the findings cite alone. */
+  readonly whole?: boolean;
 }
 
 /** Who finds and examines runs: these functions, or a thread that can be stopped (`thread-examiner.ts`). */
@@ -117,7 +120,7 @@ export async function examine(candidate: Candidate, options: ExamineOptions = {}
       ...(trainer === undefined ? {} : { trainer }),
     });
     const diagnosis = judged(run);
-    return runReport(diagnosis, run);
+    return options.whole ? wholeReport(diagnosis, run, raw) : runReport(diagnosis, run);
   } catch (error) {
     signal?.throwIfAborted();
     const failure = failureOf(candidate.path, error);

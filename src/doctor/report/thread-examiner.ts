@@ -51,9 +51,9 @@ export function threadExaminer(limitMs: number = LIMIT_MS, thread: JobThread = s
   }
 
   async function examine(candidate: Candidate, options: ExamineOptions = {}): Promise<Outcome> {
-    const { map, trainer, signal } = options;
+    const { map, trainer, whole, signal } = options;
     try {
-      const job: ExamineJob = { type: 'examine', candidate, map, trainer };
+      const job: ExamineJob = { type: 'examine', candidate, map, trainer, whole };
       return await ask<Outcome>(job, { limitMs: limitFor(candidate.files, limitMs), signal });
     } catch (error) {
       signal?.throwIfAborted();
