@@ -83,8 +83,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     return c.json({ error: { code, message } }, status);
   };
 
-  const known = (c: Context): WatchedRun => {
-    const run = index.get(c.req.param('id') ?? '');
+  const known = (asked: Context | string): WatchedRun => {
+    const run = index.get(typeof asked === 'string' ? asked : (asked.req.param('id') ?? ''));
     if (run !== undefined) return run;
     throw new Problem(
       404,
@@ -260,9 +260,28 @@ export function createApp(options: AppOptions): Hono<Env> {
 
   app.get('/api/runs/:id/report.html', async c => {
     const run = known(c);
-    const page = await doctor.report(run.path, index.summary(run).name);
+    const page = await doctor.report([{ path: run.path, shown: index.summary(run).name }], false);
     c.header('content-security-policy', reportPolicy);
     c.header('content-disposition', `inline; filename="${fileName(run, 'html')}"`);
+    c.header('cache-control', 'no-store');
+    return c.html(page);
+  });
+
+  /** To keep: it is a download, so it never runs under this address. */
+  app.get('/api/report.html', async c => {
+    const ids = [...new Set(c.req.queries('run') ?? [])];
+    if (ids.length === 0 || ids.length > mostReported)
+      throw new Problem(400, 'wrong-query', `name one to ${mostReported} runs, as in ?run=<id>`);
+    const runs = ids.map(id => known(id));
+    const page = await doctor.report(
+      runs.map(run => ({ path: run.path, shown: index.summary(run).name })),
+      true,
+    );
+    c.header('content-security-policy', reportPolicy);
+    c.header(
+      'content-disposition',
+      `attachment; filename="${runs.length === 1 ? fileName(runs[0], 'html') : 'keel-comparison.html'}"`,
+    );
     c.header('cache-control', 'no-store');
     return c.html(page);
   });
@@ -410,6 +429,9 @@ function namesIn(text: string): string[] {
     }
   });
 }
+
+/** Runs that a report to keep compares at most: the page of it has to open anywhere. */
+const mostReported = 40;
 
 const fileName = (run: WatchedRun, ending: string): string =>
   `${(run.path.split(/[\\/]/).at(-1) ?? 'run').replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100) || 'run'}.${ending}`;
