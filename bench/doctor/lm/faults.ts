@@ -19,8 +19,8 @@ export type LmTampering =
   /** The weight on the KL to the reference, or on the entropy, has the other sign. */
   | { readonly kind: 'kl-sign'; readonly coef: number }
   | { readonly kind: 'entropy-sign'; readonly coef: number }
-  /** One completion a prompt, and its reward is its advantage: what verl does with n = 1. */
-  | { readonly kind: 'alone' }
+  /** One completion a prompt, and its reward is its advantage: what verl does with n = 1. Rewards have an offset. */
+  | { readonly kind: 'alone'; readonly offset: number }
   /** Which tokens the loss counts: those behind the end as well, or none of the ends. */
   | { readonly kind: 'mask'; readonly of: 'padding' | 'end' }
   /** From this iteration on the loss is no number. */
@@ -35,7 +35,7 @@ export type RewardTampering =
   | { readonly kind: 'prompt-reward' }
   /** A part that grows with the length. */
   | { readonly kind: 'length-reward'; readonly perCharacter: number }
-  /** A part that counts one character, whatever it does to the answer. */
+  /** A part for beginning with one character, whatever it does to the answer. */
   | { readonly kind: 'hackable'; readonly character: string; readonly worth: number }
   /** A completion that was cut off is worth nothing. */
   | { readonly kind: 'cut-is-nothing'; readonly maxNewTokens: number }
@@ -78,6 +78,10 @@ export function tamperTask(task: TextTask, how: LmTampering | null, rng: Rng, se
       out.parts.set(inner.parts);
       out.parsed = inner.parsed;
       out.reward = score;
+      if (how?.kind === 'alone') {
+        out.parts[0] += how.offset;
+        out.reward += how.offset;
+      }
       if (how !== null && rewardKinds.includes(how.kind))
         spoil(how as RewardTampering, { task, prompt, completion, out, rng });
       seen.push({ reward: out.reward, parts: Array.from(out.parts), score });
@@ -108,7 +112,7 @@ function spoil(
     case 'length-reward':
       return add(how.perCharacter * completion.length);
     case 'hackable':
-      return add(how.worth * Math.min(4, [...completion].filter(c => c === how.character).length));
+      return add(completion.startsWith(how.character) ? how.worth : 0);
     case 'cut-is-nothing':
       // One token is one character, and the end is one.
       if (completion.length >= how.maxNewTokens) only(0);

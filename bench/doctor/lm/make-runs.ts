@@ -40,6 +40,7 @@ async function iterate(
 ): Promise<string | null> {
   const graded: Graded[] = [];
   const task = tamperTask(await lmTask(name), how, new Rng(seed + 7919), graded);
+  const cap = config.maxNewTokens ?? task.maxNewTokens;
   const model = await baseModel(name, root);
   const watch: Watch = {
     how,
@@ -61,7 +62,7 @@ async function iterate(
       graded.length = 0;
       watch.steps = noSteps();
       const { row, events: happened } = await trainer.iterate();
-      rows.push({ ...shownOf(row), ...alsoOf(graded, task.rewardParts, watch, trainer.records) });
+      rows.push({ ...shownOf(row), ...alsoOf(graded, task.rewardParts, watch, trainer.records, cap) });
       const { iteration, steps: step } = trainer.counters;
       events.push(...happened.map(event => ({ ...event, iteration, step })));
       watch.iteration++;
@@ -88,6 +89,7 @@ function alsoOf(
   parts: readonly string[],
   watch: Watch,
   records: readonly GroupRecord[],
+  cap: number,
 ): Record<string, number> {
   const { steps } = watch;
   const rewards = graded.map(({ reward }) => reward);
@@ -108,6 +110,7 @@ function alsoOf(
     }),
     'also/entropy_before': meanOf(tokenEntropies(watch)),
     ...samplerOf(watch, records),
+    'also/at_cap': lengths.filter(length => length === cap).length / lengths.length,
     'also/tokens': lengths.reduce((a, b) => a + b, 0),
   };
 }

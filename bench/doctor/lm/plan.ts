@@ -5,6 +5,7 @@
  * Rules may be tuned on seeds 0 and 1 of arithmetic; the other seeds, and the other tasks, are held out.
  */
 import type { GrpoSettings } from '../../../src/algos/grpo/settings.ts';
+import type { RootCause } from '../../../src/doctor/index.ts';
 import type { LmTampering } from './faults.ts';
 import { type LmTaskName, lmTasks } from './tasks.ts';
 
@@ -17,7 +18,7 @@ export interface LmJob {
   readonly task: LmTaskName;
   readonly seed: number;
   /** null for a healthy run. */
-  readonly fault: string | null;
+  readonly fault: RootCause | null;
   readonly variant: string;
   readonly config: GrpoSettings;
   readonly tampering: LmTampering | null;
@@ -29,7 +30,7 @@ const twoSeeds: readonly number[] = [0, 2];
 
 interface Variant {
   readonly variant: string;
-  readonly fault: string | null;
+  readonly fault: RootCause | null;
   readonly seeds?: readonly number[];
   readonly config?: (task: LmTaskName, seed: number) => GrpoSettings;
   readonly tampering?: (task: LmTaskName, seed: number) => LmTampering;
@@ -50,9 +51,10 @@ const usual: GrpoSettings = {
   klRefCoef: 0.02,
   guard: null,
   threads: 1,
+  microbatchSize: 64,
   // All of them: what the sampler gave each token is read there.
   logGroups: 64,
-  steps: iterations(64),
+  steps: iterations(56),
 };
 
 /** How bad, by seed, so that one fault is not always of one size. */
@@ -63,7 +65,7 @@ const bySeed =
 
 /** Tokens that cut off about half of the right answers, the end included. */
 const tooShort: Readonly<Record<LmTaskName, number>> = { arithmetic: 2, sort: 4, format: 8 };
-/** A character that good answers have little of. */
+/** A character that good answers seldom begin with. */
 const favourite: Readonly<Record<LmTaskName, string>> = { arithmetic: '7', sort: 'f', format: '9' };
 /** What answers hardly ever end in. */
 const odd: Readonly<Record<LmTaskName, string>> = { arithmetic: '=', sort: '>', format: '=' };
@@ -81,7 +83,7 @@ const variants: readonly Variant[] = [
     tampering: (task, seed) => ({
       kind: 'hackable',
       character: favourite[task],
-      worth: bySeed(0.6, 1, 0.8, 0.5)(seed),
+      worth: bySeed(1.5, 2.5, 2, 1.8)(seed),
     }),
   },
   {
@@ -99,23 +101,18 @@ const variants: readonly Variant[] = [
     fault: 'reference-too-strong',
     config: (_, seed) => ({ klRefCoef: bySeed(5, 20, 10, 3)(seed) }),
   },
-  // A reward that a weak reference lets the policy leave all sense for: noise and a large step.
-  {
-    variant: 'drift',
-    fault: 'reference-too-weak',
-    config: (_, seed) => ({ klRefCoef: bySeed(1e-5, 1e-6, 1e-5, 1e-6)(seed), learningRate: 8e-4, epochs: 4 }),
-  },
   {
     variant: 'kl-sign',
     fault: 'kl-sign-wrong',
-    tampering: (_, seed) => ({ kind: 'kl-sign', coef: bySeed(0.3, 1, 0.5, 0.2)(seed) }),
+    tampering: (_, seed) => ({ kind: 'kl-sign', coef: bySeed(1, 3, 2, 1.5)(seed) }),
   },
   {
     variant: 'alone',
     fault: 'group-of-one',
     // Keel refuses it, TRL does too.
     spellings: ['verl'],
-    tampering: () => ({ kind: 'alone' }),
+    // Where most rewards are below 0, nearly all that was written becomes less likely.
+    tampering: (_, seed) => ({ kind: 'alone', offset: bySeed(-1.5, -1, -2, -1.2)(seed) }),
   },
   {
     variant: 'no-spread-cold',
@@ -145,7 +142,7 @@ const variants: readonly Variant[] = [
     tampering: (_, seed) => ({ kind: 'biased-ratio', temperature: bySeed(1.5, 0.6, 1.3, 0.7)(seed) }),
   },
   { variant: 'mask-padding', fault: 'wrong-mask', seeds: twoSeeds, tampering: () => ({ kind: 'mask', of: 'padding' }) },
-  { variant: 'mask-end', fault: 'wrong-mask', tampering: () => ({ kind: 'mask', of: 'end' }) },
+  { variant: 'mask-end', fault: 'wrong-mask', seeds: twoSeeds, tampering: () => ({ kind: 'mask', of: 'end' }) },
   {
     variant: 'clip-tiny',
     fault: 'clip-range-too-small',
@@ -167,6 +164,8 @@ const variants: readonly Variant[] = [
   {
     variant: 'entropy-sign',
     fault: 'entropy-collapse',
+    // Keel refuses a negative weight.
+    spellings: ['trl', 'verl'],
     config: () => ({ entropyCoef: 1e-3 }),
     tampering: (_, seed) => ({ kind: 'entropy-sign', coef: bySeed(0.5, 1, 0.7, 0.4)(seed) }),
   },
@@ -174,7 +173,7 @@ const variants: readonly Variant[] = [
   {
     variant: 'non-finite',
     fault: 'non-finite',
-    tampering: (_, seed) => ({ kind: 'non-finite', from: bySeed(30, 45, 20, 38)(seed) }),
+    tampering: (_, seed) => ({ kind: 'non-finite', from: bySeed(30, 40, 20, 35)(seed) }),
   },
   { variant: 'no-reward-noise', fault: 'no-reward-signal', tampering: () => ({ kind: 'noise-reward' }) },
   {
@@ -186,9 +185,9 @@ const variants: readonly Variant[] = [
   {
     variant: 'epochs',
     fault: 'too-many-epochs',
-    config: (_, seed) => ({ epochs: bySeed(24, 32, 24, 20)(seed), steps: iterations(40) }),
+    config: (_, seed) => ({ epochs: bySeed(16, 24, 20, 14)(seed), steps: iterations(32) }),
   },
-  // ---- healthy in other ways
+  // ---- healthy in other ways; without a reference among them, which did no harm in so few updates
   // One gradient step a batch: the ratio is always 1, the clip ratio 0 and the loss nearly so.
   { variant: 'healthy-one-step', fault: null, seeds: twoSeeds, config: () => ({ epochs: 1, minibatchSize: null, learningRate: 3e-4 }) },
   { variant: 'healthy-no-reference', fault: null, seeds: twoSeeds, config: () => ({ reference: 'none' }) },

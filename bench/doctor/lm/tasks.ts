@@ -10,6 +10,9 @@ import { clearGrade, createTask, defineTask, sumParts, type TextTask } from '../
 export const lmTasks = ['arithmetic', 'sort', 'format'] as const;
 export type LmTaskName = (typeof lmTasks)[number];
 
+/** Tokens that a completion may have. */
+export const room: Readonly<Record<LmTaskName, number>> = { arithmetic: 16, sort: 16, format: 24 };
+
 /** `dbca>` is completed by `abcd`. */
 const sortDefinition = defineTask({
   name: 'sort',
@@ -22,7 +25,7 @@ const sortDefinition = defineTask({
     metricNames: ['exact'],
     stop: [],
     maxPromptTokens: 6,
-    maxNewTokens: 16,
+    maxNewTokens: room.sort,
     prompt(rng) {
       const letters = Array.from({ length: 3 + rng.integer(3) }, () => 'abcdef'[rng.integer(6)]).join('');
       return { text: `${letters}>`, data: letters };
@@ -48,11 +51,11 @@ export async function lmTask(name: LmTaskName): Promise<TextTask> {
   switch (name) {
     case 'arithmetic': {
       const task = await createTask(arithmeticDefinition, { digits: 1, operations: '+-', malformed: 0 });
-      return { ...task, maxNewTokens: 16 };
+      return { ...task, maxNewTokens: room[name] };
     }
     case 'format': {
       const task = await createTask(formatDefinition, { fields: 1, digits: 2, malformed: 0 });
-      return { ...task, maxNewTokens: 24 };
+      return { ...task, maxNewTokens: room[name] };
     }
     case 'sort':
       return createTask(sortDefinition);

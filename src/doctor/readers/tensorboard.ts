@@ -3,6 +3,7 @@
  * verified. A tag's steps are its own axis: rl_games counts frames in one tag and epochs in the next.
  */
 import { type Ending, type Reading, readChunks } from './bytes.ts';
+import { addSettings, isObject, parseJson } from './json.ts';
 import { addTable, parseTable } from './markdown-table.ts';
 import { ProtoCursor } from './protobuf.ts';
 import { replaceRepeated } from './restarts.ts';
@@ -322,10 +323,16 @@ class EventState {
     }
   }
 
-  /** CleanRL and others log their settings as a table in Markdown. */
+  /** CleanRL and others log their settings as a table in Markdown, Hugging Face as JSON. */
   #readText(name: string, text: string): void {
     const table = parseTable(text);
     if (table !== undefined) addTable(this.#run, table);
-    else this.#run.text(name.replace(/\/text_summary$/, ''), text);
+    else {
+      const said = name.replace(/\/text_summary$/, '');
+      // Hugging Face's trainers log their arguments as a JSON document.
+      const settings = said === 'args' ? parseJson(text) : undefined;
+      if (isObject(settings)) addSettings(this.#run, settings);
+      else this.#run.text(said, text);
+    }
   }
 }
