@@ -48,6 +48,8 @@ export function readLmRuns(): LmRun[] {
 export function writeLmRuns(runs: readonly LmRun[]): void {
   const lines = [...runs]
     .sort((a, b) => (a.label.name < b.label.name ? -1 : 1))
-    .map(({ rows, ...run }) => `${JSON.stringify({ ...run, columns: columnsOf(rows, DIGITS) }, finiteOrText)}\n`);
+    .map(
+      ({ rows, ...run }) => `${JSON.stringify({ ...run, columns: columnsOf(rows, DIGITS) }, finiteOrText)}\n`,
+    );
   writeFileAtomic(cacheFile, gzipSync(lines.join(''), { level: 9 }));
 }

@@ -2,10 +2,16 @@
  * Faults of language-model trainers that no setting of Keel's makes: put in where the trainer calls its decoder and its
  * gradients, and in the task. What other trainers log and Keel does not is measured in the same places.
  */
-import { LOG_RATIO_LIMIT, k1, k3 } from '../../../src/kl/estimators.ts';
+
+import {
+  type Minibatch,
+  TextPrograms,
+  type TokenBatch,
+  type TokenValues,
+} from '../../../src/algos/text/programs.ts';
+import { k1, k3, LOG_RATIO_LIMIT } from '../../../src/kl/estimators.ts';
 import { Decoder } from '../../../src/lm/decoder.ts';
 import type { Rng } from '../../../src/random/index.ts';
-import { type Minibatch, TextPrograms, type TokenBatch, type TokenValues } from '../../../src/algos/text/programs.ts';
 import type { Grade, TaskPrompt, TextTask } from '../../../src/tasks/index.ts';
 
 /** What is done to a run that its settings do not say. */
@@ -89,9 +95,18 @@ export function tamperTask(task: TextTask, how: LmTampering | null, rng: Rng, se
   };
 }
 
+/** What a completion that cannot be read is worth. */
+const MALFORMED = -0.3;
+
 function spoil(
   how: RewardTampering,
-  { task, prompt, completion, out, rng }: { task: TextTask; prompt: TaskPrompt; completion: string; out: Grade; rng: Rng },
+  {
+    task,
+    prompt,
+    completion,
+    out,
+    rng,
+  }: { task: TextTask; prompt: TaskPrompt; completion: string; out: Grade; rng: Rng },
 ): void {
   const only = (value: number): void => {
     out.parts.fill(0);
@@ -121,7 +136,7 @@ function spoil(
       if (completion.endsWith(how.suffix)) return;
       out.parsed = false;
       out.metrics.fill(0);
-      return only(0);
+      return only(MALFORMED);
     default:
       return how satisfies never;
   }
@@ -224,7 +239,9 @@ function tampered(minibatch: Minibatch, { how, rewards }: Watch): Minibatch {
       return { ...minibatch, columns: { ...columns, advantages } };
     }
     case 'mask': {
-      const [weights, mask, advantages] = ['weights', 'mask', 'advantages'].map(name => columns[name].slice());
+      const [weights, mask, advantages] = ['weights', 'mask', 'advantages'].map(name =>
+        columns[name].slice(),
+      );
       for (const row of rows) {
         const [start, length] = [row * newTokens, batch.sequences[row].tokens.length];
         if (how.of === 'end') {
@@ -244,12 +261,22 @@ function tampered(minibatch: Minibatch, { how, rewards }: Watch): Minibatch {
 }
 
 /** What the ratios of a minibatch are before the step, and which of its tokens the clip holds. */
-async function addStep(programs: TextPrograms, weights: Float32Array, minibatch: Minibatch, watch: Watch): Promise<void> {
+async function addStep(
+  programs: TextPrograms,
+  weights: Float32Array,
+  minibatch: Minibatch,
+  watch: Watch,
+): Promise<void> {
   const { batch, chosen, columns } = minibatch;
   const { steps, clip } = watch;
   const rows = [...chosen];
   const { newTokens } = batch.shape;
-  const now = await original.score.call(programs, weights, { ...batch, sequences: rows.map(row => batch.sequences[row]) }, false);
+  const now = await original.score.call(
+    programs,
+    weights,
+    { ...batch, sequences: rows.map(row => batch.sequences[row]) },
+    false,
+  );
   rows.forEach((row, i) => {
     for (let t = 0; t < batch.sequences[row].tokens.length; t++) {
       const at = row * newTokens + t;

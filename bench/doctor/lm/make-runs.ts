@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { createGrpoTrainer } from '../../../src/algos/grpo/iteration.ts';
 import { type GrpoConfig, grpoSettings } from '../../../src/algos/grpo/settings.ts';
 import { Rng } from '../../../src/random/index.ts';
-import { resolveSettings } from '../../../src/settings/resolve.ts';
 import type { GroupRecord } from '../../../src/runs/completions.ts';
+import { resolveSettings } from '../../../src/settings/resolve.ts';
 import { report, round } from '../../measure.ts';
 import { baseModel } from './base-model.ts';
 import { type LmRun, readLmRuns, writeLmRuns } from './cache.ts';
@@ -100,7 +100,9 @@ function alsoOf(
     'also/score': meanOf(graded.map(({ score }) => score)),
     'also/reward_max': Math.max(...rewards),
     'also/reward_min': Math.min(...rewards),
-    ...Object.fromEntries(parts.map((name, i) => [`also/part_std/${name}`, stdOf(graded.map(g => g.parts[i]))])),
+    ...Object.fromEntries(
+      parts.map((name, i) => [`also/part_std/${name}`, stdOf(graded.map(g => g.parts[i]))]),
+    ),
     ...(kls && { 'also/kl_ref_k1': kls.k1, 'also/kl_ref_k3': kls.k3 }),
     ...(steps.tokens > 0 && {
       'also/kl_step_k1': steps.k1 / steps.tokens,

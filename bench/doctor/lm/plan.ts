@@ -119,7 +119,12 @@ const variants: readonly Variant[] = [
     fault: 'degenerate-groups',
     config: (_, seed) => ({ temperature: bySeed(0.02, 0.05, 0.03, 0.02)(seed) }),
   },
-  { variant: 'no-spread-prompt', fault: 'degenerate-groups', seeds: twoSeeds, tampering: () => ({ kind: 'prompt-reward' }) },
+  {
+    variant: 'no-spread-prompt',
+    fault: 'degenerate-groups',
+    seeds: twoSeeds,
+    tampering: () => ({ kind: 'prompt-reward' }),
+  },
   {
     variant: 'truncation',
     fault: 'truncation-zeroes-reward',
@@ -141,8 +146,18 @@ const variants: readonly Variant[] = [
     fault: 'importance-ratio-biased',
     tampering: (_, seed) => ({ kind: 'biased-ratio', temperature: bySeed(1.5, 0.6, 1.3, 0.7)(seed) }),
   },
-  { variant: 'mask-padding', fault: 'wrong-mask', seeds: twoSeeds, tampering: () => ({ kind: 'mask', of: 'padding' }) },
-  { variant: 'mask-end', fault: 'wrong-mask', seeds: twoSeeds, tampering: () => ({ kind: 'mask', of: 'end' }) },
+  {
+    variant: 'mask-padding',
+    fault: 'wrong-mask',
+    seeds: twoSeeds,
+    tampering: () => ({ kind: 'mask', of: 'padding' }),
+  },
+  {
+    variant: 'mask-end',
+    fault: 'wrong-mask',
+    seeds: twoSeeds,
+    tampering: () => ({ kind: 'mask', of: 'end' }),
+  },
   {
     variant: 'clip-tiny',
     fault: 'clip-range-too-small',
@@ -154,7 +169,13 @@ const variants: readonly Variant[] = [
   {
     variant: 'clip-huge',
     fault: 'clip-range-too-large',
-    config: (_, seed) => ({ clipLow: 1, clipHigh: bySeed(100, 30, 50, 10)(seed), epochs: 8, learningRate: 4e-4 }),
+    config: (_, seed) => ({
+      clipLow: 1,
+      clipHigh: bySeed(100, 30, 50, 10)(seed),
+      epochs: 6,
+      learningRate: 5e-4,
+      steps: iterations(40),
+    }),
   },
   {
     variant: 'entropy-bonus',
@@ -169,7 +190,13 @@ const variants: readonly Variant[] = [
     config: () => ({ entropyCoef: 1e-3 }),
     tampering: (_, seed) => ({ kind: 'entropy-sign', coef: bySeed(0.5, 1, 0.7, 0.4)(seed) }),
   },
-  { variant: 'strict-form', fault: 'malformed-outputs', tampering: task => ({ kind: 'strict', suffix: odd[task] }) },
+  {
+    variant: 'strict-form',
+    fault: 'malformed-outputs',
+    // verl tells the score alone, and one that is always the same has many causes.
+    spellings: ['keel', 'trl'],
+    tampering: task => ({ kind: 'strict', suffix: odd[task] }),
+  },
   {
     variant: 'non-finite',
     fault: 'non-finite',
@@ -185,16 +212,36 @@ const variants: readonly Variant[] = [
   {
     variant: 'epochs',
     fault: 'too-many-epochs',
-    config: (_, seed) => ({ epochs: bySeed(16, 24, 20, 14)(seed), steps: iterations(32) }),
+    config: (_, seed) => ({ epochs: bySeed(24, 32, 28, 24)(seed), steps: iterations(24) }),
   },
   // ---- healthy in other ways; without a reference among them, which did no harm in so few updates
   // One gradient step a batch: the ratio is always 1, the clip ratio 0 and the loss nearly so.
-  { variant: 'healthy-one-step', fault: null, seeds: twoSeeds, config: () => ({ epochs: 1, minibatchSize: null, learningRate: 3e-4 }) },
-  { variant: 'healthy-no-reference', fault: null, seeds: twoSeeds, config: () => ({ reference: 'none' }) },
-  { variant: 'healthy-annealed', fault: null, seeds: twoSeeds, config: () => ({ learningRateSchedule: 'linear', learningRate: 2e-4 }) },
+  {
+    variant: 'healthy-one-step',
+    fault: null,
+    seeds: twoSeeds,
+    config: () => ({ epochs: 1, minibatchSize: null, learningRate: 3e-4 }),
+  },
+  {
+    variant: 'healthy-no-reference',
+    fault: null,
+    seeds: twoSeeds,
+    config: () => ({ reference: 'none', klRefCoef: 0 }),
+  },
+  {
+    variant: 'healthy-annealed',
+    fault: null,
+    seeds: twoSeeds,
+    config: () => ({ learningRateSchedule: 'linear', learningRate: 2e-4 }),
+  },
   { variant: 'healthy-short', fault: null, seeds: twoSeeds, config: () => ({ steps: iterations(30) }) },
   { variant: 'healthy-slower', fault: null, seeds: twoSeeds, config: () => ({ learningRate: 5e-5 }) },
-  { variant: 'healthy-small-groups', fault: null, seeds: twoSeeds, config: () => ({ groupSize: 4, promptsPerIteration: 32 }) },
+  {
+    variant: 'healthy-small-groups',
+    fault: null,
+    seeds: twoSeeds,
+    config: () => ({ groupSize: 4, promptsPerIteration: 32 }),
+  },
 ];
 
 /** Every run: what rules are tuned on first, then the other seeds and the second task, then the third. */

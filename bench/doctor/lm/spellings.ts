@@ -99,7 +99,8 @@ const stepsOf = (config: GrpoConfig): number => {
   return (config.epochs * batch) / (config.minibatchSize ?? batch);
 };
 
-const usesReference = ({ reference, klRefCoef }: GrpoConfig): boolean => reference !== 'none' && klRefCoef > 0;
+const usesReference = ({ reference, klRefCoef }: GrpoConfig): boolean =>
+  reference !== 'none' && klRefCoef > 0;
 
 const prefix = 'reward/part/';
 
@@ -141,7 +142,7 @@ function writeTrl(run: LmRun, directory: string): string {
     use_vllm: true,
     seed: run.label.seed,
   };
-  const records = [versionEvent(start), textEvent(start, 'args/text_summary', JSON.stringify(args, null, 2))];
+  const records = [versionEvent(start), textEvent(start, 'args', JSON.stringify(args, null, 2))];
   // What is not a number kills the sampler in the generation after.
   rows.slice(0, deathOf(run) + 1).forEach((row, i) => {
     const step = (i + 1) * steps;
@@ -275,7 +276,8 @@ function verlConfig(config: GrpoConfig, task: LmTaskName): object {
       actor: {
         optim: { lr: config.learningRate },
         ppo_epochs: config.epochs,
-        ppo_mini_batch_size: (config.minibatchSize ?? config.promptsPerIteration * config.groupSize) / config.groupSize,
+        ppo_mini_batch_size:
+          (config.minibatchSize ?? config.promptsPerIteration * config.groupSize) / config.groupSize,
         clip_ratio: config.clipLow,
         clip_ratio_low: config.clipLow,
         clip_ratio_high: config.clipHigh,

@@ -50,7 +50,8 @@ export const degenerateGroups: Rule = {
     const gradient = signals.get('grad/norm');
     const advantages = signals.get('adv/std');
     const { progress } = signals;
-    if (progress?.saturated) return [];
+    // One reward for all is no matter of groups.
+    if (progress?.saturated || progress?.constant) return [];
     // Nothing is left to learn where nearly all of the reward is had from the first row on.
     if (progress !== undefined && isCeiling(progress.track)) return [];
     const share0 = zero === undefined || zero.n < 8 ? Number.NaN : median(part(zero, 0.5));
