@@ -26,6 +26,7 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'learning-rate-too-high',
     'entropy-bonus-too-large',
     'entropy-collapse',
+    'degenerate-groups',
   ],
   'target-kl-too-tight': [
     'no-reward-signal',
@@ -183,6 +184,8 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
       );
     case 'malformed-outputs':
     case 'degenerate-groups':
+      // Only a reward that is surely none at all is no matter of groups.
+      if (a.cause === 'no-reward-signal') return a.confidence >= 0.9;
       return a.from < b.from + tenth;
     default:
       return true;

@@ -89,7 +89,7 @@ export function tamperTask(task: TextTask, how: LmTampering | null, rng: Rng, se
         out.reward += how.offset;
       }
       if (how !== null && rewardKinds.includes(how.kind))
-        spoil(how as RewardTampering, { task, prompt, completion, out, rng });
+        spoil(how as RewardTampering, { prompt, completion, out, rng });
       seen.push({ reward: out.reward, parts: Array.from(out.parts), score });
     },
   };
@@ -100,13 +100,7 @@ const MALFORMED = -0.3;
 
 function spoil(
   how: RewardTampering,
-  {
-    task,
-    prompt,
-    completion,
-    out,
-    rng,
-  }: { task: TextTask; prompt: TaskPrompt; completion: string; out: Grade; rng: Rng },
+  { prompt, completion, out, rng }: { prompt: TaskPrompt; completion: string; out: Grade; rng: Rng },
 ): void {
   const only = (value: number): void => {
     out.parts.fill(0);
@@ -119,15 +113,20 @@ function spoil(
   };
   switch (how.kind) {
     case 'noise-reward':
-      return only(rng.normal());
+      only(rng.normal());
+      return;
     case 'constant-reward':
-      return only(how.value);
+      only(how.value);
+      return;
     case 'prompt-reward':
-      return only(0.25 * (prompt.text.charCodeAt(0) % 5));
+      only(0.25 * (prompt.text.charCodeAt(0) % 5));
+      return;
     case 'length-reward':
-      return add(how.perCharacter * completion.length);
+      add(how.perCharacter * completion.length);
+      return;
     case 'hackable':
-      return add(completion.startsWith(how.character) ? how.worth : 0);
+      add(completion.startsWith(how.character) ? how.worth : 0);
+      return;
     case 'cut-is-nothing':
       // One token is one character, and the end is one.
       if (completion.length >= how.maxNewTokens) only(0);
@@ -136,9 +135,10 @@ function spoil(
       if (completion.endsWith(how.suffix)) return;
       out.parsed = false;
       out.metrics.fill(0);
-      return only(MALFORMED);
+      only(MALFORMED);
+      return;
     default:
-      return how satisfies never;
+      how satisfies never;
   }
 }
 

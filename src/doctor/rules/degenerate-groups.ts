@@ -50,8 +50,7 @@ export const degenerateGroups: Rule = {
     const gradient = signals.get('grad/norm');
     const advantages = signals.get('adv/std');
     const { progress } = signals;
-    // One reward for all is no matter of groups.
-    if (progress?.saturated || progress?.constant) return [];
+    if (progress?.saturated) return [];
     // Nothing is left to learn where nearly all of the reward is had from the first row on.
     if (progress !== undefined && isCeiling(progress.track)) return [];
     const share0 = zero === undefined || zero.n < 8 ? Number.NaN : median(part(zero, 0.5));

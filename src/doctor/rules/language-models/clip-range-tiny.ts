@@ -33,7 +33,7 @@ export const clipRangeTiny: Rule = {
     const { progress } = signals;
     return [
       finding('clip-range-tiny', {
-        severity: progress !== undefined && progress.improved ? 'warning' : 'critical',
+        severity: progress?.improved ? 'warning' : 'critical',
         title: `A clip range of ${num(clip)} clips ${percent(clipped.median)} of the tokens`,
         cause: 'clip-range-too-small',
         confidence: 0.9,

@@ -17,7 +17,7 @@ const l = lengthExplosionLimits;
 export const lengthExplosion: Rule = {
   code: 'length-explosion',
   title: 'Completions grow until they are cut off',
-  looksAt: ['completion/length', 'completion/truncated', 'reward/mean', 'reward/part/<name>'],
+  looksAt: ['completion/length', 'completion/truncated', 'reward/mean', 'reward/part/length'],
   causes: ['length-explosion'],
   text: {
     means:

@@ -42,7 +42,7 @@ function gainedMost(signals: Signals, except: Track): Track | undefined {
 export const rewardHacking: Rule = {
   code: 'reward-hacking',
   title: 'The reward rises and the task is done worse',
-  looksAt: ['reward/mean', 'reward/part/<name>', 'env/<name>', 'eval/return'],
+  looksAt: ['reward/mean', 'reward/part/exact', 'env/exact', 'eval/return'],
   causes: ['reward-hacking'],
   text: {
     means:

@@ -35,7 +35,7 @@ export const truncationZeroesReward: Rule = {
     const longest = long(signals.get('completion/length_max'), l.rows);
     const { progress } = signals;
     if (cut === undefined || length === undefined || early(cut) < l.cut) return [];
-    const improved = progress !== undefined && progress.improved;
+    const improved = progress?.improved ?? false;
     // A mask that counts padding makes all completions look as long as allowed; a model that never stops learns nothing.
     if (allOfOneLength(signals.get('completion/length_min'), longest) && (improved || late(cut) < l.cut))
       return [];

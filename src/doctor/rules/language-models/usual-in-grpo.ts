@@ -54,7 +54,7 @@ export const usualInGrpo: Rule = {
             ? `${name(clip)} is 0 in all ${clip.n} rows: with one step a batch every ratio is 1`
             : undefined,
         ],
-        fix: [],
+        fix: ['nothing is to be changed for it: judge the run by its reward, its KL and its entropy'],
         marks: [
           ...(small || below ? [mark(loss, signals.from, signals.to)] : []),
           ...(unclipped ? [mark(clip, signals.from, signals.to)] : []),
