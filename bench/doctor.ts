@@ -17,6 +17,7 @@ import {
   isRight,
   matrixCases,
   precisionAndRecall,
+  reliability,
   scoreOf,
 } from './doctor/matrix.ts';
 import { speed } from './doctor/speed.ts';
@@ -35,6 +36,11 @@ export async function run(): Promise<void> {
 
   reportCases(cases, filter);
   reportCauses(readable);
+  reportReliability('all', readable);
+  reportReliability(
+    'held-out seeds',
+    readable.filter(one => one.heldOut),
+  );
   for (const spelling of spellings) {
     report({ top1: spelling, ...scoreOf(readable.filter(one => one.source === spelling)) });
   }
@@ -63,6 +69,7 @@ async function languageModels(filter: string): Promise<void> {
   for (const [of, some] of Object.entries({ tuned, 'held-out': heldOut })) {
     report({ of });
     reportCauses(some);
+    reportReliability(of, some);
     for (const spelling of lmSpellings)
       report({ top1: `${of} ${spelling}`, ...scoreOf(some.filter(one => one.source === spelling)) });
     for (const task of lmTasks)
@@ -78,6 +85,11 @@ function reportCases(cases: readonly Case[], filter: string): void {
   for (const one of cases.filter(one => !isRight(one))) {
     report({ [one.traceless ? 'no_trace' : 'miss']: line(one) });
   }
+}
+
+/** How often an answer is right that the doctor gives with so much confidence. */
+function reportReliability(confidence: string, cases: readonly Case[]): void {
+  for (const bin of reliability(cases)) report({ confidence, ...bin });
 }
 
 /** How often each cause is found and rightly so, what is taken for what, and what is said of healthy runs. */

@@ -30,7 +30,11 @@ export const trendLimits = {
    * A curve that bends has residuals that look as if they depended on each other. A change so many times its margin is no
    * chance at a lower score.
    */
-  bent: { score: 1.5, margins: 3 },
+  bent: { score: 1.5, margins: 4 },
+  /** The same for one whose first and last fifth are apart: in standard errors of their difference. */
+  apart: 2.58,
+  /** Points that a fifth must have for that. */
+  fifth: 4,
   /** Of the interval of the whole change: 95 in 100. */
   interval: 1.96,
   /** A change that is surely smaller than so many standard deviations of the rows is none. */
@@ -67,6 +71,8 @@ export interface Course {
   readonly margin: number;
   /** Standard scores of tau with time, corrected for autocorrelation (Mann 1945; Yue and Wang 2004). */
   readonly score: number;
+  /** How far apart the first and the last fifth are, in standard errors of their own spreads. */
+  readonly apart: number;
   /** Standard deviation of single points about the curve. */
   readonly noise: number;
   /** The highest level that lasted, and its place from 0 to 1. */
@@ -83,6 +89,7 @@ const none = (n: number): Course => ({
   change: Number.NaN,
   margin: Number.POSITIVE_INFINITY,
   score: 0,
+  apart: 0,
   noise: Number.NaN,
   peak: Number.NaN,
   peakAt: Number.NaN,
@@ -143,8 +150,6 @@ export function courseOf(series: Numbers): Course {
   // The standard error of a slope over points that are evenly spaced, times their number.
   const margin = trendLimits.interval * noise * Math.sqrt(12 / free);
   const fifth = Math.max(1, Math.floor(n / 5));
-  const start = median(values.subarray(0, fifth));
-  const end = median(values.subarray(n - fifth));
   const smooth = blockMedians(points, Math.min(SMOOTH, Math.max(3, Math.floor(m / 3))));
   let top = 0;
   smooth.forEach((v, i) => {
@@ -152,7 +157,15 @@ export function courseOf(series: Numbers): Course {
   });
   const peak = smooth[top];
   const peakAt = (top + 0.5) / smooth.length;
-  const told = { n, free, start, end, change, margin, score, noise, peak, peakAt };
+  const [first, last] = [values.subarray(0, fifth), values.subarray(n - fifth)];
+  const [start, end] = [median(first), median(last)];
+  const each = Math.max(1, free / 5);
+  // Of two or three points nobody knows the spread.
+  const apart =
+    fifth < trendLimits.fifth
+      ? 0
+      : (end - start) / Math.max(Math.sqrt((spread(first) ** 2 + spread(last) ** 2) / each), 1e-300);
+  const told = { n, free, start, end, change, margin, score, apart, noise, peak, peakAt };
   return { ...told, shape: shapeOf(points, smooth, top, told) };
 }
 
@@ -180,14 +193,17 @@ function shapeOf(
 }
 
 /** Whether a trend is no chance. */
-function isSure({ score, change, margin }: Pick<Course, 'score' | 'change' | 'margin'>): boolean {
+function isSure({
+  score,
+  change,
+  margin,
+  apart,
+}: Pick<Course, 'score' | 'change' | 'margin' | 'apart'>): boolean {
   const size = Math.abs(score);
   if (size > trendLimits.score) return true;
-  return (
-    size > trendLimits.bent.score &&
-    score * change > 0 &&
-    Math.abs(change) > trendLimits.bent.margins * margin
-  );
+  if (!(size > trendLimits.bent.score)) return false;
+  const steep = score * change > 0 && Math.abs(change) > trendLimits.bent.margins * margin;
+  return steep || (score * apart > 0 && Math.abs(apart) > trendLimits.apart);
 }
 
 /** Whether a series surely ends above where it began; a step up is that, too. */

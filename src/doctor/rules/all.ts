@@ -26,6 +26,7 @@ import { referencePinned } from './reference-pinned.ts';
 import { referenceRunaway } from './reference-runaway.ts';
 import { restartCriteria } from './restart-criteria.ts';
 import { returnCollapse } from './return-collapse.ts';
+import { returnFlat } from './return-flat.ts';
 import { rewardScale } from './reward-scale.ts';
 import { rewardScaleChanged } from './reward-scale-changed.ts';
 import type { Rule } from './rule.ts';
@@ -34,6 +35,7 @@ import { skippedMinibatches } from './skipped-minibatches.ts';
 import { stdGrowing } from './std-growing.ts';
 import { targetKlTight } from './target-kl-tight.ts';
 import { tokenEntropy } from './token-entropy.ts';
+import { unusualSettings } from './unusual-settings.ts';
 
 export type { Rule, RuleText } from './rule.ts';
 export { type Signals, signalsOf } from './signals.ts';
@@ -73,5 +75,7 @@ export const rules: readonly Rule[] = [
   referencePinned,
   tokenEntropy,
   ...languageModelRules,
+  unusualSettings,
   restartCriteria,
+  returnFlat,
 ];

@@ -1,3 +1,4 @@
+import { lossWeights } from '../judge/loss-weights.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, quantile } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
@@ -6,11 +7,18 @@ import type { Signals } from './signals.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
+/** The entropy coefficient that the losses imply, or a lower bound of it. */
+export function impliedEntropyCoef(signals: Signals): number | undefined {
+  const weights = lossWeights(signals);
+  const sure = weights !== undefined && weights.entropy > 3 * weights.entropyError;
+  return sure ? weights.entropy : boundOfEntropyCoef(signals);
+}
+
 /**
  * A lower bound of the entropy coefficient: total = policy + value part - coefficient x H, and the value part is not
  * negative, so a total that is often far below the policy loss needs a large coefficient.
  */
-export function impliedEntropyCoef(signals: Signals): number | undefined {
+function boundOfEntropyCoef(signals: Signals): number | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const entropy = signals.get('policy/entropy');

@@ -25,6 +25,8 @@ export interface Progress {
   readonly kept: boolean;
   /** It is still getting better in its second half. */
   readonly improving: boolean;
+  /** It had gained something, beyond its noise, at some time. */
+  readonly gained: boolean;
   /** It lost most of what it had gained, or ends clearly below its start. */
   readonly collapsed: boolean;
   /** The deepest fall from a level that had been reached, as a share of what had been gained; with where it began. */
@@ -100,9 +102,11 @@ export function progressOf(track: Track): Progress {
     end - begin >= l.keptShare * gained &&
     start - begin > l.keptRise * noise;
   const fellBelow = start - end > Math.max(l.belowNoise * noise, l.belowShare * range) && falls(course);
+  // A best stretch within the end itself is not lost.
   const collapsed =
     k >= 8 &&
     lost > 0 &&
+    bestAt + 3 <= k - Math.round(k * l.endShare) &&
     ((gained > l.collapsedNoise * noise &&
       lost > l.collapsedShare * gained &&
       lost > l.collapsedNoise * noise) ||
@@ -123,6 +127,7 @@ export function progressOf(track: Track): Progress {
     improved,
     kept,
     improving,
+    gained: gained > l.collapsedNoise * noise,
     collapsed,
     drawdown: fall.share,
     drawdownX: xOf(fall.at),

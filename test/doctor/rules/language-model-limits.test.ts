@@ -6,7 +6,7 @@ import { type AtLimits, atLimits } from './support/language-models.ts';
 
 function saidOf({ code, cause, make }: AtLimits, at: Readonly<Record<string, number>>): boolean {
   const made = make(at);
-  const found = rules.find(rule => rule.code === code)!.check(made, signalsOf(made));
+  const found = rules.find(rule => rule.code === code)!.check(made, signalsOf(made), []);
   return found.some(one => cause === undefined || one.cause === cause);
 }
 
