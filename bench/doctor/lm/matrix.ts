@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { diagnoseFile } from '../diagnose-file.ts';
 import type { Case } from '../matrix.ts';
 import { readLmRuns } from './cache.ts';
+import { lmJobs } from './plan.ts';
 import { lmSpellingsOf, spellLm } from './spellings.ts';
 
 /** A log, with the task and seed that say whether rules were tuned on it. */
@@ -17,12 +18,27 @@ export interface LmCase extends Case {
 export async function lmCases(filter: string): Promise<LmCase[]> {
   const root = mkdtempSync(join(tmpdir(), 'keel-doctor-lm-'));
   const cases: LmCase[] = [];
+  const traceless = new Set(
+    lmJobs()
+      .filter(job => job.traceless)
+      .map(({ name }) => name),
+  );
   try {
     for (const run of readLmRuns().filter(({ label }) => label.name.includes(filter))) {
       for (const source of lmSpellingsOf(run)) {
         const said = await diagnoseFile(spellLm(run, source, root));
         const { name, fault, harmless, heldOut, task, seed } = run.label;
-        cases.push({ name, source, fault, harmless, traceless: false, heldOut, said, task, seed });
+        cases.push({
+          name,
+          source,
+          fault,
+          harmless,
+          traceless: traceless.has(name),
+          heldOut,
+          said,
+          task,
+          seed,
+        });
       }
     }
   } finally {

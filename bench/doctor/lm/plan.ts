@@ -24,6 +24,8 @@ export interface LmJob {
   readonly tampering: LmTampering | null;
   /** The trainers in which it can happen, where not in all. */
   readonly spellings?: readonly LmSpelling[];
+  /** It changes nothing that any of them logs: no reader can tell it from a healthy run. */
+  readonly traceless?: boolean;
 }
 
 const twoSeeds: readonly number[] = [0, 2];
@@ -35,6 +37,7 @@ interface Variant {
   readonly config?: (task: LmTaskName, seed: number) => GrpoSettings;
   readonly tampering?: (task: LmTaskName, seed: number) => LmTampering;
   readonly spellings?: readonly LmSpelling[];
+  readonly traceless?: boolean;
 }
 
 const BATCH = 128;
@@ -67,8 +70,8 @@ const bySeed =
 const tooShort: Readonly<Record<LmTaskName, number>> = { arithmetic: 2, sort: 4, format: 8 };
 /** A character that good answers seldom begin with. */
 const favourite: Readonly<Record<LmTaskName, string>> = { arithmetic: '7', sort: 'f', format: '9' };
-/** What answers hardly ever end in. */
-const odd: Readonly<Record<LmTaskName, string>> = { arithmetic: '=', sort: '>', format: '=' };
+/** What nothing that the model can write ends in. */
+const UNWRITABLE = '!';
 
 const variants: readonly Variant[] = [
   { variant: 'healthy', fault: null },
@@ -156,6 +159,7 @@ const variants: readonly Variant[] = [
     variant: 'mask-end',
     fault: 'wrong-mask',
     seeds: twoSeeds,
+    traceless: true,
     tampering: () => ({ kind: 'mask', of: 'end' }),
   },
   {
@@ -195,7 +199,7 @@ const variants: readonly Variant[] = [
     fault: 'malformed-outputs',
     // verl tells the score alone, and one that is always the same has many causes.
     spellings: ['keel', 'trl'],
-    tampering: task => ({ kind: 'strict', suffix: odd[task] }),
+    tampering: () => ({ kind: 'strict', suffix: UNWRITABLE }),
   },
   {
     variant: 'non-finite',
@@ -263,5 +267,6 @@ function jobOf(v: Variant, task: LmTaskName, seed: number): LmJob {
     config: { ...usual, ...v.config?.(task, seed), seed },
     tampering: v.tampering?.(task, seed) ?? null,
     ...(v.spellings && { spellings: v.spellings }),
+    ...(v.traceless && { traceless: true }),
   };
 }

@@ -7,11 +7,13 @@ import { entropyWeight } from './entropy-weight.ts';
 import { groupOfOne } from './group-of-one.ts';
 import { klSign } from './kl-sign.ts';
 import { lengthExplosion } from './length-explosion.ts';
+import { manyEpochs } from './many-epochs.ts';
 import { mask } from './mask.ts';
 import { ratioBiased } from './ratio-biased.ts';
 import { referenceOutweighs } from './reference-outweighs.ts';
 import { rewardHacking } from './reward-hacking.ts';
 import { rewardWithoutMeaning } from './reward-without-meaning.ts';
+import { standsStill } from './stands-still.ts';
 import { truncationZeroesReward } from './truncation-zeroes-reward.ts';
 import { usualInGrpo } from './usual-in-grpo.ts';
 
@@ -22,7 +24,9 @@ export const languageModelRules: readonly Rule[] = [
   ratioBiased,
   clipRangeTiny,
   clipRangeOpen,
+  manyEpochs,
   coldSampling,
+  standsStill,
   klSign,
   referenceOutweighs,
   entropyWeight,

@@ -21,6 +21,9 @@ const l = rewardHackingLimits;
 /** Names of what tells whether an answer is right. */
 const scoring = /exact|correct|accura|\bacc\b|solve|pass|success|answer|right/i;
 
+/** Names of what is paid for the form of an answer. */
+const forming = /form|struct|parse|valid|xml|tag|syntax/i;
+
 /** What tells how well the task is done, apart from the reward that is learnt from. */
 function scoresOf(signals: Signals): Track[] {
   return [...signals.tracks.values()].filter(
@@ -33,10 +36,13 @@ function scoresOf(signals: Signals): Track[] {
 
 /** The part of the reward that has gained most. */
 function gainedMost(signals: Signals, except: Track): Track | undefined {
-  return [...signals.tracks.values()]
-    .filter(track => track.id.startsWith('reward/part/') && track.n >= l.rows && track !== except)
-    .filter(track => !scoring.test(track.id))
-    .sort((a, b) => late(b) - early(b) - (late(a) - early(a)))[0];
+  return (
+    [...signals.tracks.values()]
+      .filter(track => track.id.startsWith('reward/part/') && track.n >= l.rows && track !== except)
+      // That the form comes before the sense is how most models learn.
+      .filter(track => !scoring.test(track.id) && !forming.test(track.id))
+      .sort((a, b) => late(b) - early(b) - (late(a) - early(a)))[0]
+  );
 }
 
 export const rewardHacking: Rule = {
@@ -77,7 +83,7 @@ export const rewardHacking: Rule = {
       if (!fell && !stayed) continue;
       return [
         finding('reward-hacking', {
-          severity: 'critical',
+          severity: fell ? 'critical' : 'warning',
           title: `${name(progress.track)} rises from ${num(early(progress.track))} to ${num(late(progress.track))} while ${name(score)} ${fell ? 'falls' : 'goes'} from ${num(before)} to ${num(after)}`,
           cause: 'reward-hacking',
           confidence: fell ? 0.85 : 0.7,

@@ -8,8 +8,8 @@ export const rewardWithoutMeaningLimits = {
   /** The policy has moved so far from the reference, per token, by small steps. */
   moved: 0.05,
   step: 0.02,
-  /** Entropy that has not fallen: what is learnt from makes a policy surer. */
-  entropy: 0.8,
+  /** Entropy that has not fallen to less than this share: what is learnt from makes a policy surer. */
+  entropy: 0.5,
 } as const;
 const l = rewardWithoutMeaningLimits;
 
@@ -41,10 +41,10 @@ export const rewardWithoutMeaning: Rule = {
     if (!small || !(late(ref) >= l.moved) || !(late(entropy) >= l.entropy * early(entropy))) return [];
     return [
       finding('reward-without-meaning', {
-        severity: 'critical',
+        severity: 'warning',
         title: `${name(ref)} reaches ${num(late(ref))} and ${name(progress.track)} stays where it was, at ${num(progress.end)}`,
         cause: 'no-reward-signal',
-        confidence: 0.7,
+        confidence: 0.6,
         evidence: [
           `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end, with a noise of ${num(course.noise)} from row to row`,
           `${name(entropy)}: ${num(early(entropy))} in the first tenth, ${num(late(entropy))} in the last fifth`,

@@ -11,11 +11,13 @@ import { entropyWeightLimits } from '../../../../src/doctor/rules/language-model
 import { groupOfOneLimits } from '../../../../src/doctor/rules/language-models/group-of-one.ts';
 import { klSignLimits } from '../../../../src/doctor/rules/language-models/kl-sign.ts';
 import { lengthExplosionLimits } from '../../../../src/doctor/rules/language-models/length-explosion.ts';
+import { manyEpochsLimits } from '../../../../src/doctor/rules/language-models/many-epochs.ts';
 import { maskLimits } from '../../../../src/doctor/rules/language-models/mask.ts';
 import { ratioBiasedLimits } from '../../../../src/doctor/rules/language-models/ratio-biased.ts';
 import { referenceOutweighsLimits } from '../../../../src/doctor/rules/language-models/reference-outweighs.ts';
 import { rewardHackingLimits } from '../../../../src/doctor/rules/language-models/reward-hacking.ts';
 import { rewardWithoutMeaningLimits } from '../../../../src/doctor/rules/language-models/reward-without-meaning.ts';
+import { standsStillLimits } from '../../../../src/doctor/rules/language-models/stands-still.ts';
 import { truncationLimits } from '../../../../src/doctor/rules/language-models/truncation-zeroes-reward.ts';
 import { usualInGrpoLimits } from '../../../../src/doctor/rules/language-models/usual-in-grpo.ts';
 import { staleLimits } from '../../../../src/doctor/rules/sampler-gap.ts';
@@ -171,6 +173,33 @@ export const atLimits: readonly AtLimits[] = [
     },
   },
   {
+    code: 'many-epochs',
+    limits: manyEpochsLimits,
+    make: ({ rows: n = 20, epochs = 20, clipped = 0.4 }) =>
+      model({ 'policy/clip_fraction': level(n, clipped) }, { epochs }),
+    cases: {
+      rows: [{ rows: 8 }, { rows: 7 }],
+      epochs: [{ epochs: 8 }, { epochs: 7 }],
+      clipped: [{ clipped: 0.16 }, { clipped: 0.14 }],
+    },
+  },
+  {
+    code: 'stands-still',
+    limits: standsStillLimits,
+    make: ({ rows: n = 40, moved = 1e-5, flat = 0.1 }) =>
+      model({
+        'kl/ref': bend(n, 0, moved),
+        'reward/mean': rows(n, i => 0.2 + 0.02 * Math.sin(2.4 * i)),
+        'grad/norm': level(n, 0.5),
+        'reward/zero_std_groups': level(n, flat),
+      }),
+    cases: {
+      rows: [{ rows: 30 }, { rows: 29 }],
+      moved: [{ moved: 1.9e-4 }, { moved: 2.1e-4 }],
+      flat: [{ flat: 0.79 }, { flat: 0.81 }],
+    },
+  },
+  {
     code: 'kl-sign',
     limits: klSignLimits,
     make: ({ rows: n = 40, first = 0.01, last = 2, coef = 10 }) =>
@@ -256,7 +285,7 @@ export const atLimits: readonly AtLimits[] = [
       rows: [{ rows: 30 }, { rows: 29 }],
       moved: [{ moved: 0.051 }, { moved: 0.049 }],
       step: [{ step: 0.019 }, { step: 0.021 }],
-      entropy: [{ entropy: 0.81 }, { entropy: 0.79 }],
+      entropy: [{ entropy: 0.51 }, { entropy: 0.49 }],
     },
   },
   {
