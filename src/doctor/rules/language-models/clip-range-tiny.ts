@@ -1,6 +1,6 @@
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { long } from './levels.ts';
+import { gainsNothing, long } from './levels.ts';
 
 export const clipRangeTinyLimits = {
   rows: 8,
@@ -33,7 +33,7 @@ export const clipRangeTiny: Rule = {
     const { progress } = signals;
     return [
       finding('clip-range-tiny', {
-        severity: progress?.improved ? 'warning' : 'critical',
+        severity: gainsNothing(progress) ? 'critical' : 'warning',
         title: `A clip range of ${num(clip)} clips ${percent(clipped.median)} of the tokens`,
         cause: 'clip-range-too-small',
         confidence: 0.9,

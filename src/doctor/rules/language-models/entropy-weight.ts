@@ -40,7 +40,7 @@ export const entropyWeight: Rule = {
     if (!negative && !bonus && !alone) return [];
     return [
       finding('entropy-weight', {
-        severity: bonus || (negative && poor) ? 'critical' : 'warning',
+        severity: bonus && !negative ? 'critical' : 'warning',
         title: negative
           ? `The weight of the entropy is ${num(coef)}: the loss rewards an entropy of 0`
           : `${name(entropy)} goes from ${num(begins)} to ${num(ends)} and ${name(progress.track)} does not improve`,

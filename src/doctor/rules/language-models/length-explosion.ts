@@ -11,6 +11,8 @@ export const lengthExplosionLimits = {
   /** The share that is cut off at the end, and at most at the start. */
   cut: 0.3,
   before: 0.1,
+  /** The share from which on nearly nothing is answered any more. */
+  most: 0.5,
 } as const;
 const l = lengthExplosionLimits;
 
@@ -22,7 +24,7 @@ export const lengthExplosion: Rule = {
   text: {
     means:
       'Something pays for length, or nothing pays for an end: completions grow until they fill all the room that they have, and what is cut off has no answer.',
-    seen: `A mean length of ${num(l.growth)} times its start or more in 9 of 10 rows of the last fifth, over ${l.rows} rows or more, while the share of completions that are cut off rises from ${percent(l.before)} at most to ${percent(l.cut)} at least.`,
+    seen: `A mean length of ${num(l.growth)} times its start or more in 9 of 10 rows of the last fifth, over ${l.rows} rows or more, while the share of completions that are cut off rises from ${percent(l.before)} at most to ${percent(l.cut)} at least; critical from ${percent(l.most)} on.`,
     todo: 'Take the reward for length out or cap it, pay only for what ends, or let the loss divide by a constant so that long answers do not weigh more. A larger limit only moves the point at which they are cut off.',
     silent: 'Lengths that grow while completions still end: a model that learns to think longer does so.',
     references: [
@@ -44,7 +46,7 @@ export const lengthExplosion: Rule = {
     );
     return [
       finding('length-explosion', {
-        severity: 'critical',
+        severity: late(cut) >= l.most ? 'critical' : 'warning',
         title: `${name(length)} grows from ${num(begins)} to ${num(ends)} tokens, and ${percent(late(cut))} of the completions are cut off`,
         cause: 'length-explosion',
         confidence: 0.85,

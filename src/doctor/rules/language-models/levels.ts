@@ -1,5 +1,6 @@
 /** Where a series of a language-model run begins and ends, and what else several of these rules ask. */
 import { median, share } from '../../statistics/order.ts';
+import type { Progress } from '../progress.ts';
 import { part, type Track } from '../track.ts';
 
 /** The level of the first tenth, of three rows at least. */
@@ -29,3 +30,10 @@ export function allOfOneLength(shortest: Track | undefined, longest: Track | und
   const most = longest.q(1);
   return most > 1 && share(shortest.v, v => v === most) >= 0.95;
 }
+
+/** Rewards of so many rows are enough to say that nothing is gained. */
+const ENOUGH = 16;
+
+/** Whether the reward surely shows no gain; where it is not logged, nobody knows. */
+export const gainsNothing = (progress: Progress | undefined): boolean =>
+  progress !== undefined && progress.track.n >= ENOUGH && !progress.improved;

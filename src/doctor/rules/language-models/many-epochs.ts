@@ -1,6 +1,6 @@
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { long } from './levels.ts';
+import { gainsNothing, long } from './levels.ts';
 
 export const manyEpochsLimits = {
   rows: 8,
@@ -31,7 +31,7 @@ export const manyEpochs: Rule = {
     const { progress } = signals;
     return [
       finding('many-epochs', {
-        severity: progress?.improved && !progress.collapsed ? 'warning' : 'critical',
+        severity: gainsNothing(progress) || progress?.collapsed ? 'critical' : 'warning',
         title: `${num(epochs)} passes over each batch, and ${percent(clipped.median)} of the tokens are clipped`,
         cause: 'too-many-epochs',
         confidence: 0.85,

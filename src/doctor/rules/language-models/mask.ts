@@ -39,7 +39,7 @@ export const mask: Rule = {
     if (!ends && !improved) return [];
     return [
       finding('mask-counts-padding', {
-        severity: 'critical',
+        severity: ends ? 'critical' : 'warning',
         title: `${name(shortest!)} and ${name(longest)} are ${num(longest.q(1))} in all rows${ends ? ', and yet few completions are cut off' : ''}`,
         cause: 'wrong-mask',
         confidence: ends ? 0.9 : 0.75,

@@ -22,7 +22,7 @@ const l = rewardHackingLimits;
 const scoring = /exact|correct|accura|\bacc\b|solve|pass|success|answer|right/i;
 
 /** Names of what is paid for the form of an answer. */
-const forming = /form|struct|parse|valid|xml|tag|syntax/i;
+const forming = /\bform|format|struct|parse|valid|xml|tag|syntax/i;
 
 /** What tells how well the task is done, apart from the reward that is learnt from. */
 function scoresOf(signals: Signals): Track[] {

@@ -6,7 +6,7 @@ import { referenceOutweighsLimits } from './reference-outweighs.ts';
 export const standsStillLimits = {
   rows: 30,
   /** The KL to the reference that the policy has come to, per token. */
-  moved: 2e-4,
+  moved: 1e-4,
   /** A share of groups without spread from which on it is they that teach nothing. */
   flat: 0.8,
 } as const;
@@ -39,7 +39,7 @@ export const standsStill: Rule = {
     const { lr } = settings;
     return [
       finding('stands-still', {
-        severity: 'critical',
+        severity: 'warning',
         title: `${name(ref)} is ${num(late(ref))} after ${ref.n} rows and ${name(progress.track)} does not improve`,
         cause: 'learning-rate-too-low',
         confidence: 0.85,

@@ -1,6 +1,6 @@
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { allOfOneLength, early, late, long } from './levels.ts';
+import { allOfOneLength, early, gainsNothing, late, long } from './levels.ts';
 
 export const truncationLimits = {
   rows: 8,
@@ -19,7 +19,7 @@ export const truncationZeroesReward: Rule = {
   text: {
     means:
       'The limit on new tokens is where answers usually end, so that many are cut off before they do and earn nothing, whatever they say. What is then learnt is to be short, not to be right.',
-    seen: `${percent(l.cut)} or more of the completions cut off in the first tenth of the rows, with a mean length of ${percent(l.near)} or more of the longest.`,
+    seen: `${percent(l.cut)} or more of the completions cut off in the first tenth of the rows, with a mean length of ${percent(l.near)} or more of the longest. Critical where the reward does not improve.`,
     todo: 'Raise the limit until few completions reach it, or leave those that are cut off out of the loss.',
     silent:
       'Where few are cut off at the start: completions that grow into the limit later have another cause. Where all are of one length in every row, which is the mask.',
@@ -41,10 +41,9 @@ export const truncationZeroesReward: Rule = {
       return [];
     const limit = run.config.maxCompletionLength ?? longest?.q(1);
     if (limit === undefined || early(length) < l.near * limit) return [];
-    const stays = late(cut) >= l.cut;
     return [
       finding('truncation-zeroes-reward', {
-        severity: stays || !improved ? 'critical' : 'warning',
+        severity: gainsNothing(progress) ? 'critical' : 'warning',
         title: `${percent(early(cut))} of the first completions are cut off at ${num(limit)} tokens`,
         cause: 'truncation-zeroes-reward',
         confidence: 0.85,
