@@ -9,7 +9,7 @@ import { type Signals, signalsOf } from '../rules/signals.ts';
 
 /** Points of the longest series at the lowest rung, and how much longer each next one is. */
 const LOWEST = 6;
-const STEP = 1.4;
+const STEP = 2;
 
 function* rungsBelow(rows: number): Generator<number> {
   for (let n = LOWEST; n < rows; n = Math.ceil(n * STEP)) yield n;

@@ -50,7 +50,7 @@ export const trendLimits = {
 } as const;
 
 /** All pairs of so many points are few; longer series are cut to block medians. */
-const MOST = 200;
+const MOST = 100;
 /** However much a series depends on its past, this many points say something if they are all in order. */
 const FEWEST_FREE = 7;
 /** The pieces by which a curve's own shape is taken out before its noise is measured. */

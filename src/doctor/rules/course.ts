@@ -22,7 +22,7 @@ export type Going =
   | 'wavers';
 
 /** The one that holds: what is said is chosen by the numbers that are cited beside it. */
-export function goingOf(progress: Progress): Going {
+function goingOf(progress: Progress): Going {
   const { start, end, best, worst, collapsed, improving, saturated, improved, course } = progress;
   if (fellBack(progress)) {
     if (best - end <= (1 - CAME_BACK) * (best - worst)) return 'came-back';

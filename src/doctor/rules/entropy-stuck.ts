@@ -42,6 +42,9 @@ function criticWorks(signals: Signals): boolean {
   return over.end < 0.5 * over.start && over.z < -2;
 }
 
+/** Within this share of the level at which it stays. */
+const NEAR = 0.95;
+
 export const entropyStuck: Rule = {
   code: 'entropy-stuck',
   title: 'The policy stays random',
@@ -136,7 +139,8 @@ export const entropyStuck: Rule = {
           ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should begin to fall and ${name(progress.track)} to rise again`,
-        marks: [mark(entropy, entropy.x[Math.floor(entropy.n / 2)], signals.to)],
+        // From where it first was so high: that does not move while the run goes on.
+        marks: [mark(entropy, entropy.x[relativeEntropy.findIndex(v => v >= NEAR * level)], signals.to)],
       }),
     ];
   },

@@ -42,7 +42,7 @@ export interface Progress {
  * What counts as better, worse and the same. Sizes are in noise (of the smoothed curve) and in shares of what was gained
  * or of the range of the curve: never of a level, which moves with the reward's zero.
  */
-export const progressLimits = {
+const progressLimits = {
   blocks: 40,
   /** The first and the last stretch, as shares of the blocks. */
   startShare: 1 / 8,
