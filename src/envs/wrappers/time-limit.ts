@@ -21,6 +21,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
     rewardTerms: env.rewardTerms,
     measures: env.measures ?? [],
     mayBlowUp: env.mayBlowUp ?? false,
+    ...(env.outside && { outside: env.outside }),
     reset(options, obs) {
       elapsedSteps = 0;
       env.reset(options, obs);
@@ -42,7 +43,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       const fields = fieldsOf(state, ['elapsedSteps', 'env'], 'the state of the time limit');
       const elapsed = countOf(fields.elapsedSteps, 'elapsedSteps');
       env.restore(fields.env);
-      elapsedSteps = elapsed;
+      elapsedSteps = env.outside?.beganAnew ? 0 : elapsed;
     },
     ...(env.view && { view: () => env.view!() }),
     ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),
