@@ -21,6 +21,8 @@ const pythonName = /^(.*\.py)(?::([A-Za-z_]\w*))?$/is;
 export const isGymReference = (reference: string): boolean => reference.startsWith(gymScheme);
 /** The id that Gymnasium knows: `Hopper-v5`, `ALE/Pong-v5`. */
 export const gymIdOf = (reference: string): string => reference.slice(gymScheme.length);
+/** Whether the id is that of an environment which a Python process has. */
+export const isPythonId = (id: string): boolean => /^(gym|py):/.test(id);
 /** Whether a file, named without what is in it, is Python's. */
 export const isPythonFile = (file: string): boolean => /\.py$/i.test(file);
 
