@@ -79,7 +79,9 @@ def _from_file(config: Config, args: Dict[str, Any]) -> Any:
         has = f"it has {', '.join(here)}" if here else "it has no class with reset and step"
         raise WrongEnvironment(f"{config['file']} has no {name}: {has}")
     if not callable(make):
-        raise WrongEnvironment(f"{name} of {config['file']} is a {type(make).__name__}: name a class, or a function that makes one")
+        raise WrongEnvironment(
+            f"{name} in {config['file']} is of the type {type(make).__name__}: name a class, or a function that makes one"
+        )
     if config.get("render") and "render_mode" not in args:
         try:
             parameters = inspect.signature(make).parameters.values()

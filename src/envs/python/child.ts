@@ -17,8 +17,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { number } from '../../base/numbers.ts';
 import { EnvError, messageOf, show } from '../errors.ts';
 import { type Ask, asks, FAILED_ANSWER, HEADER_BYTES, MAGIC, MOST_BYTES, PROTOCOL } from './frames.ts';
 
@@ -79,11 +80,14 @@ export function announceChildren(to: (pid: number) => void): void {
   announced = to;
 }
 
-/** Ends a process and all that it has started. */
-export function endGroup(pid: number): void {
-  if (pid <= 0) return;
+/** Ends a process and all that it has started, by its minder, which clears away what they leave. */
+export function endChildren(pid: number): void {
+  if (pid > 0) signal(pid, 'SIGTERM');
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(pid, name);
   } catch {
     // It has ended.
   }
@@ -195,7 +199,7 @@ export class Child {
   end(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    endGroup(this.pid);
+    if (this.pid > 0) signal(-this.pid, 'SIGKILL');
     announced(0);
     for (const fd of [this.#reader, this.#writer]) if (fd >= 0) closeSync(fd);
     this.#process?.stdin?.destroy();
@@ -243,7 +247,7 @@ export class Child {
     const [magic, what, number, length] = [0, 4, 8, 12].map(at => header.readUInt32LE(at));
     const isAnswer = what === asks[asked] || what === asks[asked] + FAILED_ANSWER;
     if (magic !== MAGIC || number !== sequence || !isAnswer || length > MOST_BYTES) {
-      endGroup(this.pid);
+      signal(-this.pid, 'SIGKILL');
       this.#gone(
         `it answered with bytes that are no frame (${header.subarray(0, HEADER_BYTES).toString('hex')}): nothing but Keel may write to its pipes`,
       );
@@ -294,10 +298,17 @@ export class Child {
     const { exit, signal, hung, phase, tail } = report;
     const last = tail.trim().split('\n').at(-1)?.slice(0, 200);
     const said = last ? `; it last printed: ${last}` : '';
-    if (hung !== null) return `it hung: a ${phase} took more than ${Math.floor(hung)} s${said}`;
+    if (hung !== null) return `it hung: a ${phase} took more than ${number(hung)} s${hungAt(tail)}`;
     if (signal !== null) return `it was ended by ${SIGNALS[signal] ?? `signal ${signal}`}${said}`;
     return `it ended with exit code ${exit}${said}`;
   }
+}
+
+/** Where Python's faulthandler found it, the innermost line first. */
+function hungAt(tail: string): string {
+  const [, file, line, name] =
+    /\(most recent call first\):\n\s+File "([^"\n]+)", line (\d+) in (\S+)/.exec(tail) ?? [];
+  return file === undefined ? '' : `, at ${basename(file)}:${line} in ${name}`;
 }
 
 /** What an environment threw. */

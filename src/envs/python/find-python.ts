@@ -9,7 +9,7 @@ const oldest = [3, 9] as const;
 
 const known = new Map<string, string>();
 
-/** The program, tried once in each thread. `named` is the user's own choice, empty for none. */
+/** The program, asked once in each thread. `named` is the user's own choice, empty for none. */
 export function findPython(named: string): string {
   if (process.platform === 'win32')
     fail('python-failed', 'environments in Python need named pipes, which Linux and macOS have: use WSL');
@@ -21,8 +21,9 @@ export function findPython(named: string): string {
         ? 'environments in Python need Python, and there is no python3: install it, or name one with --python'
         : `the Python ${show(named)} is no program: name one such as --python .venv/bin/python`,
     );
-  if (!known.has(program)) known.set(program, versionOf(program));
-  return program;
+  const executable = known.get(program) ?? executableOf(program);
+  known.set(program, executable);
+  return executable;
 }
 
 /** Where a virtual environment is looked for, and the program in it. */
@@ -38,24 +39,27 @@ function foundPython(): string | undefined {
 const absolute = (folder: string): string | undefined =>
   folder.startsWith('/') ? findProgram(join(folder, 'bin', 'python')) : undefined;
 
-function versionOf(program: string): string {
-  let printed: string;
+/** The interpreter itself: what is found first may be a script that looks for it each time, as pyenv's is. */
+function executableOf(program: string): string {
+  let lines: string[];
   try {
-    printed = execFileSync(program, ['-S', '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
-      encoding: 'utf8',
-      timeout: 20_000,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
+    const printed = execFileSync(
+      program,
+      ['-S', '-c', 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable, sep="\\n")'],
+      { encoding: 'utf8', timeout: 20_000, stdio: ['ignore', 'pipe', 'ignore'] },
+    );
+    lines = printed.trim().split('\n');
   } catch (cause) {
     throw new EnvError('python-missing', `${program} is no Python: ${messageOf(cause).split('\n')[0]}`, {
       cause,
     });
   }
-  const [major = 0, minor = 0] = printed.split('.').map(Number);
+  const [version = '', executable = ''] = lines;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   if (!(major > oldest[0] || (major === oldest[0] && minor >= oldest[1])))
     fail(
       'python-missing',
-      `${program} is Python ${show(printed)}, environments need ${oldest.join('.')} or newer: name another with --python`,
+      `${program} is Python ${show(version)}, environments need ${oldest.join('.')} or newer: name another with --python`,
     );
-  return printed;
+  return executable.startsWith('/') ? executable : program;
 }

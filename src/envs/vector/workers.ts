@@ -7,7 +7,7 @@ import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { Env, EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
-import { endGroup } from '../python/child.ts';
+import { endChildren } from '../python/child.ts';
 import { prepareEnv, type RegisteredEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
 import { type Backend, Batch } from './batch.ts';
@@ -343,7 +343,7 @@ class WorkerPool implements Backend {
   /** Ends the threads; first the processes that they may be waiting for, a wait that nothing else interrupts. */
   #terminate(): void {
     this.#workers.forEach((worker, w) => {
-      endGroup(Atomics.load(this.#control, childOf(w)));
+      endChildren(Atomics.load(this.#control, childOf(w)));
       void worker.terminate();
     });
   }
