@@ -148,3 +148,24 @@ def make_small():
 
 
 nothing = 3
+
+
+class TimeLimit:
+    """As Gymnasium's wrapper has it."""
+
+    def __init__(self, env, steps):
+        self.env, self._max_episode_steps = env, steps
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+
+    def reset(self, **more):
+        self.elapsed = 0
+        return self.env.reset(**more)
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        self.elapsed += 1
+        return seen, reward, terminated, truncated or self.elapsed >= self._max_episode_steps, info
+
+
+def limited():
+    return TimeLimit(Walker(), 12)
