@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { python } from './envs/python/support/files.ts';
 
-it("python/keel passes python3 -m unittest", () => {
+it('python/keel passes python3 -m unittest', () => {
   const { status, stderr } = spawnSync(
     python || 'python3',
     ['-W', 'error', '-m', 'unittest', 'discover', '-s', 'tests', '-t', '.'],

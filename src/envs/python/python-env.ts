@@ -42,6 +42,7 @@ class PythonEnv implements Env, OutsideEnv {
   readonly #result: StepResult;
   readonly #measured: Measured;
   #rng = new Rng(0);
+  #isFresh = true;
 
   constructor(
     host: Host,
@@ -65,8 +66,9 @@ class PythonEnv implements Env, OutsideEnv {
    * Every episode has a seed of its own, drawn from that of the stream: so it can be repeated, by whatever process. The first
    * after a seed has that one, where Python takes it.
    */
-  reset({ seed }: ResetOptions, obs: Float32Array): void {
+  reset({ seed = this.#isFresh ? 0 : undefined }: ResetOptions, obs: Float32Array): void {
     let own: number | undefined;
+    this.#isFresh = false;
     if (seed !== undefined) {
       this.#rng = new Rng(checkSeed(seed));
       if (seed < SEEDS) own = seed;
@@ -125,6 +127,7 @@ class PythonEnv implements Env, OutsideEnv {
     this.#measured.restore(fields.measured);
     this.#rng = rng;
     this.beganAnew = undefined;
+    this.#isFresh = episode === undefined;
     if (episode === undefined) {
       this.#member.episode = undefined;
       return;

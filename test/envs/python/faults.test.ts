@@ -86,19 +86,54 @@ const refused: readonly [what: string, reference: string, options: AnyMakeOption
   ['what is no class', `${walker}:nothing`, {}, /nothing in .* is of the type int: name a class/],
   ['a file without a class', walker, {}, /say which, as .*walker\.py:MyEnv/],
   ['a file that is not there', './nowhere.py:Env', {}, /there is no such file/],
-  ['arguments that it has not', `${walker}:Walker`, { args: '{"speed": 3}' }, /unexpected keyword argument 'speed'/],
+  [
+    'arguments that it has not',
+    `${walker}:Walker`,
+    { args: '{"speed": 3}' },
+    /unexpected keyword argument 'speed'/,
+  ],
   ['arguments that are no JSON', `${walker}:Walker`, { args: '{size' }, /is no JSON/],
-  ['a Python that is none', `${walker}:Walker`, { python: '/bin/true' }, /\/bin\/true is Python "", environments need 3\.9/],
-  ['a Python that is not there', `${walker}:Walker`, { python: 'no-such-python' }, /"no-such-python" is no program/],
-  ['a file that does not parse', `${pythonFile('broken.py')}:Env`, {}, /SyntaxError: .*\(broken\.py, line 2\)/],
-  ['a package that is missing', `${pythonFile('needs.py')}:Env`, {}, /needs the Python package no_such_package, which .* does not have: .* -m pip install no_such_package/],
-  ['a space that is none', `${pythonFile('needs.py')}:Wordy`, {}, /Text is no space that Keel takes: use Box/],
+  [
+    'a Python that is none',
+    `${walker}:Walker`,
+    { python: '/bin/true' },
+    /\/bin\/true is Python "", environments need 3\.9/,
+  ],
+  [
+    'a Python that is not there',
+    `${walker}:Walker`,
+    { python: 'no-such-python' },
+    /"no-such-python" is no program/,
+  ],
+  [
+    'a file that does not parse',
+    `${pythonFile('broken.py')}:Env`,
+    {},
+    /SyntaxError: .*\(broken\.py, line 2\)/,
+  ],
+  [
+    'a package that is missing',
+    `${pythonFile('needs.py')}:Env`,
+    {},
+    /needs the Python package no_such_package, which .* does not have: .* -m pip install no_such_package/,
+  ],
+  [
+    'a space that is none',
+    `${pythonFile('needs.py')}:Wordy`,
+    {},
+    /Text is no space that Keel takes: use Box/,
+  ],
   ['a space that is huge', `${pythonFile('needs.py')}:Vast`, {}, /100000000 numbers, at most 4194304/],
-  ['a process that ends while it starts', `${pythonFile('needs.py')}:Dies`, {}, /did not get through its start: it ended with exit code 9/],
+  [
+    'a process that ends while it starts',
+    `${pythonFile('needs.py')}:Dies`,
+    {},
+    /did not get through its start: it ended with exit code 9/,
+  ],
 ];
 
 it.each(refused)('refuses %s', async (_, reference, options, message) => {
-  await expect(
-    makeVectorEnv(reference, { envCount: 1, options: { python, ...options } }),
-  ).rejects.toThrow(message);
+  await expect(makeVectorEnv(reference, { envCount: 1, options: { python, ...options } })).rejects.toThrow(
+    message,
+  );
 });

@@ -45,6 +45,9 @@ class Walker:
 
     # ---- faults
 
+    def _cut(self):
+        """Of the old API, which says it in info."""
+
     def _throw(self):
         raise ValueError("the floor gave way\nand more")
 
