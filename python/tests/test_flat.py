@@ -17,7 +17,8 @@ def row(*numbers):
 
 
 def written(made, value):
-    out = row(*[9.0] * made.size)
+    # As the server has it: parts of it are views.
+    out = row(*[9.0] * made.size) if np is not None else memoryview(row(*[9.0] * made.size))
     made.write(value, out)
     return [float(v) for v in out]
 
