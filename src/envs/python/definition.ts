@@ -50,8 +50,11 @@ export function pythonFileDefinition(file: string, name: string | undefined): En
 /** Of an id that the Python package Gymnasium knows. */
 export function gymDefinition(reference: string): EnvDefinition<PythonOptions> {
   const gym = gymIdOf(reference);
-  if (!/^[\w.:-]+(?:\/[\w.:-]+)*$/.test(gym) || gym.length > 200)
-    return fail('env-unknown', `${show(gym)} is no id of Gymnasium's: write one such as gym:Hopper-v5`);
+  if (!/^[\w.:-]+(?:\/[\w.:-]+)*-v\d{1,6}$/.test(gym) || gym.length > 200)
+    return fail(
+      'env-unknown',
+      `${show(gym)} is no id of Gymnasium's with its version: write one such as gym:Hopper-v5`,
+    );
   return definitionOf(reference, `Gymnasium's ${gym}, in Python.`, { gym });
 }
 
