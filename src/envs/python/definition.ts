@@ -20,7 +20,7 @@ export type PythonOptions = {
   readonly restarts: number;
 };
 
-export const pythonOptions: OptionSchemas<PythonOptions> = {
+const pythonOptions: OptionSchemas<PythonOptions> = {
   python: {
     default: '',
     doc: 'the Python that runs it; unless given that of $VIRTUAL_ENV, ./.venv or ./venv, else python3',
