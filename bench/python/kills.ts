@@ -157,6 +157,7 @@ function rowsOf(place: string): string[] {
 
 function notesOf(place: string): number {
   const [found] = listRuns([place]).runs;
+  if (found === undefined) return 0;
   return readFileSync(join(found.dir, 'events.jsonl'), 'utf8').split('was started again').length - 1;
 }
 

@@ -64,6 +64,8 @@ export interface HostOptions {
 const FRAMES_TO_FORGIVE = 10_000;
 /** Deaths at one and the same call: then it is the call. */
 const MOST_TRIES = 3;
+/** Starts that are tried before there has been an environment. */
+const MOST_STARTS = 2;
 /** How long a process without environments is kept, where the next one may be made soon. */
 const LINGER_MS = 3000;
 
@@ -315,8 +317,10 @@ export class Host {
     this.#child?.end();
     this.#child = undefined;
     const { what, restarts } = this.#options;
-    if (this.#described === undefined)
+    // Somebody may have killed it; what ends by itself does so again.
+    if (this.#described === undefined && tries >= MOST_STARTS)
       fail('python-failed', `the Python process of ${what} did not get through its start: ${reason}`);
+    if (this.#described === undefined) return;
     this.#deaths++;
     this.#framesSince = 0;
     if (tries >= MOST_TRIES)

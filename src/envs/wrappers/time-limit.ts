@@ -43,7 +43,8 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       const fields = fieldsOf(state, ['elapsedSteps', 'env'], 'the state of the time limit');
       const elapsed = countOf(fields.elapsedSteps, 'elapsedSteps');
       env.restore(fields.env);
-      elapsedSteps = env.outside?.beganAnew ? 0 : elapsed;
+      elapsedSteps = elapsed;
+      if (env.outside?.beganAnew) elapsedSteps = 0;
     },
     ...(env.view && { view: () => env.view!() }),
     ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),
