@@ -162,7 +162,7 @@ function forced(kind: string, file: string): Candidate {
           : { kind, file }
   ) as Source;
   const directory = dirname(file);
-  return { path: file, format: formatOf(source.kind), files: [file], source, directory, notes: [] };
+  return { path: file, format: formatOf(source), files: [file], source, directory, notes: [] };
 }
 
 const logs = Object.entries(logSamples).map(

@@ -65,6 +65,9 @@ function rolloutSize(drafts: readonly Draft[], log: Log, ends: readonly number[]
   return middle !== undefined && Number.isFinite(middle) && middle > 0 ? middle : undefined;
 }
 
+/** The first rollout runs about as many epochs as the next. */
+const mostTimes = 2;
+
 /**
  * `n_updates` counts epochs, also those that the target KL cut short, so that its growth from row to row is the epochs
  * that an update ran. Always 1 may be one epoch by choice or a stop in the first: then nothing is said of the setting.
@@ -82,7 +85,8 @@ function epochsRun(
   for (let i = 0; i < points.length; i++) {
     const more = points.max[i] - (i === 0 ? 0 : points.max[i - 1]);
     const rollouts = Math.round((points.x[i] - (i === 0 ? 0 : points.x[i - 1])) / size);
-    if (i === 0 && rollouts !== 1) continue;
+    // What a loaded model had counted before is no epoch of this run: its first row tells nothing unless it began at 0.
+    if (i === 0 && (rollouts !== 1 || points.length > 1 && more > mostTimes * (points.max[1] - points.max[0]))) continue;
     if (!(more > 0) || rollouts < 1) continue;
     x.push(points.x[i]);
     values.push(more / rollouts);

@@ -1,7 +1,7 @@
 /** What a trainer printed, kept in a file. */
 import type { Reading } from './bytes.ts';
 import {
-  bestReward,
+  blockCell,
   cleanLine,
   fewestPairs,
   isRule,
@@ -12,46 +12,120 @@ import {
   numberCell,
   pairCells,
   printedDict,
-  rlGamesCells,
   tableCells,
   verlCells,
 } from './console-lines.ts';
 import { addSettings, isObject } from './json.ts';
 import { addRow } from './jsonl.ts';
+import { typed } from './markdown-table.ts';
 import { noNumber, readNumber } from './numbers.ts';
+import { type Cells, printedRecord, settingsOf } from './printed-records.ts';
+import { frameWatch } from './printed-tables.ts';
 import { parsePythonDict } from './python.ts';
 import { RowSink } from './rows.ts';
-import type { RunBuilder } from './run-builder.ts';
+import { RunBuilder, type Setting } from './run-builder.ts';
 import { forEachLine } from './text.ts';
+import { trainingsWatch } from './trainings.ts';
 import { joinVerl } from './verl-joined.ts';
 
 /** A table of SB3 has thirty lines. */
 const longestTable = 500;
 const errorLine = /^[\w.]*(?:Error|Exception|Interrupt)\b(?:: .*)?$/;
 
-/** Reads a console's output into a run. */
-export async function readConsole(path: string, run: RunBuilder, reading: Reading): Promise<void> {
+/** Reads a console's output into a run; of several trainings the one with this number. */
+export async function readConsole(path: string, run: RunBuilder, reading: Reading, training = 0): Promise<void> {
   const sink = new RowSink(run);
+  await parseConsole(path, run, reading, new TrainingRows(sink, training));
+  sink.finish();
+}
+
+/** How many trainings an output tells of. */
+export async function countTrainings(path: string, reading: Reading): Promise<number> {
+  const rows = new TrainingRows(undefined, 0);
+  await parseConsole(path, new RunBuilder(path, 'console', 'row'), reading, rows);
+  return rows.count;
+}
+
+/** The rows of one training: those of others are left out. */
+class TrainingRows {
+  readonly #sink: RowSink | undefined;
+  readonly #training: number;
+  readonly #trainings = trainingsWatch();
+  #numbers = new Map<string, number>();
+  #texts = new Map<string, string>();
+  /** Rows of any training. */
+  rows = 0;
+
+  constructor(sink: RowSink | undefined, training: number) {
+    this.#sink = sink;
+    this.#training = training;
+  }
+
+  get count(): number {
+    return this.#trainings.count;
+  }
+
+  number(name: string, value: number): void {
+    this.#numbers.set(name, value);
+  }
+
+  text(name: string, value: string): void {
+    this.#texts.set(name, value);
+  }
+
+  blank(name: string): void {
+    if (this.#trainings.now === this.#training) this.#sink?.blank(name);
+  }
+
+  end(who?: string): void {
+    if (this.#numbers.size === 0) return;
+    this.rows++;
+    const isOurs = this.#trainings.of(this.#numbers, who) === this.#training;
+    if (isOurs && this.#sink !== undefined) {
+      for (const [name, value] of this.#numbers) this.#sink.number(name, value);
+      for (const [name, value] of this.#texts) this.#sink.text(name, value);
+      this.#sink.end();
+    }
+    this.discard();
+  }
+
+  discard(): void {
+    this.#numbers = new Map();
+    this.#texts = new Map();
+  }
+
+  /** Whether settings that are said of someone, or of all, are those of this training. */
+  isOf(who: string | undefined): boolean {
+    return who === undefined || this.#trainings.isOf(who, this.#training);
+  }
+}
+
+async function parseConsole(path: string, run: RunBuilder, reading: Reading, sink: TrainingRows): Promise<void> {
   const errors = errorWatch();
   let table: [string, string][] | undefined;
   let group = '';
   let cutLines = 0;
   /** Whether an iteration's list is open, and whether its last line was seen. */
   let [inIteration, iterationEnded] = [false, false];
-  let inEpochs = false;
+  /** Whether a row is open that lines may go on. */
+  let inRecord = false;
+  let who: string | undefined;
   /** Whether the table that is open, if one is, began without a rule. */
   let bare = false;
   let ruled = false;
   const pairs = pairsKept();
+  const frame = frameWatch();
+  const frames: Cells[] = [];
   const settings = settingsWatch();
+  const indented = indentedSettings();
   const joined = joinVerl(onLine);
   const half = await forEachLine(path, reading, run, joined.line, true);
   joined.end();
-  if (inEpochs) sink.end();
+  if (inRecord) sink.end(who);
   if (bare && table !== undefined && table.length > 0 && !half) endTable();
   // Only where a trainer printed nothing of its own.
   if (sink.rows === 0) {
-    for (const cells of pairs.rows()) {
+    for (const cells of frames.length > 2 ? frames : pairs.rows()) {
       for (const [name, value] of cells) cell(name, value);
       sink.end();
     }
@@ -65,7 +139,7 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     }
   }
   if (half || (table !== undefined && table.length > 0)) run.unfinished = true;
-  sink.finish();
+  for (const [owner, name, value] of indented.found) if (sink.isOf(owner)) run.setting(name, value);
   const error = errors.found();
   if (error !== undefined) run.text('error', error);
   if (cutLines > 0)
@@ -78,6 +152,7 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     errors.line(line);
     const printed = settings.line(line);
     if (printed !== undefined) addSettings(run, printed);
+    if (indented.line(line)) return;
     const iteration = iterationOf(line);
     if (iteration !== undefined) {
       sink.end();
@@ -95,16 +170,14 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
       iterationEnded = true;
       return;
     }
-    const epoch = rlGamesCells(line);
-    if (epoch !== undefined) {
-      sink.end();
-      for (const [name, value] of epoch) cell(name, value);
-      inEpochs = true;
-      return;
-    }
-    const best = inEpochs ? bestReward(line) : undefined;
-    if (best !== undefined) {
-      cell('rewards/best', best);
+    const record = whole ? printedRecord(line) : undefined;
+    if (record !== undefined && (record.more === undefined || inRecord)) {
+      if (record.more === undefined) {
+        sink.end(who);
+        inRecord = true;
+        who = record.who;
+      }
+      for (const [name, value] of record.cells) cell(name, value);
       return;
     }
     if (isRule(line)) {
@@ -149,7 +222,11 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     }
     const dict = printedDict(line);
     if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
-    else if (sink.rows === 0) pairs.line(line);
+    else if (sink.rows === 0) {
+      pairs.line(line);
+      const cells = frame(line);
+      if (cells !== undefined && frames.length < mostPairLines) frames.push(cells);
+    }
   }
 
   function endTable(): void {
@@ -173,19 +250,73 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
 /** Lines beyond this many are left out: a log that people print themselves is shorter. */
 const mostPairLines = 200_000;
 
-/** Keeps lines of pairs until it is known that there is nothing better. */
-function pairsKept(): { line(text: string): void; rows(): [string, string][][] } {
-  const rows: [string, string][][] = [];
+/** Keeps lines of pairs, and blocks of such lines, until it is known that there is nothing better. */
+function pairsKept(): { line(text: string): void; rows(): Cells[] } {
+  const lines: { readonly cells: Cells; readonly kind: string; readonly opens: boolean; readonly alone: boolean }[] = [];
   const kinds = new Map<string, number>();
+  let blocks = 0;
   return {
     line(text) {
-      const cells = rows.length < mostPairLines ? pairCells(text) : undefined;
-      if (cells === undefined) return;
-      rows.push(cells);
-      const kind = kindOfPairs(cells);
+      if (lines.length >= mostPairLines) return;
+      const cells = pairCells(text);
+      const block = cells === undefined ? blockCell(text) : undefined;
+      if (cells === undefined && block === undefined) return;
+      if (block?.opens) blocks++;
+      const all = cells ?? [block!.cell];
+      const kind = block?.opens ? 'opens' : kindOfPairs(all);
+      lines.push({ cells: all, kind, opens: block?.opens ?? false, alone: block !== undefined });
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     },
-    rows: () => rows.filter(cells => kinds.get(kindOfPairs(cells))! >= fewestPairs),
+    rows() {
+      const rows: Cells[] = [];
+      let open: Cells | undefined;
+      for (const { cells, kind, opens, alone } of lines) {
+        if (kinds.get(kind)! < fewestPairs) continue;
+        if (opens && blocks >= fewestPairs) rows.push((open = [...cells]));
+        else if (alone) {
+          // Outside of a block, or again: of no row.
+          if (open !== undefined && !open.some(([name]) => name === cells[0][0])) open.push(...cells);
+        } else if (open !== undefined && !cells.some(([name]) => open!.some(([known]) => known === name))) open.push(...cells);
+        else {
+          open = undefined;
+          rows.push(cells);
+        }
+      }
+      return rows.filter(row => row.length > 1);
+    },
+  };
+}
+
+const mostSettings = 256;
+
+/** Settings below a line that says whose they are, indented: `\tlearning_rate:\t0.0003`. */
+function indentedSettings(): { line(text: string): boolean; readonly found: [string, string, Setting][] } {
+  const found: [string, string, Setting][] = [];
+  let owner: string | undefined;
+  let parents: { indent: number; name: string }[] = [];
+  return {
+    found,
+    line(text) {
+      const begins = settingsOf(text);
+      if (begins !== undefined) {
+        owner = begins;
+        parents = [];
+        return true;
+      }
+      if (owner === undefined) return false;
+      const entry = text.length > 400 ? null : /^([ \t]+)([\w-]{1,80}):[ \t]*(.*?)[ \t]*$/.exec(text);
+      if (entry === null || found.length >= mostSettings) {
+        owner = undefined;
+        return false;
+      }
+      const [, space, name, value] = entry;
+      const indent = space.replaceAll('\t', '  ').length;
+      parents = parents.filter(parent => parent.indent < indent);
+      const path = [...parents.map(parent => parent.name), name].join('/');
+      if (value === '') parents.push({ indent, name });
+      else found.push([owner, path, typed(value)]);
+      return true;
+    },
   };
 }
 

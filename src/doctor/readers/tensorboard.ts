@@ -27,33 +27,50 @@ export interface EventFileHead {
   readonly firstTag: string | undefined;
   /** How many tags the head has. */
   readonly tags: number;
+  /** Where its tags begin, of the first few. */
+  readonly firstPoints: ReadonlyMap<string, FirstPoint>;
 }
+
+export interface FirstPoint {
+  readonly step: number;
+  readonly value: number;
+}
+
+const mostFirstPoints = 64;
 
 /** Reads the first records of an event file's head. */
 export function eventFileHead(head: Buffer): EventFileHead {
   let firstWallTime = Number.NaN;
   const tags = new TagTable();
   let firstTag: string | undefined;
+  const firstPoints = new Map<string, FirstPoint>();
   const [event, summary, value] = [new ProtoCursor(), new ProtoCursor(), new ProtoCursor()];
   new RecordSplitter((bytes, start, end) => {
     event.open(bytes, start, end);
+    let step = 0;
     while (event.next()) {
       if (event.field === 1 && event.wire === 1 && Number.isNaN(firstWallTime))
         firstWallTime = event.double();
+      if (event.field === 2 && event.wire === 0) step = event.int();
       if (event.field !== 5 || event.wire !== 2) continue;
       summary.open(bytes, event.start, event.end);
       while (summary.next()) {
         if (summary.field !== 1 || summary.wire !== 2) continue;
         value.open(bytes, summary.start, summary.end);
+        let [tag, number] = ['', Number.NaN];
         while (value.next()) {
+          if (value.field === 2 && value.wire === 5) number = value.float();
           if (value.field !== 1 || value.wire !== 2) continue;
-          firstTag ??= value.text();
-          tags.find(bytes, value.start, value.end);
+          const found = tags.find(bytes, value.start, value.end);
+          tag = found.name;
+          firstTag ??= tag;
         }
+        if (!Number.isNaN(number) && firstPoints.size < mostFirstPoints && !firstPoints.has(tag))
+          firstPoints.set(tag, { step, value: number });
       }
     }
   }).push(head);
-  return { firstWallTime, firstTag, tags: [...tags].length };
+  return { firstWallTime, firstTag, tags: [...tags].length, firstPoints };
 }
 
 /** Reads groups of event files into a run. `groups[0]` is the run's own directory. */
