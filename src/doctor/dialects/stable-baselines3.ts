@@ -91,6 +91,7 @@ export const sb3Signs: Dialect['signs'] = [
   { name: 'train/explained_variance', points: 1 },
   { name: 'train/clip_fraction', points: 1 },
   { name: 'eval/mean_ep_length', points: 2 },
+  { name: 'eval/mean_reward', points: 1 },
 ];
 
 export const sb3ApproxKl: Mapping = {

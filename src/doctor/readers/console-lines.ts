@@ -11,9 +11,11 @@ const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g')
 /** `(TaskRunner pid=1234, ip=10.0.0.1) `, as Ray puts before each line; also with a time before it. */
 const rayPrefix = /^\s*\([\w.:<>[\] -]{1,80}\bpid=\d+[^)]{0,80}\)\s?/;
 
-/** `2024-01-01T10:00:00,123Z stdout F INFO `, as Python's logging, schedulers and containers put before a line. */
-const logPrefix =
-  /^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:std(?:out|err) [FP] )?(?:[-:]?[ \t]*\[?(?:INFO|DEBUG|WARNING|WARN|ERROR|[A-Za-z_.]{1,40}(?=[\]\t :-]*(?:\||-{8})))\]?[ \t]*[-:]?[ \t]*){0,3}/;
+const stamp = String.raw`^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:std(?:out|err) [FP] )?`;
+/** `2024-01-01 10:00:00,123 - trainer - INFO - `, as Python's logging and many schedulers put before a line of a table. */
+const tablePrefix = new RegExp(`${stamp}(?:[-:]?[ \\t]*\\[?[A-Za-z_.]{1,40}\\]?[ \\t]*[-:]?[ \\t]*){0,3}(?=\\||-{8})`);
+/** As before any other line: the time, and a level. */
+const logPrefix = new RegExp(`${stamp}(?:[-:]?[ \\t]*\\[?(?:INFO|DEBUG|WARNING|WARN|ERROR)\\]?[ \\t]*[-:]?[ \\t]*)?`);
 /** `trainer-1  | `, as docker-compose puts before each line, and the `>` of a quote: only before what a trainer prints. */
 const composePrefix = /^(?:[\w.-]{1,60}[ \t]+\|[ \t]?|[ \t]*(?:>[ \t]?){1,3}|\[?\d\d:\d\d:\d\d[\d.,]{0,8}\]?[ \t]+)(?=[ \t]*(?:\||-{8}|\{'|Learning iteration|[A-Z][\w ]{2,40}:|step:\d|\d{4}-\d\d-\d\d))/;
 /** A table that was pasted as a text in quotes, line by line. */
@@ -32,7 +34,9 @@ export function cleanLine(line: string): string {
   if (first === 124 || first === 45) return plain;
   if (first === 34 || first === 32) plain = plain.replace(quotedLine, '$1');
   plain = plain.replace(composePrefix, '');
-  return /^\[?\d{4}-/.test(plain) ? plain.replace(logPrefix, '') : plain;
+  if (!/^\[?\d{4}-/.test(plain)) return plain;
+  const row = plain.replace(tablePrefix, '');
+  return row === plain ? plain.replace(logPrefix, '') : row;
 }
 
 const verlStep = /(?:^|[\s\]:])step:(\d+) - /;

@@ -25,44 +25,49 @@ import { parsePythonDict } from './python.ts';
 import { RowSink } from './rows.ts';
 import { RunBuilder, type Setting } from './run-builder.ts';
 import { forEachLine } from './text.ts';
-import { trainingsWatch } from './trainings.ts';
+import { type Trainings, TrainingsWatch } from './trainings.ts';
 import { joinVerl } from './verl-joined.ts';
 
 /** A table of SB3 has thirty lines. */
 const longestTable = 500;
 const errorLine = /^[\w.]*(?:Error|Exception|Interrupt)\b(?:: .*)?$/;
 
-/** Reads a console's output into a run; of several trainings the one with this number. */
-export async function readConsole(path: string, run: RunBuilder, reading: Reading, training = 0): Promise<void> {
+/** Reads a console's output into a run; of several trainings only the one with this number. */
+export async function readConsole(path: string, run: RunBuilder, reading: Reading, training?: number): Promise<void> {
   const sink = new RowSink(run);
-  await parseConsole(path, run, reading, new TrainingRows(sink, training));
+  const part = training === undefined ? undefined : { trainings: await trainingsIn(path, reading), training };
+  await parseConsole(path, run, reading, new PrintedRows(sink, part));
   sink.finish();
 }
 
-/** How many trainings an output tells of. */
-export async function countTrainings(path: string, reading: Reading): Promise<number> {
-  const rows = new TrainingRows(undefined, 0);
+/** The trainings that an output tells of. */
+export async function trainingsIn(path: string, reading: Reading): Promise<Trainings> {
+  const watch = new TrainingsWatch();
+  const rows = new PrintedRows({ row: (numbers, who) => watch.add(numbers, who) });
   await parseConsole(path, new RunBuilder(path, 'console', 'row'), reading, rows);
-  return rows.count;
+  return watch;
 }
 
-/** The rows of one training: those of others are left out. */
-class TrainingRows {
-  readonly #sink: RowSink | undefined;
-  readonly #training: number;
-  readonly #trainings = trainingsWatch();
+type Target = RowSink | { row(numbers: ReadonlyMap<string, number>, who: string | undefined): void };
+
+interface Part {
+  readonly trainings: Trainings;
+  readonly training: number;
+}
+
+/** Takes the rows that were printed: those of one training, or of all, into a sink, or only to look at them. */
+class PrintedRows {
+  readonly #to: Target;
+  readonly #part: Part | undefined;
   #numbers = new Map<string, number>();
   #texts = new Map<string, string>();
+  #blanks: string[] = [];
   /** Rows of any training. */
   rows = 0;
 
-  constructor(sink: RowSink | undefined, training: number) {
-    this.#sink = sink;
-    this.#training = training;
-  }
-
-  get count(): number {
-    return this.#trainings.count;
+  constructor(to: Target, part?: Part) {
+    this.#to = to;
+    this.#part = part;
   }
 
   number(name: string, value: number): void {
@@ -74,17 +79,22 @@ class TrainingRows {
   }
 
   blank(name: string): void {
-    if (this.#trainings.now === this.#training) this.#sink?.blank(name);
+    this.#blanks.push(name);
   }
 
   end(who?: string): void {
-    if (this.#numbers.size === 0) return;
-    this.rows++;
-    const isOurs = this.#trainings.of(this.#numbers, who) === this.#training;
-    if (isOurs && this.#sink !== undefined) {
-      for (const [name, value] of this.#numbers) this.#sink.number(name, value);
-      for (const [name, value] of this.#texts) this.#sink.text(name, value);
-      this.#sink.end();
+    if (this.#numbers.size === 0) {
+      this.discard();
+      return;
+    }
+    const row = this.rows++;
+    const to = this.#to;
+    if (!(to instanceof RowSink)) to.row(this.#numbers, who);
+    else if (this.#part === undefined || this.#part.trainings.rows[row] === this.#part.training) {
+      for (const [name, value] of this.#numbers) to.number(name, value);
+      for (const [name, value] of this.#texts) to.text(name, value);
+      for (const name of this.#blanks) to.blank(name);
+      to.end();
     }
     this.discard();
   }
@@ -92,15 +102,16 @@ class TrainingRows {
   discard(): void {
     this.#numbers = new Map();
     this.#texts = new Map();
+    this.#blanks = [];
   }
 
-  /** Whether settings that are said of someone, or of all, are those of this training. */
-  isOf(who: string | undefined): boolean {
-    return who === undefined || this.#trainings.isOf(who, this.#training);
+  /** Whether settings that are said of someone are those of this training. */
+  isOf(who: string): boolean {
+    return this.#part === undefined || this.#part.trainings.isOf(who, this.#part.training);
   }
 }
 
-async function parseConsole(path: string, run: RunBuilder, reading: Reading, sink: TrainingRows): Promise<void> {
+async function parseConsole(path: string, run: RunBuilder, reading: Reading, sink: PrintedRows): Promise<void> {
   const errors = errorWatch();
   let table: [string, string][] | undefined;
   let group = '';

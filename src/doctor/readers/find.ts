@@ -15,7 +15,7 @@ import { asReadError, ReadError } from './errors.ts';
 import { chartCandidates, type Directory, groupRuns, type LogFile } from './group.ts';
 import { filesBelow } from './mlflow.ts';
 import { partsOf } from './parts.ts';
-import { deepestNesting, fileOf, indexOf, isFile, placeIn, within } from './places.ts';
+import { deepestNesting, fileOf, indexOf, isFile, nesting, placeIn } from './places.ts';
 import { eventFileHead } from './tensorboard.ts';
 import { decodeHead } from './text.ts';
 
@@ -273,7 +273,7 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
       const { kind, container } =
         !whole && mayBePrinted(name) ? await detectDeep(path, shallow, deepest, reading) : shallow;
       if (container !== undefined) {
-        if (path.split(within).length < deepestNesting) containers.push(path);
+        if (nesting(path) < deepestNesting) containers.push(path);
         return undefined;
       }
       if (kind === undefined || (kind === 'jsonl' && whole && isLoneObject(head))) return undefined;
@@ -301,16 +301,34 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
   }
 
   const grouped: Candidate[] = [];
-  for (const candidate of [...ready, ...groupRuns(directories, root)])
-    grouped.push(...(await partsOf(candidate, reading)));
-  const candidates = namedByContainer(grouped).sort((a, b) => byNumber(a.path, b.path));
+  for (const candidate of [...ready, ...groupRuns(directories, root)]) {
+    try {
+      grouped.push(...(await partsOf(candidate, reading)));
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      // Databases are of anything.
+      if (error.isNoLog) continue;
+      unreadable++;
+      notes.push(error.message);
+    }
+  }
+  // Evaluations that lie beside a run's log are its own.
+  const alone = grouped.filter(
+    ({ source, directory }) => source.kind !== 'npz' || !grouped.some(one => one.source.kind !== 'npz' && one.path === directory),
+  );
+  const candidates = namedByContainer(alone).sort((a, b) => byNumber(a.path, b.path));
   if (tooDeep > 0)
     notes.push(`${tooDeep} directories deeper than ${maxDepth} were not searched: give one further down`);
   if (unreadable > 0) notes.push(`${unreadable} files or directories could not be read`);
   if (candidates.length === 0) {
     const what = [`${files} files in ${seen.size} directories`];
     if (empty > 0) what.push(`${empty} of them empty`);
-    const found = entries === 1 ? 'an empty directory' : `none in ${what.join(', ')}`;
+    const found =
+      entries === 1 && isDirectory(root)
+        ? 'an empty directory'
+        : isDirectory(root)
+          ? `none in ${what.join(', ')}`
+          : `none in the ${files} files that it holds`;
     throw new ReadError(root, [`${lookedFor}, and found ${found}`, ...notes].join('; '));
   }
   return { candidates, notes };

@@ -2,7 +2,7 @@
 import type { Reading } from './bytes.ts';
 import type { Candidate } from './candidate.ts';
 import { formatOf, type Source } from './candidate.ts';
-import { countTrainings } from './console.ts';
+import { trainingsIn } from './console.ts';
 import { longRuns } from './long-table.ts';
 import { placeIn } from './places.ts';
 import { RunBuilder } from './run-builder.ts';
@@ -21,8 +21,8 @@ export async function partsOf(candidate: Candidate, reading: Reading): Promise<C
     }
     case 'console':
     case 'verl-console': {
-      const count = await countTrainings(source.file, reading);
-      return apart(candidate, count === 1 ? [] : Array.from({ length: count }, (_, training) => [`training ${training + 1}`, { ...source, training }]));
+      const { names } = await trainingsIn(source.file, reading);
+      return apart(candidate, names.length < 2 ? [] : names.map((name, training) => [name, { ...source, training }]));
     }
     default:
       return [candidate];

@@ -12,10 +12,15 @@ export const within = '!/';
 /** A container in a container is opened; one in that is not. */
 export const deepestNesting = 2;
 
+/** How many containers a path is inside of. */
+export const nesting = (path: string): number => path.split(within).length - 1;
+
 export const placeIn = (container: string, member: string): string => `${container}${within}${member}`;
 
 /** The file on the disk that a path is, or is inside of. */
 export function fileOf(path: string): string {
+  // Of a member at the top the directory is the container with its mark.
+  if (path.endsWith('!') && isPlainFile(path.slice(0, -1))) return path.slice(0, -1);
   for (let at = path.indexOf(within); at > 0; at = path.indexOf(within, at + 1)) {
     const file = path.slice(0, at);
     if (isPlainFile(file)) return file;
@@ -63,7 +68,7 @@ let last: { key: string; members: WeakRef<ReadonlyMap<string, Member>> } | undef
 
 /** The members of a container, by their names. */
 export function indexOf(path: string): ReadonlyMap<string, Member> {
-  if (path.split(within).length > deepestNesting)
+  if (nesting(path) >= deepestNesting)
     throw new ReadError(path, `archives in archives are not opened further than ${deepestNesting}: unpack it`);
   const source = openPlace(path);
   try {

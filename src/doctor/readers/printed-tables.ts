@@ -19,7 +19,7 @@ export function frameWatch(): (line: string) => Cells | undefined {
     }
     // Rows that were left out.
     if (names !== undefined && fields.every(field => field === '..' || field === '...')) return undefined;
-    names = /^\s{2,}\S/.test(line) && isHeader(fields) ? fields : undefined;
+    names = isHeader(fields) ? fields : undefined;
     return undefined;
   };
 }

@@ -3,6 +3,7 @@
  * verified. A tag's steps are its own axis: rl_games counts frames in one tag and epochs in the next.
  */
 import { type Ending, type Reading, readChunks } from './bytes.ts';
+import { addSettings, isObject, parseJson } from './json.ts';
 import { addTable, parseTable } from './markdown-table.ts';
 import { ProtoCursor } from './protobuf.ts';
 import { replaceRepeated } from './restarts.ts';
@@ -339,10 +340,13 @@ class EventState {
     }
   }
 
-  /** CleanRL and others log their settings as a table in Markdown. */
+  /** Settings are logged as a table in Markdown (CleanRL) or as JSON (`args` of Hugging Face). */
   #readText(name: string, text: string): void {
+    const plain = name.replace(/\/text_summary$/, '');
     const table = parseTable(text);
+    const object = table === undefined && text.startsWith('{') ? parseJson(text) : undefined;
     if (table !== undefined) addTable(this.#run, table);
-    else this.#run.text(name.replace(/\/text_summary$/, ''), text);
+    else if (isObject(object)) addSettings(this.#run, object, /^(?:args|config|hyperparameters)$/.test(plain) ? '' : plain);
+    else this.#run.text(plain, text);
   }
 }

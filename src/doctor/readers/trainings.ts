@@ -12,56 +12,71 @@ const shareOfLast = 0.25;
 const timesFirst = 4;
 const mostTrainings = 256;
 
+/** The trainings of an output: which row is of which, and what they are called. */
 export interface Trainings {
-  /** The number of the training that a row belongs to, from 0, in the order in which they begin. */
-  of(row: ReadonlyMap<string, number>, who?: string): number;
+  readonly rows: readonly number[];
+  readonly names: readonly string[];
+  /** Whether what is said of someone is said of a training. */
   isOf(who: string, training: number): boolean;
-  /** That of the newest row, and how many there are. */
-  readonly now: number;
-  readonly count: number;
 }
 
 interface Training {
-  number: number;
+  readonly number: number;
+  /** Where its rows begin, and what it would go on with were it no other. */
+  readonly from: number;
+  readonly before: Training | undefined;
   rows: number;
   readonly first: Map<string, number>;
   readonly last: Map<string, number>;
 }
 
-export function trainingsWatch(): Trainings {
-  const current = new Map<string, Training>();
-  const owners: string[] = [];
-  let now = 0;
-  const begin = (who: string): Training => {
-    const training = { number: owners.length, rows: 0, first: new Map(), last: new Map() };
-    owners.push(who);
-    current.set(who, training);
-    return training;
-  };
-  return {
-    of(row, who = '') {
-      let training = current.get(who) ?? begin(who);
-      if (training.rows >= fewestRows && owners.length < mostTrainings && beginsAnew(row, training)) training = begin(who);
-      training.rows++;
-      for (const [name, value] of row) {
-        if (!isCounter(name)) continue;
-        if (!training.first.has(name)) training.first.set(name, value);
-        training.last.set(name, value);
-      }
-      now = training.number;
-      return now;
-    },
-    isOf: (who, training) => (owners[training] ?? who) === who,
-    get now() {
-      return now;
-    },
-    get count() {
-      return Math.max(1, owners.length);
-    },
-  };
-}
+export class TrainingsWatch implements Trainings {
+  readonly rows: number[] = [];
+  readonly #current = new Map<string, Training>();
+  readonly #owners: string[] = [];
 
-const isCounter = (name: string): boolean => isStepName(name) || lifeNames.includes(name);
+  add(row: ReadonlyMap<string, number>, who = ''): void {
+    let training = this.#current.get(who) ?? this.#begin(who, undefined);
+    if (training.rows >= fewestRows && this.#owners.length < mostTrainings && beginsAnew(row, training))
+      training = this.#begin(who, training);
+    else if (goesOn(row, training) && training.number === this.#owners.length - 1) training = this.#join(who, training);
+    training.rows++;
+    for (const [name, value] of row) {
+      if (!isStepName(name) && !lifeNames.includes(name)) continue;
+      if (!training.first.has(name)) training.first.set(name, value);
+      training.last.set(name, value);
+    }
+    this.rows.push(training.number);
+  }
+
+  get names(): readonly string[] {
+    return this.#owners.map((who, i) => {
+      const nth = this.#owners.slice(0, i + 1).filter(other => other === who).length;
+      if (who === '') return `training ${nth}`;
+      return nth === 1 ? who : `${who} ${nth}`;
+    });
+  }
+
+  isOf(who: string, training: number): boolean {
+    const owner = this.#owners[training];
+    return owner === undefined || owner === '' || owner === who;
+  }
+
+  #begin(who: string, before: Training | undefined): Training {
+    const training = { number: this.#owners.length, from: this.rows.length, before, rows: 0, first: new Map(), last: new Map() };
+    this.#owners.push(who);
+    this.#current.set(who, training);
+    return training;
+  }
+
+  /** It was no other training after all. */
+  #join(who: string, { number, from, before }: Training): Training {
+    for (let i = from; i < this.rows.length; i++) if (this.rows[i] === number) this.rows[i] = before!.number;
+    this.#owners.pop();
+    this.#current.set(who, before!);
+    return before!;
+  }
+}
 
 function beginsAnew(row: ReadonlyMap<string, number>, { first, last }: Training): boolean {
   let anew = false;
@@ -73,4 +88,13 @@ function beginsAnew(row: ReadonlyMap<string, number>, { first, last }: Training)
     anew = true;
   }
   return anew;
+}
+
+/** Whether a row has a count of the learner's life that goes on from the training before. */
+function goesOn(row: ReadonlyMap<string, number>, { before, first }: Training): boolean {
+  if (before === undefined) return false;
+  return lifeNames.some(name => {
+    const [value, earlier] = [row.get(name), before.last.get(name)];
+    return value !== undefined && earlier !== undefined && !first.has(name) && value > earlier;
+  });
 }

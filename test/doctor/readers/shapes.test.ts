@@ -87,11 +87,11 @@ describe("charts that W&B's page exported", () => {
     });
     const alone = (await findRuns(join(root, 'kl.csv'))).candidates;
     expect(alone.map(one => relative(root, one.path))).toEqual(['kl.csv!/fast', 'kl.csv!/slow']);
-    expect(values(await readRun(alone[1]), 'train/kl')).toEqual(list.map(i => -i));
+    expect(values(await readRun(alone[1]), 'train/kl')).toEqual(list.map(i => 0 - i));
     const both = (await findRuns(root)).candidates;
     expect(both).toHaveLength(2);
     const slow = await readRun(both[1]);
-    expect(points(slow, 'train/kl')).toEqual(list.map(i => [i, -i]));
+    expect(points(slow, 'train/kl')).toEqual(list.map(i => [i, 0 - i]));
     expect(points(slow, 'reward')).toEqual(list.map(i => [2 * i, 3 * i]));
     expect([...(await readRun(both[0])).series.keys()]).toEqual(['Step', 'train/kl']);
   });
