@@ -146,12 +146,20 @@ const severalSamples: Readonly<Record<string, Buffer>> = {
   notebook: Buffer.from(
     notebookFile([
       [streamOutput(printedRows + printedRows)],
-      [tableOutput(['Step', 'Training Loss', 'reward'], rows.map(i => [i, 1 / i, i]))],
+      [
+        tableOutput(
+          ['Step', 'Training Loss', 'reward'],
+          rows.map(i => [i, 1 / i, i]),
+        ),
+      ],
       [{ output_type: 'error', ename: 'E', evalue: 'x' }],
     ]),
   ),
   docker: Buffer.from(
-    printedRows.split(/(?<=\n)/).map(log => `${JSON.stringify({ log, stream: 'stdout', time: 't' })}\n`).join(''),
+    printedRows
+      .split(/(?<=\n)/)
+      .map(log => `${JSON.stringify({ log, stream: 'stdout', time: 't' })}\n`)
+      .join(''),
   ),
   npz: evaluationsFile(12, 3),
   mlflow: store('mlflow.db'),
@@ -165,11 +173,19 @@ const severalSamples: Readonly<Record<string, Buffer>> = {
   printed: Buffer.from(
     [
       '[INFO] Hyperparameters for behavior name A: \n\thyperparameters:\t\n\t  batch_size:\t64\n',
-      ...rows.map(i => `[INFO] A. Step: ${i}000. Time Elapsed: ${i}.0 s. Mean Reward: ${i}.5. Std of Reward: 1.0. Training.\n[INFO] B. Step: ${i}000. Time Elapsed: 1.0 s. Mean Reward: 1.0. Std of Reward: 1.0. Training.\n`),
+      ...rows.map(
+        i =>
+          `[INFO] A. Step: ${i}000. Time Elapsed: ${i}.0 s. Mean Reward: ${i}.5. Std of Reward: 1.0. Training.\n[INFO] B. Step: ${i}000. Time Elapsed: 1.0 s. Mean Reward: 1.0. Std of Reward: 1.0. Training.\n`,
+      ),
     ].join(''),
   ),
   deepspeed: Buffer.from(
-    rows.map(i => `Epoch: 0 | Step: ${i} | PPO Epoch: 1 | Actor Loss: 0.${i} | Critic Loss: 1.${i} | Unsupervised Loss: 0.0\nAverage reward score: ${i}.5\n`).join(''),
+    rows
+      .map(
+        i =>
+          `Epoch: 0 | Step: ${i} | PPO Epoch: 1 | Actor Loss: 0.${i} | Critic Loss: 1.${i} | Unsupervised Loss: 0.0\nAverage reward score: ${i}.5\n`,
+      )
+      .join(''),
   ),
   frame: Buffer.from(`   step  reward  loss\n${rows.map(i => `${i}  ${i}00  ${i}.5  0.${i}`).join('\n')}\n`),
   blocks: Buffer.from(rows.map(i => `== Episode ${i} ==\n reward: ${i}.5\n loss: 0.${i}\n\n`).join('')),

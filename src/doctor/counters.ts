@@ -24,13 +24,29 @@ export const stepNames: readonly StepName[] = [
 ];
 
 /** Counters that begin again in a process that goes on from a checkpoint, while the steps may go on. */
-export const processNames = ['time/iterations', 'iterations_since_restore', 'time/time_elapsed', 'time_since_restore'];
+export const processNames = [
+  'time/iterations',
+  'iterations_since_restore',
+  'time/time_elapsed',
+  'time_since_restore',
+];
 
 /** What a learner counts through its life: these go on where one is trained further, whatever else begins anew. */
-export const lifeNames = ['train/n_updates', 'n_updates', 'misc/n_updates', 'misc/nupdates', 'nupdates', 'num_updates'];
+export const lifeNames = [
+  'train/n_updates',
+  'n_updates',
+  'misc/n_updates',
+  'misc/nupdates',
+  'nupdates',
+  'num_updates',
+];
 
 /** One spelling of a counter: `Total timesteps`, `total_timesteps`, `Total-Timesteps`. */
-export const plainName = (name: string): string => name.trim().toLowerCase().replace(/[\s_-]+/g, '_');
+export const plainName = (name: string): string =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_-]+/g, '_');
 
 const plainNames = new Set(stepNames.map(({ theirs }) => plainName(theirs)));
 

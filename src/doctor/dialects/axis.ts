@@ -3,8 +3,8 @@
  * so that a rule can say that one thing came before another.
  */
 import { plainName, type StepName, stepNames } from '../counters.ts';
-import type { Series } from '../series.ts';
 import { findRestarts } from '../readers/restarts.ts';
+import type { Series } from '../series.ts';
 import { seriesOf } from './derive.ts';
 import type { Dialect, Log, NamedSeries } from './dialect.ts';
 
@@ -29,7 +29,10 @@ export function chooseAxis(
   if (told !== undefined) return axisOfTable(log, told, 'steps');
   if (raw.axis === 'step') {
     // W&B and trackio count their own calls: what the trainer counts is a series.
-    const counters = raw.format === 'wandb' || raw.format === 'trackio' ? [...dialect.steps, ...stepNames.filter(isOfSteps)] : [];
+    const counters =
+      raw.format === 'wandb' || raw.format === 'trackio'
+        ? [...dialect.steps, ...stepNames.filter(isOfSteps)]
+        : [];
     const better = pick(log, [...(dialect.eventStep.better ?? []), ...counters]);
     return better === undefined
       ? axisOfSteps(log, dialect.eventStep.unit)
@@ -55,7 +58,8 @@ export function chooseAxis(
 
 function spelledPlainly(log: Log): Log['series'] {
   const series = new Map<string, NamedSeries>();
-  for (const [name, named] of log.series) if (!series.has(plainName(name))) series.set(plainName(name), named);
+  for (const [name, named] of log.series)
+    if (!series.has(plainName(name))) series.set(plainName(name), named);
   return series;
 }
 
@@ -121,14 +125,20 @@ function axisOfTable(log: Log, series: Series, unit: string): Axis {
     steps.push(series.max[i]);
   }
   const notes: string[] = [];
-  const { restarts: falls, replaced, anew } = findRestarts(Float64Array.from(rows), Float64Array.from(steps), rows.length, true);
+  const {
+    restarts: falls,
+    replaced,
+    anew,
+  } = findRestarts(Float64Array.from(rows), Float64Array.from(steps), rows.length, true);
   for (const { row, by } of anew) {
     for (let i = rows.indexOf(row); i < steps.length; i++) steps[i] += by;
     notes.push(`the ${unit} begin anew at row ${row}: counted on from ${by}`);
   }
   for (const { from, to } of replaced) {
     for (let i = rows.indexOf(from); i < rows.length && rows[i] < to; i++) steps[i] = Number.NaN;
-    notes.push(`the ${unit} go back at row ${to}: the rows from ${from} on, which are repeated, are left out`);
+    notes.push(
+      `the ${unit} go back at row ${to}: the rows from ${from} on, which are repeated, are left out`,
+    );
   }
   let most = Number.NEGATIVE_INFINITY;
   let back = 0;

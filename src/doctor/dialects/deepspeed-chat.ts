@@ -44,5 +44,6 @@ export const deepspeedChat: Dialect = {
     },
     write: flags,
   },
-  remarks: 'Logs no KL at all: its weight and the clip range are constants in ppo_trainer.py. The reward is that of the reward model, without the penalty.',
+  remarks:
+    'Logs no KL at all: its weight and the clip range are constants in ppo_trainer.py. The reward is that of the reward model, without the penalty.',
 };

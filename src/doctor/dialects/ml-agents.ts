@@ -25,7 +25,11 @@ export const mlAgents: Dialect = {
       id: 'policy/entropy',
       note: 'of one dimension, the mean over all of them',
     },
-    { theirs: /Losses\/Policy Loss|Info\/policy_loss/, id: 'loss/policy', note: 'its size: the sign is taken off' },
+    {
+      theirs: /Losses\/Policy Loss|Info\/policy_loss/,
+      id: 'loss/policy',
+      note: 'its size: the sign is taken off',
+    },
     { theirs: /Losses\/Value Loss|Info\/value_loss/, id: 'loss/value' },
     { theirs: /Policy\/Extrinsic Value Estimate|Info\/value_estimate/, id: 'value/mean' },
     { theirs: /Policy\/Learning Rate|Info\/learning_rate/, id: 'train/lr' },
@@ -63,11 +67,13 @@ export const mlAgents: Dialect = {
     },
     absent: ['targetKl'],
     otherwise: {
-      stepsPerRollout: value => `time_horizon is how many steps of an agent are kept together: time_horizon: ${value}`,
+      stepsPerRollout: value =>
+        `time_horizon is how many steps of an agent are kept together: time_horizon: ${value}`,
       envs: value => ({ code: `--num-envs=${value}` }),
       rewardScale: value => `reward_signals.extrinsic.strength multiplies the reward: strength: ${value}`,
     },
-    write: pairs => `in the behaviour's configuration: ${pairs.map(([name, value]) => `${name}: ${value}`).join(', ')}`,
+    write: pairs =>
+      `in the behaviour's configuration: ${pairs.map(([name, value]) => `${name}: ${value}`).join(', ')}`,
   },
   remarks:
     'Logs no KL, and the size of the policy loss only. Each behaviour is a run: its settings are in configuration.yaml of the folder above. A reward is the mean of the episodes that ended since the row before.',

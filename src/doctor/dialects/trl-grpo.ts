@@ -17,7 +17,8 @@ function betaOf({ series }: Log): number | undefined {
   if (loss === undefined || kl === undefined || loss.length !== kl.length) return undefined;
   const ratios: number[] = [];
   for (let i = 0; i < loss.length; i++)
-    if (loss.x[i] === kl.x[i] && loss.values[i] >= leastLoss && kl.values[i] > 0) ratios.push(loss.values[i] / kl.values[i]);
+    if (loss.x[i] === kl.x[i] && loss.values[i] >= leastLoss && kl.values[i] > 0)
+      ratios.push(loss.values[i] / kl.values[i]);
   ratios.sort((a, b) => a - b);
   if (ratios.length < fewestRows) return undefined;
   const at = (share: number): number => ratios[Math.floor(share * (ratios.length - 1))];

@@ -106,7 +106,9 @@ const mappings: readonly Mapping[] = [
 const bareKl = named(`kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
 
 /** Of a language model these are of the reference, unless they say of which step. */
-const languageKl = named(`(?:mean${sep}|policy${sep}|token${sep}|avg${sep})kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
+const languageKl = named(
+  `(?:mean${sep}|policy${sep}|token${sep}|avg${sep})kl(?:${sep}(?:mean|avg|div|divergence|loss))?`,
+);
 
 /** Words that only language-model trainers use. */
 const languageModel =

@@ -15,7 +15,8 @@ export const expansionLimit = (packed: number): number => 16 * 2 ** 20 + 200 * p
 /** A member's path if it stays inside: neither absolute nor with `..`, no control characters, no second container's mark. */
 export function safeName(raw: string): string | undefined {
   const name = raw.replace(/^(?:\.\/)+/, '');
-  if (name === '' || name.length > 1024 || name.includes('!/') || /^\/|^[A-Za-z]:|\\/.test(name)) return undefined;
+  if (name === '' || name.length > 1024 || name.includes('!/') || /^\/|^[A-Za-z]:|\\/.test(name))
+    return undefined;
   for (let i = 0; i < name.length; i++) if (name.charCodeAt(i) < 32) return undefined;
   return name.split('/').some(part => part === '..' || part === '' || part === '.') ? undefined : name;
 }

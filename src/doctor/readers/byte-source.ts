@@ -51,4 +51,3 @@ export function inMemory(bytes: Buffer): ByteSource {
     close() {},
   };
 }
-

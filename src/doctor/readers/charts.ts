@@ -1,9 +1,10 @@
 /** Charts that W&B's page exported: a column for each run, named `run - metric`, with the ends of its range beside it. */
+
+import { isStepName } from '../counters.ts';
 import type { Reading } from './bytes.ts';
 import { headerDelimiter, readCsv, splitFields } from './csv.ts';
-import { defaultLimits, RunBuilder } from './run-builder.ts';
-import { isStepName } from '../counters.ts';
 import { replaceRepeated } from './restarts.ts';
+import { defaultLimits, RunBuilder } from './run-builder.ts';
 
 const mostRuns = 1024;
 
@@ -23,7 +24,10 @@ export function chartRuns(header: string): string[] {
   const columns = splitFields(header, delimiter).map(chartColumn);
   if (columns[0] !== undefined || !columns.slice(1).every(column => column !== undefined)) return [];
   if (!columns.some(column => column?.isRange)) return [];
-  return [...new Set(columns.flatMap(column => (column === undefined ? [] : [column.run])))].slice(0, mostRuns);
+  return [...new Set(columns.flatMap(column => (column === undefined ? [] : [column.run])))].slice(
+    0,
+    mostRuns,
+  );
 }
 
 /** The names of the columns as one run has them; '' for one of another run, or of a range. */
@@ -37,7 +41,12 @@ const namesFor =
     });
 
 /** Reads the charts in which a run is: each has its own steps. */
-export async function readCharts(files: readonly string[], name: string, run: RunBuilder, reading: Reading): Promise<void> {
+export async function readCharts(
+  files: readonly string[],
+  name: string,
+  run: RunBuilder,
+  reading: Reading,
+): Promise<void> {
   if (files.length === 1) {
     await readCsv(files[0], run, reading, namesFor(name));
     return;
@@ -54,7 +63,8 @@ export async function readCharts(files: readonly string[], name: string, run: Ru
       // A metric that was not logged in a row has no cell there.
       for (let i = 0, at = 0; i < series.length; i++) {
         while (at < steps.length && steps.x[at] < series.x[i]) at++;
-        if (at < steps.length && steps.x[at] === series.x[i]) run.number(metric, steps.values[at], series.values[i], series.wallTime[i]);
+        if (at < steps.length && steps.x[at] === series.x[i])
+          run.number(metric, steps.values[at], series.values[i], series.wallTime[i]);
       }
     }
   }

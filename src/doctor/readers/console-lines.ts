@@ -13,11 +13,16 @@ const rayPrefix = /^\s*\([\w.:<>[\] -]{1,80}\bpid=\d+[^)]{0,80}\)\s?/;
 
 const stamp = String.raw`^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:std(?:out|err) [FP] )?`;
 /** `2024-01-01 10:00:00,123 - trainer - INFO - `, as Python's logging and many schedulers put before a line of a table. */
-const tablePrefix = new RegExp(`${stamp}(?:[-:]?[ \\t]*\\[?[A-Za-z_.]{1,40}\\]?[ \\t]*[-:]?[ \\t]*){0,3}(?=\\||-{8})`);
+const tablePrefix = new RegExp(
+  `${stamp}(?:[-:]?[ \\t]*\\[?[A-Za-z_.]{1,40}\\]?[ \\t]*[-:]?[ \\t]*){0,3}(?=\\||-{8})`,
+);
 /** As before any other line: the time, and a level. */
-const logPrefix = new RegExp(`${stamp}(?:[-:]?[ \\t]*\\[?(?:INFO|DEBUG|WARNING|WARN|ERROR)\\]?[ \\t]*[-:]?[ \\t]*)?`);
+const logPrefix = new RegExp(
+  `${stamp}(?:[-:]?[ \\t]*\\[?(?:INFO|DEBUG|WARNING|WARN|ERROR)\\]?[ \\t]*[-:]?[ \\t]*)?`,
+);
 /** `trainer-1  | `, as docker-compose puts before each line, and the `>` of a quote: only before what a trainer prints. */
-const composePrefix = /^(?:[\w.-]{1,60}[ \t]+\|[ \t]?|[ \t]*(?:>[ \t]?){1,3}|\[?\d\d:\d\d:\d\d[\d.,]{0,8}\]?[ \t]+)(?=[ \t]*(?:\||-{8}|\{'|Learning iteration|[A-Z][\w ]{2,40}:|step:\d|\d{4}-\d\d-\d\d))/;
+const composePrefix =
+  /^(?:[\w.-]{1,60}[ \t]+\|[ \t]?|[ \t]*(?:>[ \t]?){1,3}|\[?\d\d:\d\d:\d\d[\d.,]{0,8}\]?[ \t]+)(?=[ \t]*(?:\||-{8}|\{'|Learning iteration|[A-Z][\w ]{2,40}:|step:\d|\d{4}-\d\d-\d\d))/;
 /** A table that was pasted as a text in quotes, line by line. */
 const quotedLine = /^[ \t]*"((?:[|-]).*?)(?:\\n)?",?[ \t]*$/;
 
@@ -170,11 +175,15 @@ export const kindOfPairs = (cells: readonly [string, string][]): string =>
 export const fewestPairs = 3;
 const mostKinds = 256;
 
-const lone = /^[ \t]*(?:[-*=#>~_+]{1,200}[ \t]*)?(episode|epoch|iteration|iter|step|update|timestep)s?[ \t]*[:#=]?[ \t]*(\d{1,12})(?:[ \t]*(?:\/|of)[ \t]*\d{1,12})?[ \t:]*(?:[-*=#>~_+]{1,200})?[ \t]*$/i;
-const loneLabelled = /^[ \t]*(?:[-*|•][ \t]+)?([A-Za-z][\w/@.() -]{1,60}?)[ \t]*[:=][ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|-?inf)[ \t]*(?:\([^()]{0,40}\)|%|s)?[ \t]*$/i;
+const lone =
+  /^[ \t]*(?:[-*=#>~_+]{1,200}[ \t]*)?(episode|epoch|iteration|iter|step|update|timestep)s?[ \t]*[:#=]?[ \t]*(\d{1,12})(?:[ \t]*(?:\/|of)[ \t]*\d{1,12})?[ \t:]*(?:[-*=#>~_+]{1,200})?[ \t]*$/i;
+const loneLabelled =
+  /^[ \t]*(?:[-*|•][ \t]+)?([A-Za-z][\w/@.() -]{1,60}?)[ \t]*[:=][ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|-?inf)[ \t]*(?:\([^()]{0,40}\)|%|s)?[ \t]*$/i;
 
 /** The cell of a line of a block: `Iteration 5/100` opens one, `  mean reward: 3.5` is in one. */
-export function blockCell(line: string): { readonly cell: [string, string]; readonly opens: boolean } | undefined {
+export function blockCell(
+  line: string,
+): { readonly cell: [string, string]; readonly opens: boolean } | undefined {
   if (line.length > 240) return undefined;
   const opening = lone.exec(line);
   if (opening !== null) return { cell: [opening[1].toLowerCase(), opening[2]], opens: true };
@@ -197,7 +206,12 @@ export function pairsWatch(): (line: string) => boolean {
     const block = blockCell(line);
     if (block === undefined) return false;
     if (block.opens) blocks++;
-    return !block.opens && ofTraining.test(block.cell[0]) && count(block.cell[0]) >= fewestPairs && blocks >= fewestPairs;
+    return (
+      !block.opens &&
+      ofTraining.test(block.cell[0]) &&
+      count(block.cell[0]) >= fewestPairs &&
+      blocks >= fewestPairs
+    );
   };
 }
 

@@ -33,7 +33,12 @@ const longestTable = 500;
 const errorLine = /^[\w.]*(?:Error|Exception|Interrupt)\b(?:: .*)?$/;
 
 /** Reads a console's output into a run; of several trainings only the one with this number. */
-export async function readConsole(path: string, run: RunBuilder, reading: Reading, training?: number): Promise<void> {
+export async function readConsole(
+  path: string,
+  run: RunBuilder,
+  reading: Reading,
+  training?: number,
+): Promise<void> {
   const sink = new RowSink(run);
   const part = training === undefined ? undefined : { trainings: await trainingsIn(path, reading), training };
   await parseConsole(path, run, reading, new PrintedRows(sink, part));
@@ -111,7 +116,12 @@ class PrintedRows {
   }
 }
 
-async function parseConsole(path: string, run: RunBuilder, reading: Reading, sink: PrintedRows): Promise<void> {
+async function parseConsole(
+  path: string,
+  run: RunBuilder,
+  reading: Reading,
+  sink: PrintedRows,
+): Promise<void> {
   const errors = errorWatch();
   let table: [string, string][] | undefined;
   let group = '';
@@ -263,7 +273,12 @@ const mostPairLines = 200_000;
 
 /** Keeps lines of pairs, and blocks of such lines, until it is known that there is nothing better. */
 function pairsKept(): { line(text: string): void; rows(): Cells[] } {
-  const lines: { readonly cells: Cells; readonly kind: string; readonly opens: boolean; readonly alone: boolean }[] = [];
+  const lines: {
+    readonly cells: Cells;
+    readonly kind: string;
+    readonly opens: boolean;
+    readonly alone: boolean;
+  }[] = [];
   const kinds = new Map<string, number>();
   let blocks = 0;
   return {
@@ -283,11 +298,14 @@ function pairsKept(): { line(text: string): void; rows(): Cells[] } {
       let open: Cells | undefined;
       for (const { cells, kind, opens, alone } of lines) {
         if (kinds.get(kind)! < fewestPairs) continue;
-        if (opens && blocks >= fewestPairs) rows.push((open = [...cells]));
-        else if (alone) {
+        if (opens && blocks >= fewestPairs) {
+          open = [...cells];
+          rows.push(open);
+        } else if (alone) {
           // Outside of a block, or again: of no row.
           if (open !== undefined && !open.some(([name]) => name === cells[0][0])) open.push(...cells);
-        } else if (open !== undefined && !cells.some(([name]) => open!.some(([known]) => known === name))) open.push(...cells);
+        } else if (open !== undefined && !cells.some(([name]) => open!.some(([known]) => known === name)))
+          open.push(...cells);
         else {
           open = undefined;
           rows.push(cells);

@@ -40,4 +40,5 @@ export function membersOf(path: string, source: ByteSource): readonly Member[] {
   }
 }
 
-export const isGzip = (head: Uint8Array): boolean => head.length > 2 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
+export const isGzip = (head: Uint8Array): boolean =>
+  head.length > 2 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;

@@ -1,7 +1,7 @@
 /** What a file is, by its first bytes. Its name is never asked. */
 
-import { consoleKind, pairsKind } from './console-lines.ts';
 import { chartRuns } from './charts.ts';
+import { consoleKind, pairsKind } from './console-lines.ts';
 import { type ContainerKind, containerKind } from './containers.ts';
 import { headerDelimiter, isHeader, splitFields } from './csv.ts';
 import { forEachLeaf, isObject, parseJson } from './json.ts';
@@ -68,7 +68,8 @@ export function detect(head: Buffer, whole: boolean): Detected {
   if (isEventFile(head)) return { kind: 'tensorboard', looks: 'TensorBoard' };
   if (isSqlite(head)) return { kind: 'sqlite', looks: 'an SQLite database' };
   const container = containerKind(head);
-  if (container !== undefined) return { kind: undefined, looks: `a file of the kind ${container}`, container };
+  if (container !== undefined)
+    return { kind: undefined, looks: `a file of the kind ${container}`, container };
   for (const [magic, what] of known) {
     if (head.subarray(0, magic.length).equals(magic)) return { kind: undefined, looks: what };
   }

@@ -7,12 +7,19 @@ import { isObject, parseJson } from './json.ts';
 export function isDockerLog(head: Buffer): boolean {
   const first = head.toString('utf8').trimStart().split('\n', 1)[0];
   const row = first.length < 2 ** 15 && first.includes('"log"') ? parseJson(first) : undefined;
-  return isObject(row) && typeof row.log === 'string' && (typeof row.stream === 'string' || typeof row.time === 'string');
+  return (
+    isObject(row) &&
+    typeof row.log === 'string' &&
+    (typeof row.stream === 'string' || typeof row.time === 'string')
+  );
 }
 
 export function dockerMembers(path: string, source: ByteSource): Member[] {
   if (source.size > mostInMemory)
-    throw new ReadError(path, `docker's log of more than ${mostInMemory} bytes: write what the container prints to a file (docker logs)`);
+    throw new ReadError(
+      path,
+      `docker's log of more than ${mostInMemory} bytes: write what the container prints to a file (docker logs)`,
+    );
   return [{ name: 'output.log', bytes: printed }];
 }
 

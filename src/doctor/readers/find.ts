@@ -5,8 +5,8 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { looksLikeRun } from '../../runs/looks-like-run.ts';
-import { readHead, startReading } from './bytes.ts';
 import { leftOutOf } from './archive-limits.ts';
+import { readHead, startReading } from './bytes.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import { chartRuns } from './charts.ts';
 import { deepest, detectDeep, mayBePrinted } from './deep-console.ts';
@@ -241,7 +241,8 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
         if (++entries > maxEntries) break;
         const parts = member.split('/');
         const name = parts.pop()!;
-        if (parts.some(part => skippedDirectories.has(part)) || skippedFiles.test(name) || notLogs.test(name)) continue;
+        if (parts.some(part => skippedDirectories.has(part)) || skippedFiles.test(name) || notLogs.test(name))
+          continue;
         files++;
         await reading.breathe();
         const log = await look(placeIn(container, member), name, false);
@@ -314,7 +315,8 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
   }
   // Evaluations that lie beside a run's log are its own.
   const alone = grouped.filter(
-    ({ source, directory }) => source.kind !== 'npz' || !grouped.some(one => one.source.kind !== 'npz' && one.path === directory),
+    ({ source, directory }) =>
+      source.kind !== 'npz' || !grouped.some(one => one.source.kind !== 'npz' && one.path === directory),
   );
   const candidates = namedByContainer(alone).sort((a, b) => byNumber(a.path, b.path));
   if (tooDeep > 0)
@@ -338,14 +340,19 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
 function namedByContainer(candidates: readonly Candidate[]): Candidate[] {
   const counts = new Map<string, number>();
   for (const { path } of candidates) counts.set(fileOf(path), (counts.get(fileOf(path)) ?? 0) + 1);
-  return candidates.map(one => (counts.get(fileOf(one.path)) === 1 ? { ...one, path: fileOf(one.path) } : one));
+  return candidates.map(one =>
+    counts.get(fileOf(one.path)) === 1 ? { ...one, path: fileOf(one.path) } : one,
+  );
 }
 
 /** Why a directory that was a run of ours cannot be read as one; undefined if it never was. */
 async function brokenKeel(path: string, names: readonly string[]): Promise<string | undefined> {
-  if (!names.includes('metrics.jsonl') || !(names.includes('events.jsonl') || names.includes('checkpoints'))) return undefined;
+  if (!names.includes('metrics.jsonl') || !(names.includes('events.jsonl') || names.includes('checkpoints')))
+    return undefined;
   const metrics = join(path, 'metrics.jsonl');
-  const first = isFile(metrics) ? decodeHead((await readHead(metrics, headBytes)).head).split('\n', 1)[0] : '';
+  const first = isFile(metrics)
+    ? decodeHead((await readHead(metrics, headBytes)).head).split('\n', 1)[0]
+    : '';
   if (first !== '' && !first.includes('"train/iteration"')) return undefined;
   const what = names.includes('manifest.json') ? 'is damaged' : 'is missing';
   return `a run of Keel whose manifest.json ${what}, so that nobody knows what was trained: restore it from a copy, or give its metrics.jsonl, whose rows can be read without`;
@@ -359,7 +366,8 @@ const speaksOfTraining = (text: string): boolean =>
 
 /** When a monitor's environment was made. */
 function monitorStart(kind: Kind, head: Buffer): number {
-  const start = kind === 'monitor' ? /"t_start":\s*(\d{9,}(?:\.\d+)?)/.exec(head.toString('latin1', 0, 4096)) : null;
+  const start =
+    kind === 'monitor' ? /"t_start":\s*(\d{9,}(?:\.\d+)?)/.exec(head.toString('latin1', 0, 4096)) : null;
   return start === null ? Number.NaN : Number(start[1]);
 }
 

@@ -2,8 +2,8 @@
 import { basename, dirname, sep } from 'node:path';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import type { Kind } from './detect.ts';
-import { exportedName } from './scalars.ts';
 import { fileOf, placeIn } from './places.ts';
+import { exportedName } from './scalars.ts';
 import type { EventFiles, FirstPoint } from './tensorboard.ts';
 
 /** A log that was found in a directory. */
@@ -205,7 +205,12 @@ function runsIn(
   if (stores.length > 0) {
     const logs = directory.logs.filter(log => !stores.includes(log));
     const others = logs.length === 0 ? [] : runsIn({ path, logs }, name, extra, mentions);
-    return [...others, ...stores.map(log => candidate(stores.length + others.length === 1 ? name : log.path, [log], path, [], []))];
+    return [
+      ...others,
+      ...stores.map(log =>
+        candidate(stores.length + others.length === 1 ? name : log.path, [log], path, [], []),
+      ),
+    ];
   }
   const apart = separateLogs(directory.logs);
   if (apart.length > 1) {

@@ -3,7 +3,14 @@
 const mostRows = 200_000;
 const mostCells = 512;
 
-const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&nbsp;': ' ', '&amp;': '&' };
+const entities: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&nbsp;': ' ',
+  '&amp;': '&',
+};
 
 /** The rows of each table, as texts of their cells. */
 export function htmlTables(html: string): string[][][] {

@@ -5,7 +5,7 @@
 import type { Reading } from './bytes.ts';
 import { addSettings, forEachLeaf, isObject, type JsonObject, parseJson } from './json.ts';
 import { jsonCell, noNumber } from './numbers.ts';
-import { type Rows, RowSink } from './rows.ts';
+import { RowSink, type Rows } from './rows.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
 

@@ -4,8 +4,8 @@ import type { Reading } from './bytes.ts';
 import { headerDelimiter, splitFields } from './csv.ts';
 import { noNumber, readNumber } from './numbers.ts';
 import { replaceRepeated } from './restarts.ts';
-import type { RunBuilder } from './run-builder.ts';
 import { clockOf } from './rows.ts';
+import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
 
 /** What a column is, by the names that people give it. */
@@ -39,7 +39,11 @@ function layoutOf(header: string): Layout | undefined {
   const runs = names.flatMap((name, i) => (columns.run.test(name) && i !== metric ? [i] : []));
   const time = only(columns.time);
   // Another column would be another thing that a row says.
-  if (3 + runs.length + (time < 0 ? 0 : 1) + names.filter((name, i) => i === 0 && name === '').length < names.length) return undefined;
+  if (
+    3 + runs.length + (time < 0 ? 0 : 1) + names.filter((name, i) => i === 0 && name === '').length <
+    names.length
+  )
+    return undefined;
   return { delimiter, width: names.length, step, metric, value, time, runs };
 }
 
@@ -47,7 +51,10 @@ function layoutOf(header: string): Layout | undefined {
 export function isLongTable(lines: readonly string[]): boolean {
   const layout = layoutOf(lines[0] ?? '');
   if (layout === undefined) return false;
-  const rows = lines.slice(1, 50).filter(line => line !== '').map(line => splitFields(line, layout.delimiter));
+  const rows = lines
+    .slice(1, 50)
+    .filter(line => line !== '')
+    .map(line => splitFields(line, layout.delimiter));
   return (
     rows.length > 1 &&
     rows[0].length === layout.width &&
@@ -56,10 +63,16 @@ export function isLongTable(lines: readonly string[]): boolean {
   );
 }
 
-const runOf = (fields: readonly string[], { runs }: Layout): string => runs.map(i => fields[i].trim()).join(' ');
+const runOf = (fields: readonly string[], { runs }: Layout): string =>
+  runs.map(i => fields[i].trim()).join(' ');
 
 /** Calls `row` for each row, with its run's name. */
-async function forEachRow(path: string, reading: Reading, run: RunBuilder, row: (name: string, fields: readonly string[], layout: Layout) => void): Promise<void> {
+async function forEachRow(
+  path: string,
+  reading: Reading,
+  run: RunBuilder,
+  row: (name: string, fields: readonly string[], layout: Layout) => void,
+): Promise<void> {
   let layout: Layout | undefined;
   let left = 0;
   const half = await forEachLine(path, reading, run, (line, whole) => {
@@ -90,7 +103,12 @@ export async function longRuns(path: string, reading: Reading, scratch: RunBuild
 }
 
 /** Reads one run of a table. */
-export async function readLongTable(path: string, name: string, run: RunBuilder, reading: Reading): Promise<void> {
+export async function readLongTable(
+  path: string,
+  name: string,
+  run: RunBuilder,
+  reading: Reading,
+): Promise<void> {
   let broken = 0;
   await forEachRow(path, reading, run, (own, fields, { step, metric, value, time }) => {
     if (own !== name) return;
@@ -99,6 +117,7 @@ export async function readLongTable(path: string, name: string, run: RunBuilder,
       run.number(fields[metric].trim(), x, y, time < 0 ? Number.NaN : clockOf(readNumber(fields[time])));
     else if (y === noNumber || typeof x !== 'number') broken++;
   });
-  if (broken > 0) run.damage(`${basename(path)}: ${broken} rows are not a step and a number and are left out`);
+  if (broken > 0)
+    run.damage(`${basename(path)}: ${broken} rows are not a step and a number and are left out`);
   replaceRepeated(run);
 }

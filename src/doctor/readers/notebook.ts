@@ -15,12 +15,19 @@ const fewestRows = 3;
 
 export function isNotebook(head: Buffer): boolean {
   const text = head.toString('utf8');
-  return /^\s*\{/.test(text) && /"(?:nbformat|cell_type)"\s*:/.test(text) && /"(?:cells|metadata|nbformat)"\s*:/.test(text);
+  return (
+    /^\s*\{/.test(text) &&
+    /"(?:nbformat|cell_type)"\s*:/.test(text) &&
+    /"(?:cells|metadata|nbformat)"\s*:/.test(text)
+  );
 }
 
 export function notebookMembers(path: string, source: ByteSource): Member[] {
   if (source.size > mostInMemory)
-    throw new ReadError(path, `a notebook of more than ${mostInMemory} bytes: clear the outputs that are not of the training`);
+    throw new ReadError(
+      path,
+      `a notebook of more than ${mostInMemory} bytes: clear the outputs that are not of the training`,
+    );
   const document = parseJson(source.read(0, source.size).toString('utf8'));
   if (!isObject(document) || !Array.isArray(document.cells))
     throw new ReadError(path, 'a notebook that is cut or damaged: open it in Jupyter and save it again');
@@ -55,18 +62,23 @@ function outputsOf(outputs: readonly unknown[]): { text: string; tables: string[
     if (!isObject(output)) continue;
     if (output.output_type === 'stream') texts.push(textOf(output.text));
     else if (isObject(output.data)) {
-      const shown = htmlTables(textOf(output.data['text/html'])).map(csvOf).filter(csv => csv !== undefined);
+      const shown = htmlTables(textOf(output.data['text/html']))
+        .map(csvOf)
+        .filter(csv => csv !== undefined);
       if (shown.length > 0) tables.push(...shown);
       else texts.push(`${textOf(output.data['text/plain'])}\n`);
     } else if (output.output_type === 'error' && typeof output.ename === 'string')
-      texts.push(`Traceback (most recent call last):\n${output.ename}: ${String(output.evalue).slice(0, 400)}\n`);
+      texts.push(
+        `Traceback (most recent call last):\n${output.ename}: ${String(output.evalue).slice(0, 400)}\n`,
+      );
   }
   return { text: texts.join(''), tables };
 }
 
 /** A table with a header of names, one of them of training, as CSV. */
 function csvOf([header, ...rows]: readonly string[][]): string | undefined {
-  if (header === undefined || rows.length < fewestRows || !header.some(name => ofTraining.test(name))) return undefined;
+  if (header === undefined || rows.length < fewestRows || !header.some(name => ofTraining.test(name)))
+    return undefined;
   const line = (cells: readonly string[]): string =>
     cells.map(cell => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',');
   return `${[header, ...rows].map(line).join('\n')}\n`;

@@ -24,7 +24,14 @@ function arrayOf(bytes: Buffer): Table | undefined {
   if (type === null || shape === null || !/'fortran_order':\s*False/.test(header)) return undefined;
   const [size, rows, width] = [Number(type[2]), Number(shape[1]), Number(shape[2] ?? 1)];
   if (rows * width > mostValues || end + rows * width * size > bytes.length) return undefined;
-  const read = type[1] === 'f' ? (size === 8 ? 'readDoubleLE' : 'readFloatLE') : size === 8 ? 'readBigInt64LE' : 'readInt32LE';
+  const read =
+    type[1] === 'f'
+      ? size === 8
+        ? 'readDoubleLE'
+        : 'readFloatLE'
+      : size === 8
+        ? 'readBigInt64LE'
+        : 'readInt32LE';
   return { rows, width, at: i => Number(bytes[read](end + i * size)) };
 }
 
@@ -40,7 +47,11 @@ export function readNpz(path: string, run: RunBuilder): void {
   const steps = arrays.get('timesteps');
   const results = arrays.get('results');
   if (steps === undefined || results === undefined)
-    throw new ReadError(path, `looked for the evaluations of a run (timesteps, results), and found NumPy's arrays ${[...indexOf(path).keys()].slice(0, 5).join(', ')}: export them as CSV`, { isNoLog: true });
+    throw new ReadError(
+      path,
+      `looked for the evaluations of a run (timesteps, results), and found NumPy's arrays ${[...indexOf(path).keys()].slice(0, 5).join(', ')}: export them as CSV`,
+      { isNoLog: true },
+    );
   const means: readonly (readonly [string, Table | undefined])[] = [
     ['eval/mean_reward', results],
     ['eval/mean_ep_length', arrays.get('ep_lengths')],

@@ -13,16 +13,25 @@ export async function partsOf(candidate: Candidate, reading: Reading): Promise<C
   const { source } = candidate;
   switch (source.kind) {
     case 'sqlite-file':
-      return apart(candidate, storedRuns(source.file).map(run => [run.name, { kind: 'sqlite', file: source.file, run }]));
+      return apart(
+        candidate,
+        storedRuns(source.file).map(run => [run.name, { kind: 'sqlite', file: source.file, run }]),
+      );
     case 'long': {
       const scratch = new RunBuilder(source.file, 'csv', 'step');
       const runs = await longRuns(source.file, reading, scratch);
-      return apart(candidate, runs.map(run => [run, { ...source, run }]));
+      return apart(
+        candidate,
+        runs.map(run => [run, { ...source, run }]),
+      );
     }
     case 'console':
     case 'verl-console': {
       const { names } = await trainingsIn(source.file, reading);
-      return apart(candidate, names.length < 2 ? [] : names.map((name, training) => [name, { ...source, training }]));
+      return apart(
+        candidate,
+        names.length < 2 ? [] : names.map((name, training) => [name, { ...source, training }]),
+      );
     }
     default:
       return [candidate];
@@ -30,7 +39,10 @@ export async function partsOf(candidate: Candidate, reading: Reading): Promise<C
 }
 
 /** What was said of the file is said of each of its runs. */
-function apart(candidate: Candidate, runs: readonly (readonly [name: string, source: Source])[]): Candidate[] {
+function apart(
+  candidate: Candidate,
+  runs: readonly (readonly [name: string, source: Source])[],
+): Candidate[] {
   if (runs.length === 0) return [candidate];
   return runs.map(([name, source]) => ({
     ...candidate,

@@ -69,7 +69,10 @@ let last: { key: string; members: WeakRef<ReadonlyMap<string, Member>> } | undef
 /** The members of a container, by their names. */
 export function indexOf(path: string): ReadonlyMap<string, Member> {
   if (nesting(path) >= deepestNesting)
-    throw new ReadError(path, `archives in archives are not opened further than ${deepestNesting}: unpack it`);
+    throw new ReadError(
+      path,
+      `archives in archives are not opened further than ${deepestNesting}: unpack it`,
+    );
   const source = openPlace(path);
   try {
     const stat = statSync(fileOf(path));

@@ -19,14 +19,22 @@ interface Kind {
 }
 
 const named = (found: RegExpExecArray, names: readonly string[]): Cells =>
-  names.flatMap((name, i): Cells => (name === '' || found[i + 1] === undefined ? [] : [[name, found[i + 1]]]));
+  names.flatMap(
+    (name, i): Cells => (name === '' || found[i + 1] === undefined ? [] : [[name, found[i + 1]]]),
+  );
 
 const number = '([-+]?(?:\\d[\\d.]*(?:[eE][-+]?\\d+)?|nan|inf))';
 
 /** rl_games, after an epoch. */
 const rlGames =
   /^[ \t]*fps step: *([\d.]+) fps step and policy inference: *([\d.]+) fps total: *([\d.]+)(?: epoch: *(\d+)(?:\/[\d.]+)?)?(?: frames: *(\d+))?/;
-const rlGamesNames = ['performance/step_fps', '', 'performance/step_inference_rl_update_fps', 'info/epochs', 'frames'];
+const rlGamesNames = [
+  'performance/step_fps',
+  '',
+  'performance/step_inference_rl_update_fps',
+  'info/epochs',
+  'frames',
+];
 /** Its reward is told only when it is the best so far. */
 const best = /best rewards: *\[?[ \t]*([-+\d.eE]+)/;
 
@@ -74,7 +82,9 @@ const kinds: readonly Kind[] = [
     mark: 'Actor Loss:',
     read: line => {
       const found = deepSpeed.exec(line);
-      return found === null ? undefined : { cells: named(found, ['epoch', 'Step', '', 'Actor Loss', 'Critic Loss', 'Unsupervised Loss']) };
+      return found === null
+        ? undefined
+        : { cells: named(found, ['epoch', 'Step', '', 'Actor Loss', 'Critic Loss', 'Unsupervised Loss']) };
     },
   },
   {

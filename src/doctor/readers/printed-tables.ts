@@ -15,7 +15,13 @@ export function frameWatch(): (line: string) => Cells | undefined {
     const fields = line.trim().split(/\s+/);
     if (names !== undefined && fields.length === names.length + 1 && /^\d{1,9}$/.test(fields[0])) {
       const cells = fields.slice(1).map((field, i): [string, string] => [names![i], field]);
-      if (cells.every(([, field]) => { const cell = readNumber(field); return typeof cell === 'number' || cell === missing; })) return cells;
+      if (
+        cells.every(([, field]) => {
+          const cell = readNumber(field);
+          return typeof cell === 'number' || cell === missing;
+        })
+      )
+        return cells;
     }
     // Rows that were left out.
     if (names !== undefined && fields.every(field => field === '..' || field === '...')) return undefined;

@@ -20,7 +20,15 @@ import { readJsonList, readTrainerState } from './trainer-state.ts';
 import { readWandb } from './wandb.ts';
 
 /** Whose points have steps of their own. */
-const ownSteps: readonly Source['kind'][] = ['tensorboard', 'wandb', 'mlflow', 'sqlite', 'scalars', 'long', 'npz'];
+const ownSteps: readonly Source['kind'][] = [
+  'tensorboard',
+  'wandb',
+  'mlflow',
+  'sqlite',
+  'scalars',
+  'long',
+  'npz',
+];
 
 /** Reads a run that {@link findRuns} found. Fails only with a {@link ReadError} (or the reason of `signal`). */
 export async function readRun(

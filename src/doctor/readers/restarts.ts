@@ -37,7 +37,12 @@ export interface Falls {
  * is beyond all that again, it was no restart: one row came late, as that of an evaluation does that ran beside the
  * training.
  */
-export function findRestarts(rows: Float64Array, steps: Float64Array, length: number, countsOn = false): Falls {
+export function findRestarts(
+  rows: Float64Array,
+  steps: Float64Array,
+  length: number,
+  countsOn = false,
+): Falls {
   const restarts: Restart[] = [];
   const replaced: Replaced[] = [];
   const late: number[] = [];

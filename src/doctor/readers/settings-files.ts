@@ -27,7 +27,10 @@ export function readSmall(path: string, most = largest): string | undefined {
   return readPart(path, size => (size > most ? undefined : [0, size]))?.replace(/^\ufeff/, '');
 }
 
-function readPart(path: string, part: (size: number) => readonly [at: number, length: number] | undefined): string | undefined {
+function readPart(
+  path: string,
+  part: (size: number) => readonly [at: number, length: number] | undefined,
+): string | undefined {
   try {
     // Opening a pipe would wait for ever.
     if (!isFile(path)) return undefined;
@@ -64,7 +67,8 @@ async function addShared(run: RunBuilder, directory: string): Promise<void> {
     const path = join(dirname(directory), file);
     const document = await parseYaml(readSmall(path, largestYaml));
     const all = isObject(document) ? document[part] : undefined;
-    const own = isObject(all) && Object.hasOwn(all, basename(directory)) ? all[basename(directory)] : undefined;
+    const own =
+      isObject(all) && Object.hasOwn(all, basename(directory)) ? all[basename(directory)] : undefined;
     if (isObject(own)) add(run, { [name]: basename(directory), ...own }, path);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * SQLite databases, read only and by our own hands (docs/decisions/0021-sqlite.md): tables, indices, overflow pages and
+ * SQLite databases, read only and by our own hands (docs/decisions/0013-sqlite.md): tables, indices, overflow pages and
  * the write-ahead log that a live writer keeps beside. https://www.sqlite.org/fileformat2.html
  */
 import type { ByteSource } from './byte-source.ts';
@@ -51,7 +51,8 @@ export class Database {
       if (head.length < 100 || !isSqlite(head)) this.#refuse('no SQLite database any more');
       const size = head.readUInt16BE(16);
       this.#pageBytes = size === 1 ? 65_536 : size;
-      if (this.#pageBytes < 512 || (this.#pageBytes & (this.#pageBytes - 1)) !== 0) this.#refuse('its size of pages is wrong');
+      if (this.#pageBytes < 512 || (this.#pageBytes & (this.#pageBytes - 1)) !== 0)
+        this.#refuse('its size of pages is wrong');
       this.#usable = this.#pageBytes - head[20];
       if (this.#usable < 480) this.#refuse('its size of pages is wrong');
       if (head.readUInt32BE(56) > 1) this.#refuse('its text is UTF-16');
@@ -118,7 +119,13 @@ export class Database {
     for (const { record } of this.#walk(1, 0, new Set())) {
       if (++count > mostObjects) this.#refuse(`it has more than ${mostObjects} tables`);
       const [type, name, table, root, sql] = record;
-      if (typeof name !== 'string' || typeof table !== 'string' || typeof root !== 'number' || typeof sql !== 'string') continue;
+      if (
+        typeof name !== 'string' ||
+        typeof table !== 'string' ||
+        typeof root !== 'number' ||
+        typeof sql !== 'string'
+      )
+        continue;
       const tree = { name, root, ...columnsOf(sql) };
       if (type === 'table') this.#tables.set(name, tree);
       else if (type === 'index') this.#indices.push({ ...tree, table });
@@ -126,7 +133,11 @@ export class Database {
   }
 
   /** Checks a page's beginning: its kind, the number of cells, where their pointers are. */
-  #open(number: number, depth: number, seen: Set<number>): { page: Buffer; kind: number; count: number; cells: number; right: number } {
+  #open(
+    number: number,
+    depth: number,
+    seen: Set<number>,
+  ): { page: Buffer; kind: number; count: number; cells: number; right: number } {
     // A page that is met twice leads in a circle.
     if (depth > deepest || seen.has(number)) this.#refuse('its pages lead in a circle');
     seen.add(number);
@@ -136,7 +147,8 @@ export class Database {
     const isInner = kind === 2 || kind === 5;
     const count = page.readUInt16BE(at + 3);
     const cells = at + (isInner ? 12 : 8);
-    if (![2, 5, 10, 13].includes(kind) || cells + 2 * count > page.length) this.#refuse(`page ${number} is no part of a table`);
+    if (![2, 5, 10, 13].includes(kind) || cells + 2 * count > page.length)
+      this.#refuse(`page ${number} is no part of a table`);
     return { page, kind, count, cells, right: isInner ? page.readUInt32BE(at + 8) : 0 };
   }
 
@@ -161,7 +173,12 @@ export class Database {
       if (varint(page, start)[0] < rowid) low = middle + 1;
       else high = middle;
     }
-    if (kind === 5) return this.#rowAt(low < count ? this.#child(page, page.readUInt16BE(cells + 2 * low)) : right, rowid, depth + 1);
+    if (kind === 5)
+      return this.#rowAt(
+        low < count ? this.#child(page, page.readUInt16BE(cells + 2 * low)) : right,
+        rowid,
+        depth + 1,
+      );
     if (kind !== 13 || low === count) return undefined;
     const cell = this.#leafCell(page, page.readUInt16BE(cells + 2 * low));
     return cell.rowid === rowid ? cell : undefined;
@@ -225,22 +242,35 @@ export class Database {
       at = next;
       const length = lengths[type] ?? (type >= 12 ? (type - 12) >> 1 : 0);
       if (data + length > bytes.length || length < 0) this.#refuse('a row is cut');
-      values.push(valueOf(bytes, type, data, length));
+      values.push(cellOf(bytes, type, data, length));
       data += length;
     }
     return values;
   }
 }
 
-const lengths: Readonly<Record<number, number>> = { 0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0 };
+const lengths: Readonly<Record<number, number>> = {
+  0: 0,
+  1: 1,
+  2: 2,
+  3: 3,
+  4: 4,
+  5: 6,
+  6: 8,
+  7: 8,
+  8: 0,
+  9: 0,
+};
 
-function valueOf(bytes: Buffer, type: number, at: number, length: number): Value {
+function cellOf(bytes: Buffer, type: number, at: number, length: number): Value {
   if (type === 0) return null;
   if (type === 6) return Number(bytes.readBigInt64BE(at));
   if (type === 7) return bytes.readDoubleBE(at);
   if (type === 8 || type === 9) return type - 8;
   if (type < 7) return bytes.readIntBE(at, length);
-  return type % 2 === 1 ? bytes.toString('utf8', at, at + length) : Buffer.from(bytes.subarray(at, at + length));
+  return type % 2 === 1
+    ? bytes.toString('utf8', at, at + length)
+    : Buffer.from(bytes.subarray(at, at + length));
 }
 
 /** A number in one to nine bytes, and where it ends. */
@@ -289,13 +319,17 @@ export function columnsOf(sql: string): { columns: string[]; rowid: number } {
 }
 
 /** The newest committed frame of each page, if there is a log; what was torn off is not committed. */
-function openWal(path: string, pageBytes: number): { source: ByteSource; frames: ReadonlyMap<number, number> } | undefined {
+function openWal(
+  path: string,
+  pageBytes: number,
+): { source: ByteSource; frames: ReadonlyMap<number, number> } | undefined {
   if (!isFile(path)) return undefined;
   const source = openPlace(path);
   const head = source.read(0, 32);
   const frames = new Map<number, number>();
   const mark = head.length === 32 ? head.readUInt32BE(0) : 0;
-  if ((mark !== 0x377f0682 && mark !== 0x377f0683) || head.readUInt32BE(8) !== pageBytes) return { source, frames };
+  if ((mark !== 0x377f0682 && mark !== 0x377f0683) || head.readUInt32BE(8) !== pageBytes)
+    return { source, frames };
   const sum = checksum(mark === 0x377f0683);
   sum(head, 0, 24);
   const pending = new Map<number, number>();

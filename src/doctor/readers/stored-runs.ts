@@ -23,10 +23,11 @@ type Row = (name: string) => Value | undefined;
 
 const reader = ({ columns }: Tree) => {
   const places = new Map(columns.map((name, i) => [name, i]));
-  return (values: readonly Value[]): Row => name => {
-    const at = places.get(name);
-    return at === undefined ? undefined : (values[at] ?? null);
-  };
+  return (values: readonly Value[]): Row =>
+    name => {
+      const at = places.get(name);
+      return at === undefined ? undefined : (values[at] ?? null);
+    };
 };
 
 const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : '');
@@ -47,7 +48,11 @@ export function storedRuns(path: string): StoredRun[] {
     const store = storeOf(metrics);
     if (metrics === undefined || store === undefined) {
       const tables = database.tableNames.slice(0, 5).join(', ');
-      throw new ReadError(path, `looked for the runs of MLflow or trackio, and found an SQLite database with the tables ${tables === '' ? '(none)' : tables}: export the log as CSV or JSON lines`, { isNoLog: true });
+      throw new ReadError(
+        path,
+        `looked for the runs of MLflow or trackio, and found an SQLite database with the tables ${tables === '' ? '(none)' : tables}: export the log as CSV or JSON lines`,
+        { isNoLog: true },
+      );
     }
     return unique(store === 'mlflow' ? mlflowRuns(database) : trackioRuns(database, metrics));
   } finally {
@@ -63,7 +68,8 @@ function mlflowRuns(database: Database): StoredRun[] {
   for (const values of database.rows(table)) {
     const row = read(values);
     const id = textOf(row('run_uuid'));
-    if (id !== '' && row('lifecycle_stage') !== 'deleted') runs.push({ store: 'mlflow', id, name: textOf(row('name')) || id });
+    if (id !== '' && row('lifecycle_stage') !== 'deleted')
+      runs.push({ store: 'mlflow', id, name: textOf(row('name')) || id });
     if (runs.length >= mostRuns) break;
   }
   return runs;
@@ -87,7 +93,12 @@ function unique(runs: readonly StoredRun[]): StoredRun[] {
 }
 
 /** Reads one run of a database. */
-export async function readStoredRun(path: string, { store, id }: StoredRun, run: RunBuilder, reading: Reading): Promise<void> {
+export async function readStoredRun(
+  path: string,
+  { store, id }: StoredRun,
+  run: RunBuilder,
+  reading: Reading,
+): Promise<void> {
   const database = new Database(path);
   try {
     const metrics = database.table('metrics');
@@ -104,7 +115,9 @@ export async function readStoredRun(path: string, { store, id }: StoredRun, run:
     if (store === 'mlflow') {
       await each(metrics, 'run_uuid', row => addPoint(run, row));
       renumberUnstepped(run);
-      await each(database.table('params'), 'run_uuid', row => run.setting(textOf(row('key')), typed(textOf(row('value')).trim())));
+      await each(database.table('params'), 'run_uuid', row =>
+        run.setting(textOf(row('key')), typed(textOf(row('value')).trim())),
+      );
     } else {
       await each(metrics, 'run_name', row => addMetrics(run, row));
       await each(database.table('configs'), 'run_name', row => {

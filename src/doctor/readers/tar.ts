@@ -47,7 +47,10 @@ export function tarMembers(path: string, source: ByteSource): Member[] {
     at = start + Math.ceil(size / block) * block;
     if (type === 'L' || type === 'x') {
       const bytes = from.read(start, Math.min(size, longestName));
-      longName = type === 'L' ? text(bytes, 0, bytes.length) : /(?:^|\n)\d+ path=(.*)\n/.exec(bytes.toString('utf8'))?.[1];
+      longName =
+        type === 'L'
+          ? text(bytes, 0, bytes.length)
+          : /(?:^|\n)\d+ path=(.*)\n/.exec(bytes.toString('utf8'))?.[1];
       continue;
     }
     const prefix = text(header, 345, 500);
@@ -61,7 +64,10 @@ export function tarMembers(path: string, source: ByteSource): Member[] {
     else
       members.push({
         name,
-        bytes: container => (plain === undefined ? Buffer.from(container.read(start, size)) : plain.subarray(start, start + size)),
+        bytes: container =>
+          plain === undefined
+            ? Buffer.from(container.read(start, size))
+            : plain.subarray(start, start + size),
       });
   }
   return members;

@@ -346,7 +346,8 @@ class EventState {
     const table = parseTable(text);
     const object = table === undefined && text.startsWith('{') ? parseJson(text) : undefined;
     if (table !== undefined) addTable(this.#run, table);
-    else if (isObject(object)) addSettings(this.#run, object, /^(?:args|config|hyperparameters)$/.test(plain) ? '' : plain);
+    else if (isObject(object))
+      addSettings(this.#run, object, /^(?:args|config|hyperparameters)$/.test(plain) ? '' : plain);
     else this.#run.text(plain, text);
   }
 }

@@ -39,7 +39,8 @@ export class TrainingsWatch implements Trainings {
     let training = this.#current.get(who) ?? this.#begin(who, undefined);
     if (training.rows >= fewestRows && this.#owners.length < mostTrainings && beginsAnew(row, training))
       training = this.#begin(who, training);
-    else if (goesOn(row, training) && training.number === this.#owners.length - 1) training = this.#join(who, training);
+    else if (goesOn(row, training) && training.number === this.#owners.length - 1)
+      training = this.#join(who, training);
     training.rows++;
     for (const [name, value] of row) {
       if (!isStepName(name) && !lifeNames.includes(name)) continue;
@@ -63,7 +64,14 @@ export class TrainingsWatch implements Trainings {
   }
 
   #begin(who: string, before: Training | undefined): Training {
-    const training = { number: this.#owners.length, from: this.rows.length, before, rows: 0, first: new Map(), last: new Map() };
+    const training = {
+      number: this.#owners.length,
+      from: this.rows.length,
+      before,
+      rows: 0,
+      first: new Map(),
+      last: new Map(),
+    };
     this.#owners.push(who);
     this.#current.set(who, training);
     return training;

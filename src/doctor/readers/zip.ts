@@ -1,6 +1,13 @@
 /** Zip archives, by their central directory (APPNOTE.TXT 4.3). Nothing is written to the disk. */
 import { inflateRawSync } from 'node:zlib';
-import { expansionLimit, largestMember, mostMembers, mostUnpacked, safeName, tellLeftOut } from './archive-limits.ts';
+import {
+  expansionLimit,
+  largestMember,
+  mostMembers,
+  mostUnpacked,
+  safeName,
+  tellLeftOut,
+} from './archive-limits.ts';
 import type { ByteSource, Member } from './byte-source.ts';
 import { ReadError } from './errors.ts';
 
@@ -57,7 +64,10 @@ export function zipMembers(path: string, source: ByteSource): Member[] {
     else if (unpackedTotal + unpacked > mostUnpacked) leftOut('files beyond the size that is unpacked');
     else {
       unpackedTotal += unpacked;
-      members.push({ name, bytes: container => unpack(container, { name, method, packed, unpacked, local }) });
+      members.push({
+        name,
+        bytes: container => unpack(container, { name, method, packed, unpacked, local }),
+      });
     }
   }
   return members;

@@ -32,7 +32,11 @@ describe('epochs of Stable-Baselines3', () => {
 });
 
 describe('Stable-Baselines 2', () => {
-  const tags = (factor: (i: number) => number, entropy: (i: number) => number, range?: (i: number) => number) => ({
+  const tags = (
+    factor: (i: number) => number,
+    entropy: (i: number) => number,
+    range?: (i: number) => number,
+  ) => ({
     'loss/approximate_kullback-leibler': list.map(i => [i, 0.01] as const),
     'loss/clip_factor': list.map(i => [i, factor(i)] as const),
     'loss/entropy_loss': list.map(i => [i, entropy(i)] as const),
@@ -49,12 +53,25 @@ describe('Stable-Baselines 2', () => {
       expect(run.series.has('policy/entropy')).toBe(false);
       expect(run.notes.join()).toMatch(/unknown coefficient/);
     }
-    const known = toCanonical(events(tags(annealed, () => -0.014), { config: new Map([['entcoeff', 0.01]]) }));
+    const known = toCanonical(
+      events(
+        tags(annealed, () => -0.014),
+        { config: new Map([['entcoeff', 0.01]]) },
+      ),
+    );
     expect(known.series.get('policy/entropy')?.series.values[3]).toBeCloseTo(1.4);
   });
 
   it('clip_factor of PPO2 is its clip fraction, and its entropy is one', () => {
-    const run = toCanonical(events(tags(i => 0.05 + 0.02 * (i % 3), () => 1.4, () => 0.2)));
+    const run = toCanonical(
+      events(
+        tags(
+          i => 0.05 + 0.02 * (i % 3),
+          () => 1.4,
+          () => 0.2,
+        ),
+      ),
+    );
     expect(run.series.get('policy/clip_fraction')?.theirs).toBe('loss/clip_factor');
     expect(run.series.get('policy/entropy')?.series.values[0]).toBe(1.4);
   });
@@ -88,19 +105,42 @@ describe('TRL', () => {
   });
 
   it('the arguments in the event file are settings', async () => {
-    const args = JSON.stringify({ learning_rate: 1e-6, beta: 0.02, max_completion_length: 256, num_generations: 8 }, undefined, 2);
+    const args = JSON.stringify(
+      { learning_rate: 1e-6, beta: 0.02, max_completion_length: 256, num_generations: 8 },
+      undefined,
+      2,
+    );
     const log = Buffer.concat([
-      scalarFile(list.map(step => ({ step, values: { 'train/reward': step, 'train/reward_std': 0.1, 'train/completions/mean_length': 9, 'train/kl': 0.1 } }))),
+      scalarFile(
+        list.map(step => ({
+          step,
+          values: {
+            'train/reward': step,
+            'train/reward_std': 0.1,
+            'train/completions/mean_length': 9,
+            'train/kl': 0.1,
+          },
+        })),
+      ),
       summaryEvent({ step: 0 }, textValue('args/text_summary', args)),
-      summaryEvent({ step: 0 }, textValue('model_config/text_summary', '{"vocab_size": 5, "temperature": 9}')),
+      summaryEvent(
+        { step: 0 },
+        textValue('model_config/text_summary', '{"vocab_size": 5, "temperature": 9}'),
+      ),
     ]);
     const run = toCanonical(await readContent(log));
-    expect(run.config).toMatchObject({ learningRate: 1e-6, refCoef: 0.02, maxCompletionLength: 256, groupSize: 8 });
+    expect(run.config).toMatchObject({
+      learningRate: 1e-6,
+      refCoef: 0.02,
+      maxCompletionLength: 256,
+      groupSize: 8,
+    });
   });
 });
 
 describe('unknown trainers', () => {
-  const row = (name: string, more: Record<string, number> = {}) => table(list.map(i => ({ step: i, [name]: 0.1 * i, reward: i, ...more })));
+  const row = (name: string, more: Record<string, number> = {}) =>
+    table(list.map(i => ({ step: i, [name]: 0.1 * i, reward: i, ...more })));
 
   it.each(['kl', 'mean_kl', 'policy/kl', 'policy_kl', 'avg_kl_divergence', 'kl_loss', 'token_kl'])(
     '%s of a language model is to the reference',
@@ -122,9 +162,23 @@ describe('unknown trainers', () => {
 });
 
 it("verl's score and its reward with the KL penalty in it are two metrics, also where the second alone is logged", () => {
-  const both = toCanonical(table(list.map(i => ({ step: i, 'actor/ppo_kl': 0, 'critic/score/mean': 1 - i / 20, 'critic/rewards/mean': i / 20, 'actor/pg_clipfrac': 0 }))));
+  const both = toCanonical(
+    table(
+      list.map(i => ({
+        step: i,
+        'actor/ppo_kl': 0,
+        'critic/score/mean': 1 - i / 20,
+        'critic/rewards/mean': i / 20,
+        'actor/pg_clipfrac': 0,
+      })),
+    ),
+  );
   expect(both.series.get('reward/mean')?.theirs).toBe('critic/score/mean');
   expect(both.series.get('reward/penalised')?.theirs).toBe('critic/rewards/mean');
-  const one = toCanonical(table(list.map(i => ({ step: i, 'actor/ppo_kl': 0, 'critic/rewards/mean': i / 20, 'actor/pg_clipfrac': 0 }))));
+  const one = toCanonical(
+    table(
+      list.map(i => ({ step: i, 'actor/ppo_kl': 0, 'critic/rewards/mean': i / 20, 'actor/pg_clipfrac': 0 })),
+    ),
+  );
   expect(one.series.has('reward/mean')).toBe(false);
 });

@@ -469,9 +469,15 @@ const cases: readonly Case[] = [
     title: 'Unity ML-Agents, its events',
     trainer: 'ml-agents',
     names: [
-      ...'Environment/Cumulative Reward|Environment/Episode Length|Losses/Policy Loss|Losses/Value Loss|Policy/Entropy|Policy/Beta'.split('|'),
-      ...'Policy/Epsilon|Policy/Extrinsic Reward|Policy/Extrinsic Value Estimate|Policy/Learning Rate|Is Training|Self-play/ELO'.split('|'),
-      ...'Policy/Curiosity Value Estimate|Losses/Curiosity Forward Loss|Environment/Lesson Number/wall|Environment/Cumulative Reward_hist'.split('|'),
+      ...'Environment/Cumulative Reward|Environment/Episode Length|Losses/Policy Loss|Losses/Value Loss|Policy/Entropy|Policy/Beta'.split(
+        '|',
+      ),
+      ...'Policy/Epsilon|Policy/Extrinsic Reward|Policy/Extrinsic Value Estimate|Policy/Learning Rate|Is Training|Self-play/ELO'.split(
+        '|',
+      ),
+      ...'Policy/Curiosity Value Estimate|Losses/Curiosity Forward Loss|Environment/Lesson Number/wall|Environment/Cumulative Reward_hist'.split(
+        '|',
+      ),
     ],
     lands: {
       'episode/return': 'Environment/Cumulative Reward',
@@ -496,14 +502,20 @@ const cases: readonly Case[] = [
     trainer: 'deepspeed-chat',
     kind: 'language-model',
     names: ['epoch', 'Step', 'Actor Loss', 'Critic Loss', 'Unsupervised Loss', 'Average reward score'],
-    lands: { 'reward/mean': 'Average reward score', 'loss/policy': 'Actor Loss', 'loss/value': 'Critic Loss' },
+    lands: {
+      'reward/mean': 'Average reward score',
+      'loss/policy': 'Actor Loss',
+      'loss/value': 'Critic Loss',
+    },
   },
   {
     title: 'TRL GRPO, in a notebook',
     trainer: 'trl-grpo',
     kind: 'language-model',
     names: [
-      ...'Step|Training Loss|reward|reward_std|completions / mean_length|completions / clipped_ratio|kl'.split('|'),
+      ...'Step|Training Loss|reward|reward_std|completions / mean_length|completions / clipped_ratio|kl'.split(
+        '|',
+      ),
       ...'rewards / format_reward / mean|rewards / format_reward / std'.split('|'),
     ],
     lands: {

@@ -23,12 +23,17 @@ const list = Array.from({ length: 6 }, (_, i) => i + 1);
 const csv = (f: (i: number) => number): string =>
   `time/total_timesteps,rollout/ep_rew_mean\n${list.map(i => `${i * 2048},${f(i)}`).join('\n')}\n`;
 const printed = (f: (i: number) => number): string =>
-  list.map(i => sb3Table({ 'rollout/ep_rew_mean': f(i), 'time/iterations': i, 'time/total_timesteps': 2048 * i })).join('');
+  list
+    .map(i =>
+      sb3Table({ 'rollout/ep_rew_mean': f(i), 'time/iterations': i, 'time/total_timesteps': 2048 * i }),
+    )
+    .join('');
 
 /** All the runs at a path, by their paths below a root. */
 async function runsAt(root: string, path = root): Promise<Map<string, RawRun>> {
   const runs = new Map<string, RawRun>();
-  for (const candidate of (await findRuns(path)).candidates) runs.set(relative(root, candidate.path), await readRun(candidate));
+  for (const candidate of (await findRuns(path)).candidates)
+    runs.set(relative(root, candidate.path), await readRun(candidate));
   return runs;
 }
 
@@ -60,18 +65,26 @@ describe('archives', () => {
     ['logs.zip', trees['logs.zip']],
     ['logs.tar', trees['logs.tar']],
     ['logs.tar.gz', gzipSync(trees['logs.tar'])],
-  ])('%s: the runs in it are found where it lies and by its name, with their settings', async (name, content) => {
-    const root = writeTree(temporaryDirectory(), { [name]: content, 'other/progress.csv': csv(i => -i) });
-    const all = await runsAt(root);
-    expect([...all.keys()]).toEqual([`${name}!/runs/a`, `${name}!/runs/b`, 'other']);
-    expect(values(all.get(`${name}!/runs/a`)!, 'rollout/ep_rew_mean')).toEqual(list);
-    expect(all.get(`${name}!/runs/a`)!.config.get('learning_rate')).toBe(0.5);
-    expect(values(all.get(`${name}!/runs/b`)!, 'rollout/ep_rew_mean')).toEqual(list.map(i => 2 * i));
-    expect([...(await runsAt(root, join(root, name))).keys()]).toEqual([`${name}!/runs/a`, `${name}!/runs/b`]);
-  });
+  ])(
+    '%s: the runs in it are found where it lies and by its name, with their settings',
+    async (name, content) => {
+      const root = writeTree(temporaryDirectory(), { [name]: content, 'other/progress.csv': csv(i => -i) });
+      const all = await runsAt(root);
+      expect([...all.keys()]).toEqual([`${name}!/runs/a`, `${name}!/runs/b`, 'other']);
+      expect(values(all.get(`${name}!/runs/a`)!, 'rollout/ep_rew_mean')).toEqual(list);
+      expect(all.get(`${name}!/runs/a`)!.config.get('learning_rate')).toBe(0.5);
+      expect(values(all.get(`${name}!/runs/b`)!, 'rollout/ep_rew_mean')).toEqual(list.map(i => 2 * i));
+      expect([...(await runsAt(root, join(root, name))).keys()]).toEqual([
+        `${name}!/runs/a`,
+        `${name}!/runs/b`,
+      ]);
+    },
+  );
 
   it('with one run are that run, and change with their file', async () => {
-    const root = writeTree(temporaryDirectory(), { 'one.zip': zipFile([{ name: 'x/progress.csv', content: csv(i => i) }]) });
+    const root = writeTree(temporaryDirectory(), {
+      'one.zip': zipFile([{ name: 'x/progress.csv', content: csv(i => i) }]),
+    });
     const { candidates } = await findRuns(root);
     expect(candidates.map(one => relative(root, one.path))).toEqual(['one.zip']);
     const before = signature(candidates[0]);
@@ -84,7 +97,9 @@ describe('archives', () => {
       { name: 'deep/progress.csv', content: csv(i => i) },
       { name: 'deeper.zip', content: zipFile([{ name: 'x.csv', content: csv(i => i) }]) },
     ]);
-    const root = writeTree(temporaryDirectory(), { 'outer.zip': zipFile([{ name: 'a/inner.zip', content: inner }]) });
+    const root = writeTree(temporaryDirectory(), {
+      'outer.zip': zipFile([{ name: 'a/inner.zip', content: inner }]),
+    });
     const { candidates } = await findRuns(root);
     expect(candidates.map(one => relative(root, one.path))).toEqual(['outer.zip']);
     expect(values(await readRun(candidates[0]), 'rollout/ep_rew_mean')).toEqual(list);
@@ -150,7 +165,10 @@ describe('archives', () => {
 
 describe("docker's own log", () => {
   const lines = (text: string): string =>
-    text.split(/(?<=\n)/).map(log => `${JSON.stringify({ log, stream: 'stdout', time: '2026-01-01T00:00:00.5Z' })}\n`).join('');
+    text
+      .split(/(?<=\n)/)
+      .map(log => `${JSON.stringify({ log, stream: 'stdout', time: '2026-01-01T00:00:00.5Z' })}\n`)
+      .join('');
 
   it('is what was printed', async () => {
     const root = writeTree(temporaryDirectory(), { 'abc-json.log': `${lines(printed(i => i))}{"log": "cut` });
@@ -175,12 +193,24 @@ describe('notebooks', () => {
       ]),
     });
     const runs = await runsAt(root);
-    expect([...runs.keys()]).toEqual(['rl.ipynb!/cell-1.log', 'rl.ipynb!/cell-3.log!/training 1', 'rl.ipynb!/cell-3.log!/training 2']);
+    expect([...runs.keys()]).toEqual([
+      'rl.ipynb!/cell-1.log',
+      'rl.ipynb!/cell-3.log!/training 1',
+      'rl.ipynb!/cell-3.log!/training 2',
+    ]);
     expect([...runs.values()].map(run => values(run, 'rollout/ep_rew_mean').at(-1))).toEqual([6, 60, 120]);
   });
 
   it("have TRL's tables, and what is printed beside one is of the same run", async () => {
-    const header = ['Step', 'Training Loss', 'reward', 'reward_std', 'completions / mean_length', 'kl', 'rewards / fmt / mean'];
+    const header = [
+      'Step',
+      'Training Loss',
+      'reward',
+      'reward_std',
+      'completions / mean_length',
+      'kl',
+      'rewards / fmt / mean',
+    ];
     const rows = list.map(i => [i, '0.000100', i / 10, 0.25, 100 + i, 0.01 * i, '&lt;b&gt;']);
     const root = writeTree(temporaryDirectory(), {
       'grpo.ipynb': notebookFile([[streamOutput("{'loss': 0.1, 'reward': 5}\n"), tableOutput(header, rows)]]),
@@ -199,7 +229,12 @@ describe('notebooks', () => {
     const root = writeTree(temporaryDirectory(), {
       'x.ipynb': notebookFile([
         [streamOutput(printed(i => i)), error],
-        [tableOutput(['city', 'rain'], list.map(i => ['a', i]))],
+        [
+          tableOutput(
+            ['city', 'rain'],
+            list.map(i => ['a', i]),
+          ),
+        ],
       ]),
     });
     const runs = [...(await runsAt(root)).values()];
@@ -211,7 +246,8 @@ describe('notebooks', () => {
     const whole = notebookFile([[streamOutput(printed(i => i))]]);
     const root = writeTree(temporaryDirectory(), {
       'cut.ipynb': whole.slice(0, -40),
-      'odd.ipynb': '{"cells": [null, 3, {"outputs": {}}, {"cell_type": "code", "outputs": [null, {"data": 5}, {"output_type": "stream", "text": {}}]}], "nbformat": 4}',
+      'odd.ipynb':
+        '{"cells": [null, 3, {"outputs": {}}, {"cell_type": "code", "outputs": [null, {"data": 5}, {"output_type": "stream", "text": {}}]}], "nbformat": 4}',
     });
     expect(await message(join(root, 'cut.ipynb'))).toMatch(/cut or damaged/);
     expect(await message(join(root, 'odd.ipynb'))).toMatch(/found none/);
@@ -225,11 +261,16 @@ describe('evaluations.npz', () => {
   it('has the mean over the episodes of each evaluation', async () => {
     const root = writeTree(temporaryDirectory(), { 'evaluations.npz': evaluationsFile(8, 5) });
     const run = (await runsAt(root)).get('evaluations.npz')!;
-    expect(points(run, 'eval/mean_reward')).toEqual(Array.from({ length: 8 }, (_, i) => [1000 * (i + 1), i + 2]));
+    expect(points(run, 'eval/mean_reward')).toEqual(
+      Array.from({ length: 8 }, (_, i) => [1000 * (i + 1), i + 2]),
+    );
   });
 
   it('is of the run beside whose log it lies', async () => {
-    const root = writeTree(temporaryDirectory(), { 'a/progress.csv': csv(i => i), 'a/evaluations.npz': evaluationsFile(8, 5) });
+    const root = writeTree(temporaryDirectory(), {
+      'a/progress.csv': csv(i => i),
+      'a/evaluations.npz': evaluationsFile(8, 5),
+    });
     expect([...(await runsAt(root)).keys()]).toEqual(['a']);
   });
 

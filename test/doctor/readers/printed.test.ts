@@ -175,7 +175,10 @@ describe("a trainer's tables behind what others put before each line", () => {
 describe('rows of several lines', () => {
   it('are put together where a counter opens them', async () => {
     const text = [1, 2, 3, 4]
-      .map(i => `======== Iteration ${i}/100 ========\n  Mean reward: ${i}.5\n  Policy loss: 0.${i}\n  KL: 0.0${i} \n\nsome words\n`)
+      .map(
+        i =>
+          `======== Iteration ${i}/100 ========\n  Mean reward: ${i}.5\n  Policy loss: 0.${i}\n  KL: 0.0${i} \n\nsome words\n`,
+      )
       .join('');
     const run = await readContent(text);
     expect(values(run, 'iteration')).toEqual([1, 2, 3, 4]);
@@ -197,9 +200,13 @@ describe('rows of several lines', () => {
   });
 
   it('of a frame are its rows, and what pandas leaves out is missing', async () => {
-    const rows = [0, 1, 2, 3, 97, 98, 99].map(i => `${String(i).padEnd(4)}${String(100 * i).padStart(6)}  ${i}.5   0.0${i}`);
+    const rows = [0, 1, 2, 3, 97, 98, 99].map(
+      i => `${String(i).padEnd(4)}${String(100 * i).padStart(6)}  ${i}.5   0.0${i}`,
+    );
     rows.splice(4, 0, '..     ...  ...   ...');
-    const run = await readContent(`      step  reward     kl\n${rows.join('\n')}\n\n[100 rows x 3 columns]\n`);
+    const run = await readContent(
+      `      step  reward     kl\n${rows.join('\n')}\n\n[100 rows x 3 columns]\n`,
+    );
     expect(values(run, 'step')).toEqual([0, 100, 200, 300, 9700, 9800, 9900]);
     expect(values(run, 'reward')[6]).toBe(99.5);
   });

@@ -13,12 +13,19 @@ const list = Array.from({ length: 8 }, (_, i) => i + 1);
 
 async function runsAt(root: string, path = root): Promise<Map<string, RawRun>> {
   const runs = new Map<string, RawRun>();
-  for (const candidate of (await findRuns(path)).candidates) runs.set(relative(root, candidate.path), await readRun(candidate));
+  for (const candidate of (await findRuns(path)).candidates)
+    runs.set(relative(root, candidate.path), await readRun(candidate));
   return runs;
 }
 
 /** Tables of one training; `updates` is what the model had counted before. */
-const printed = (rows: number, steps: number, extra: Record<string, number> = {}, updates = 0, from = 1): string =>
+const printed = (
+  rows: number,
+  steps: number,
+  extra: Record<string, number> = {},
+  updates = 0,
+  from = 1,
+): string =>
   Array.from({ length: rows }, (_, i) =>
     sb3Table({
       'rollout/ep_rew_mean': from + i,
@@ -56,7 +63,8 @@ describe('one output', () => {
   });
 
   it('of two behaviours has two, by their names, each with the settings that were printed of it', async () => {
-    const settings = '[INFO] Hyperparameters for behavior name Walker: \n\ttrainer_type:\tppo\n\thyperparameters:\t\n\t  batch_size:\t2048\n\t  learning_rate:\t0.0003\n\tmax_steps:\t1000000\n';
+    const settings =
+      '[INFO] Hyperparameters for behavior name Walker: \n\ttrainer_type:\tppo\n\thyperparameters:\t\n\t  batch_size:\t2048\n\t  learning_rate:\t0.0003\n\tmax_steps:\t1000000\n';
     const rows = list
       .map(
         i =>
@@ -79,11 +87,19 @@ describe('one output', () => {
 
 describe('one directory', () => {
   const events = (wall: number, from: number, value: number): Buffer =>
-    scalarFile(list.map(i => ({ step: from + i, wallTime: wall + i, values: { 'train/loss': value, reward: i } })), wall);
+    scalarFile(
+      list.map(i => ({ step: from + i, wallTime: wall + i, values: { 'train/loss': value, reward: i } })),
+      wall,
+    );
 
   it('of many event files has a run for each that begins anew', async () => {
-    const files = Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`events.${i}`, events(1e9 + 1000 * i, 0, i + 1)]));
-    const root = writeTree(temporaryDirectory(), { ...files, 'progress.csv': 'step,train/loss\n1,22\n2,22\n3,22\n' });
+    const files = Object.fromEntries(
+      Array.from({ length: 22 }, (_, i) => [`events.${i}`, events(1e9 + 1000 * i, 0, i + 1)]),
+    );
+    const root = writeTree(temporaryDirectory(), {
+      ...files,
+      'progress.csv': 'step,train/loss\n1,22\n2,22\n3,22\n',
+    });
     const { candidates } = await findRuns(root);
     expect(candidates).toHaveLength(22);
     // What is there once is of the newest.
@@ -91,8 +107,16 @@ describe('one directory', () => {
   });
 
   it("of a trainer's states and 22 trainings has those, and the state stands for what led to it", async () => {
-    const state = JSON.stringify({ global_step: 16, log_history: list.map(i => ({ step: 2 * i, loss: i, reward: 1 })) });
-    const older = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`out/runs/day${i}/events.${i}`, events(1e9 + 1000 * i, 0, i + 1)]));
+    const state = JSON.stringify({
+      global_step: 16,
+      log_history: list.map(i => ({ step: 2 * i, loss: i, reward: 1 })),
+    });
+    const older = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [
+        `out/runs/day${i}/events.${i}`,
+        events(1e9 + 1000 * i, 0, i + 1),
+      ]),
+    );
     const root = writeTree(temporaryDirectory(), {
       ...older,
       'out/checkpoint-16/trainer_state.json': state,
@@ -146,14 +170,21 @@ describe('one directory', () => {
       'results/run1/A/events.out.tfevents.1': log,
       'results/run1/B/events.out.tfevents.1': log,
       'results/run1/configuration.yaml': `default_settings: null\nbehaviors:\n  A:\n${own(0.0003)}  B:\n${own(0.001)}`,
-      'results/run1/run_logs/timers.json': '{"name": "root", "gauges": {"A.Policy.Entropy.mean": {"value": 1.4, "count": 3}}, "children": {}}',
+      'results/run1/run_logs/timers.json':
+        '{"name": "root", "gauges": {"A.Policy.Entropy.mean": {"value": 1.4, "count": 3}}, "children": {}}',
       'results/run1/run_logs/training_status.json': JSON.stringify({ A: { checkpoints } }),
     });
     const runs = await runsAt(root);
     expect([...runs.keys()]).toEqual(['results/run1/A', 'results/run1/B']);
     const [a, b] = [...runs.values()].map(run => toCanonical(run));
     expect(a.trainer).toBe('ml-agents');
-    expect(a.config).toMatchObject({ learningRate: 0.0003, epochs: 3, gamma: 0.99, samplesPerUpdate: 12_000, task: 'A' });
+    expect(a.config).toMatchObject({
+      learningRate: 0.0003,
+      epochs: 3,
+      gamma: 0.99,
+      samplesPerUpdate: 12_000,
+      task: 'A',
+    });
     expect(b.config.learningRate).toBe(0.001);
     expect(a.series.get('episode/return')!.theirs).toBe('Environment/Cumulative Reward');
     expect(a.unknown).toEqual([]);
@@ -161,17 +192,24 @@ describe('one directory', () => {
 
   it('that was a run of ours and has lost its manifest is one thing that cannot be read', async () => {
     const files = {
-      'metrics.jsonl': list.map(i => `{"train/iteration":${i},"train/step":${i * 100},"kl/step":0.01}\n`).join(''),
+      'metrics.jsonl': list
+        .map(i => `{"train/iteration":${i},"train/step":${i * 100},"kl/step":0.01}\n`)
+        .join(''),
       'events.jsonl': '{"type":"note","iteration":1,"step":1,"message":"m","text":"t"}\n',
       'checkpoints/100/state.json': '{"step": 100, "a/b": 1}',
       'checkpoints/200/log.csv': 'step,loss/value\n1,2\n2,3\n',
     };
     for (const manifest of [undefined, '', '{"kind": "keel-', '[]']) {
-      const root = writeTree(temporaryDirectory(), Object.fromEntries(Object.entries(files).map(([name, text]) => [`one/${name}`, text])));
+      const root = writeTree(
+        temporaryDirectory(),
+        Object.fromEntries(Object.entries(files).map(([name, text]) => [`one/${name}`, text])),
+      );
       if (manifest !== undefined) writeTree(root, { 'one/manifest.json': manifest });
       const { candidates } = await findRuns(root);
       expect(candidates.map(one => relative(root, one.path))).toEqual(['one']);
-      await expect(readRun(candidates[0])).rejects.toThrow(/manifest\.json is (?:missing|damaged).*give its metrics\.jsonl/);
+      await expect(readRun(candidates[0])).rejects.toThrow(
+        /manifest\.json is (?:missing|damaged).*give its metrics\.jsonl/,
+      );
       // As that says.
       expect((await readOnly(join(root, 'one/metrics.jsonl'))).series.get('train/step')!.length).toBe(8);
     }
@@ -180,7 +218,9 @@ describe('one directory', () => {
 
 describe('a long table', () => {
   it('has a series for each metric, and a run for each name', async () => {
-    const rows = ['a', 'b'].flatMap(run => list.flatMap(i => [`${run},${100 * i},reward,${run === 'a' ? i : -i}`, `${run},${100 * i},kl,0.0${i}`]));
+    const rows = ['a', 'b'].flatMap(run =>
+      list.flatMap(i => [`${run},${100 * i},reward,${run === 'a' ? i : -i}`, `${run},${100 * i},kl,0.0${i}`]),
+    );
     const root = writeTree(temporaryDirectory(), { 'x.csv': `run,step,metric,value\n${rows.join('\n')}\n` });
     const runs = await runsAt(root);
     expect([...runs.keys()]).toEqual(['x.csv!/a', 'x.csv!/b']);
@@ -189,7 +229,9 @@ describe('a long table', () => {
 
   it('without a column for runs is one, with its times, damage and an end that is being written', async () => {
     const rows = list.map(i => `${1.7e9 + i};${i};train/kl;0.${i}`);
-    const run = await readContent(`wall_time;step;tag;value\n${rows.join('\n')}\nbroken\n1;2;x;y\n1700000009;9;train/kl;0.`);
+    const run = await readContent(
+      `wall_time;step;tag;value\n${rows.join('\n')}\nbroken\n1;2;x;y\n1700000009;9;train/kl;0.`,
+    );
     expect(points(run, 'train/kl')).toEqual(list.map(i => [i, i / 10]));
     expect(run.series.get('train/kl')!.wallTime[0]).toBe(1_700_000_001);
     expect(run.unfinished).toBe(true);

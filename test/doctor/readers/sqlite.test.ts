@@ -29,7 +29,9 @@ describe("MLflow's database", () => {
     ]);
     const run = await readRun(candidates[1]);
     expect(run.format).toBe('mlflow');
-    expect(points(run, 'rollout/ep_rew_mean')).toEqual(list.map(i => [2048 * i, i === 5 ? Number.NaN : 1.5 * i + 1]));
+    expect(points(run, 'rollout/ep_rew_mean')).toEqual(
+      list.map(i => [2048 * i, i === 5 ? Number.NaN : 1.5 * i + 1]),
+    );
     expect(run.series.get('train/approx_kl')!.wallTime[1]).toBe(1_700_000_001);
     expect(run.config.get('learning_rate')).toBe(0.0003);
     // Longer than a page: it is in pages of its own.
@@ -53,7 +55,9 @@ describe("MLflow's database", () => {
 describe("trackio's database", () => {
   it('has the rows that a live writer keeps in its log beside it', async () => {
     const { candidates } = await findRuns(join(stores, 'trackio.db'));
-    expect(candidates.map(one => relative(stores, one.path))).toEqual(['trackio.db!/brave-owl-1', 'trackio.db!/calm-fox-0'].reverse());
+    expect(candidates.map(one => relative(stores, one.path))).toEqual(
+      ['trackio.db!/brave-owl-1', 'trackio.db!/calm-fox-0'].reverse(),
+    );
     const raw = await readRun(candidates[0]);
     expect(values(raw, 'kl')).toEqual([1, 2, 3, 4, 5, 6].map(i => 0.001 * i));
     expect(values(raw, 'loss')[2]).toBe(Number.POSITIVE_INFINITY);
@@ -82,7 +86,10 @@ describe("trackio's database", () => {
 
 describe('other and damaged databases', () => {
   it('of other programs are named, and pass by in a directory', async () => {
-    const root = writeTree(temporaryDirectory(), { 'x.db': mlflow.subarray(0, 512), 'run/a.csv': 'step,kl\n1,0.1\n2,0.2\n' });
+    const root = writeTree(temporaryDirectory(), {
+      'x.db': mlflow.subarray(0, 512),
+      'run/a.csv': 'step,kl\n1,0.1\n2,0.2\n',
+    });
     expect(await message(join(root, 'x.db'))).toMatch(/SQLite database/);
     expect((await findRuns(root)).candidates.map(one => relative(root, one.path))).toEqual(['run']);
   });
@@ -92,7 +99,8 @@ describe('other and damaged databases', () => {
     const started = performance.now();
     for (let i = 0; i < 150; i++) {
       const bytes = Buffer.from(i % 3 === 0 ? mlflow.subarray(0, (i * 271) % mlflow.length) : mlflow);
-      for (let k = 0; i % 3 !== 0 && k < 1 + (i % 7); k++) bytes[(i * 7919 + k * 104_729) % bytes.length] = (i * 31 + k * 17) % 256;
+      for (let k = 0; i % 3 !== 0 && k < 1 + (i % 7); k++)
+        bytes[(i * 7919 + k * 104_729) % bytes.length] = (i * 31 + k * 17) % 256;
       if (bytes.length < 100) continue;
       const file = join(writeTree(root, { 'x.db': bytes }), 'x.db');
       try {
@@ -116,7 +124,11 @@ describe('other and damaged databases', () => {
 });
 
 it('columns are named as SQLite would name them', () => {
-  expect(columnsOf('CREATE TABLE t (id INTEGER PRIMARY KEY, "a b" TEXT, [c] REAL DEFAULT (1, 2), `d` x, CHECK (a IN (1)), PRIMARY KEY (id))')).toEqual({
+  expect(
+    columnsOf(
+      'CREATE TABLE t (id INTEGER PRIMARY KEY, "a b" TEXT, [c] REAL DEFAULT (1, 2), `d` x, CHECK (a IN (1)), PRIMARY KEY (id))',
+    ),
+  ).toEqual({
     columns: ['id', 'a b', 'c', 'd'],
     rowid: 0,
   });

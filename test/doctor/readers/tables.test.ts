@@ -301,7 +301,10 @@ describe('JSON lines', () => {
     await fc.assert(
       fc.asyncProperty(
         // So far from the beginning that none of them begins anew.
-        fc.array(fc.tuple(fc.integer({ min: 20, max: 60 }), fc.integer({ min: 6, max: 30 })), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.tuple(fc.integer({ min: 20, max: 60 }), fc.integer({ min: 6, max: 30 })), {
+          minLength: 1,
+          maxLength: 4,
+        }),
         async stretches => {
           const newest = new Map<number, number>();
           const lines: string[] = [];

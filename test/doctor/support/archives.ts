@@ -45,7 +45,17 @@ export function zipFile(entries: readonly ZipEntry[], copies = 1): Buffer {
     const local = Buffer.concat([u32(0x04034b50), fields, Buffer.from(name), packed]);
     for (let i = 0; i < copies; i++) {
       directory.push(
-        Buffer.concat([u32(0x02014b50), u16(20), fields, u16(0), u16(0), u16(0), u32(0), u32(offset), Buffer.from(name)]),
+        Buffer.concat([
+          u32(0x02014b50),
+          u16(20),
+          fields,
+          u16(0),
+          u16(0),
+          u16(0),
+          u32(0),
+          u32(offset),
+          Buffer.from(name),
+        ]),
       );
       count++;
     }
@@ -53,7 +63,15 @@ export function zipFile(entries: readonly ZipEntry[], copies = 1): Buffer {
     offset += local.length;
   }
   const all = Buffer.concat(directory);
-  const end = Buffer.concat([u32(0x06054b50), u32(0), u16(count), u16(count), u32(all.length), u32(offset), u16(0)]);
+  const end = Buffer.concat([
+    u32(0x06054b50),
+    u32(0),
+    u16(count),
+    u16(count),
+    u32(all.length),
+    u32(offset),
+    u16(0),
+  ]);
   return Buffer.concat([...parts, all, end]);
 }
 
@@ -89,13 +107,25 @@ export function npyFile(values: readonly number[], shape: string, type: '<f8' | 
     if (type === '<f8') data.writeDoubleLE(value, 8 * i);
     else data.writeBigInt64LE(BigInt(value), 8 * i);
   });
-  return Buffer.concat([Buffer.from('\x93NUMPY\x01\x00', 'latin1'), u16(header.length), Buffer.from(header), data]);
+  return Buffer.concat([
+    Buffer.from('\x93NUMPY\x01\x00', 'latin1'),
+    u16(header.length),
+    Buffer.from(header),
+    data,
+  ]);
 }
 
 /** `evaluations.npz` of Stable-Baselines3. */
 export const evaluationsFile = (rows: number, episodes: number): Buffer =>
   zipFile([
-    { name: 'timesteps.npy', content: npyFile(Array.from({ length: rows }, (_, i) => 1000 * (i + 1)), `(${rows},)`, '<i8') },
+    {
+      name: 'timesteps.npy',
+      content: npyFile(
+        Array.from({ length: rows }, (_, i) => 1000 * (i + 1)),
+        `(${rows},)`,
+        '<i8',
+      ),
+    },
     {
       name: 'results.npy',
       content: npyFile(
@@ -110,7 +140,13 @@ export const evaluationsFile = (rows: number, episodes: number): Buffer =>
 export const notebookFile = (cells: readonly (readonly object[])[]): string =>
   JSON.stringify(
     {
-      cells: cells.map((outputs, i) => ({ cell_type: 'code', execution_count: i + 1, metadata: {}, source: ['model.learn(10_000)'], outputs })),
+      cells: cells.map((outputs, i) => ({
+        cell_type: 'code',
+        execution_count: i + 1,
+        metadata: {},
+        source: ['model.learn(10_000)'],
+        outputs,
+      })),
       metadata: { kernelspec: { name: 'python3' } },
       nbformat: 4,
       nbformat_minor: 5,
