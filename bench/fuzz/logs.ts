@@ -165,7 +165,7 @@ const severalSamples: Readonly<Record<string, Buffer>> = {
   mlflow: store('mlflow.db'),
   trackio: store('trackio.db'),
   'long-table': Buffer.from(
-    `run,time,step,metric,value\n${rows.map(i => `a,1700000000,${i},kl,0.${i}\nb,,${i},"reward, all",${i}`).join('\n')}\n`,
+    `run,time,step,metric,value\n${rows.map(i => `a,1700000000,${i},kl,0.${i}\nb,,${i},"reward",${i}`).join('\n')}\n`,
   ),
   charts: Buffer.from(
     `"Step","a - kl","a - kl__MIN","b - kl","b - kl__MAX"\n${rows.map(i => `${i},0.${i},0,${i},1`).join('\n')}\n`,

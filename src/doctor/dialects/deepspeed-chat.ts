@@ -1,6 +1,15 @@
 /** DeepSpeed-Chat, step 3 (RLHF with PPO), as it prints and logs. */
 import type { Dialect } from './dialect.ts';
-import { flags } from './wording.ts';
+import { flags, namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['actor_learning_rate'],
+  epochs: ['ppo_epochs'],
+  minibatchSize: ['per_device_training_batch_size'],
+  maxCompletionLength: ['max_answer_seq_len'],
+  learningRateSchedule: ['lr_scheduler_type'],
+};
 
 export const deepspeedChat: Dialect = {
   name: 'deepspeed-chat',
@@ -22,21 +31,9 @@ export const deepspeedChat: Dialect = {
   ignored: ['Unsupervised Loss', /(?:E2E|Gather|Generate|Training).*/],
   steps: [{ theirs: 'Step', unit: 'updates' }],
   eventStep: { unit: 'updates' },
-  config: {
-    learningRate: ['actor_learning_rate'],
-    epochs: ['ppo_epochs'],
-    minibatchSize: ['per_device_training_batch_size'],
-    maxCompletionLength: ['max_answer_seq_len'],
-    learningRateSchedule: ['lr_scheduler_type'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: '--actor_learning_rate',
-      epochs: '--ppo_epochs',
-      minibatchSize: '--per_device_training_batch_size',
-      maxCompletionLength: '--max_answer_seq_len',
-      learningRateSchedule: '--lr_scheduler_type',
-    },
+    names: namesIn(config, { as: leaf => `--${leaf}` }),
     otherwise: {
       refCoef: value => `self.kl_ctl = ${value} in ppo_trainer.py`,
       clipRange: value => `self.cliprange = ${value} in ppo_trainer.py`,

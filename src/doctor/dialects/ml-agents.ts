@@ -1,5 +1,20 @@
 /** Unity ML-Agents: its results folder and what it prints. It logs no KL. */
 import type { Dialect } from './dialect.ts';
+import { namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['hyperparameters/learning_rate', 'learning_rate'],
+  learningRateSchedule: ['hyperparameters/learning_rate_schedule', 'learning_rate_schedule'],
+  epochs: ['hyperparameters/num_epoch', 'num_epoch'],
+  minibatchSize: ['hyperparameters/batch_size', 'batch_size'],
+  samplesPerUpdate: ['hyperparameters/buffer_size', 'buffer_size'],
+  totalSteps: ['max_steps'],
+  clipRange: ['hyperparameters/epsilon', 'epsilon'],
+  entropyCoef: ['hyperparameters/beta', 'beta'],
+  gamma: ['reward_signals/extrinsic/gamma', 'gamma'],
+  task: ['behavior_name'],
+};
 
 export const mlAgents: Dialect = {
   name: 'ml-agents',
@@ -41,30 +56,9 @@ export const mlAgents: Dialect = {
   ignored: [/(?:Environment|Policy|Losses|Info|Self-play)\/.*/, 'Is Training', 'Std of Reward', /.*_hist/],
   steps: [{ theirs: 'step', unit: 'steps' }],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['hyperparameters/learning_rate', 'learning_rate'],
-    learningRateSchedule: ['hyperparameters/learning_rate_schedule', 'learning_rate_schedule'],
-    epochs: ['hyperparameters/num_epoch', 'num_epoch'],
-    minibatchSize: ['hyperparameters/batch_size', 'batch_size'],
-    samplesPerUpdate: ['hyperparameters/buffer_size', 'buffer_size'],
-    totalSteps: ['max_steps'],
-    clipRange: ['hyperparameters/epsilon', 'epsilon'],
-    entropyCoef: ['hyperparameters/beta', 'beta'],
-    gamma: ['reward_signals/extrinsic/gamma', 'gamma'],
-    task: ['behavior_name'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      learningRateSchedule: 'learning_rate_schedule',
-      epochs: 'num_epoch',
-      minibatchSize: 'batch_size',
-      samplesPerUpdate: 'buffer_size',
-      totalSteps: 'max_steps',
-      clipRange: 'epsilon',
-      entropyCoef: 'beta',
-      gamma: 'reward_signals.extrinsic.gamma',
-    },
+    names: namesIn(config, { without: ['task'], and: { gamma: 'reward_signals.extrinsic.gamma' } }),
     absent: ['targetKl'],
     otherwise: {
       stepsPerRollout: value =>

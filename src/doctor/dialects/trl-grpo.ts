@@ -1,7 +1,7 @@
 /** TRL's GRPO trainer, 0.14 to 1.x, also as Unsloth patches it. Names drifted: every spelling is here. */
 import { rangeOf } from './derive.ts';
 import type { Dialect, KlOf, Log, Refine, Renamed } from './dialect.ts';
-import { call } from './wording.ts';
+import { call, namesIn } from './wording.ts';
 
 const tokenKl: KlOf = { pair: 'ref', estimator: 'k3', per: 'token', aggregation: 'minibatches' };
 
@@ -69,6 +69,21 @@ const asShown = (names: readonly string[]): Renamed => ({
 
 const shown: Readonly<Record<string, string>> = { 'Training Loss': 'loss', Step: 'step' };
 
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['learning_rate'],
+  learningRateSchedule: ['lr_scheduler_type'],
+  epochs: ['num_iterations'],
+  totalSteps: ['max_steps'],
+  clipRange: ['epsilon'],
+  maxGradNorm: ['max_grad_norm'],
+  refCoef: ['beta'],
+  groupSize: ['num_generations'],
+  temperature: ['temperature'],
+  maxCompletionLength: ['max_completion_length'],
+  task: ['dataset_name', 'dataset'],
+};
+
 export const trlGrpo: Dialect = {
   name: 'trl-grpo',
   title: 'TRL GRPO (also Unsloth)',
@@ -134,33 +149,9 @@ export const trlGrpo: Dialect = {
     { theirs: 'global_step', unit: 'updates' },
   ],
   eventStep: { unit: 'updates', better: [{ theirs: 'global_step', unit: 'updates' }] },
-  config: {
-    learningRate: ['learning_rate'],
-    learningRateSchedule: ['lr_scheduler_type'],
-    epochs: ['num_iterations'],
-    totalSteps: ['max_steps'],
-    clipRange: ['epsilon'],
-    maxGradNorm: ['max_grad_norm'],
-    refCoef: ['beta'],
-    groupSize: ['num_generations'],
-    temperature: ['temperature'],
-    maxCompletionLength: ['max_completion_length'],
-    task: ['dataset_name', 'dataset'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      learningRateSchedule: 'lr_scheduler_type',
-      epochs: 'num_iterations',
-      totalSteps: 'max_steps',
-      clipRange: 'epsilon',
-      clipRangeHigh: 'epsilon_high',
-      maxGradNorm: 'max_grad_norm',
-      refCoef: 'beta',
-      groupSize: 'num_generations',
-      temperature: 'temperature',
-      maxCompletionLength: 'max_completion_length',
-    },
+    names: namesIn(config, { without: ['task'], and: { clipRangeHigh: 'epsilon_high' } }),
     write: call('GRPOConfig', ''),
   },
   refine,
