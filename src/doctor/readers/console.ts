@@ -1,29 +1,25 @@
 /** What a trainer printed, kept in a file. */
 import type { Reading } from './bytes.ts';
 import {
-  blockCell,
   cleanLine,
-  fewestPairs,
   isRule,
   isTrainingDict,
   iterationOf,
-  kindOfPairs,
   labelledCell,
   numberCell,
-  pairCells,
   printedDict,
   tableCells,
   verlCells,
 } from './console-lines.ts';
-import { addSettings, isObject } from './json.ts';
+import { addSettings } from './json.ts';
 import { addRow } from './jsonl.ts';
-import { typed } from './markdown-table.ts';
 import { noNumber, readNumber } from './numbers.ts';
-import { type Cells, printedRecord, settingsOf } from './printed-records.ts';
+import { mostPairLines, pairsKept } from './printed-pairs.ts';
+import { type Cells, printedRecord } from './printed-records.ts';
+import { indentedSettings, settingsWatch } from './printed-settings.ts';
 import { frameWatch } from './printed-tables.ts';
-import { parsePythonDict } from './python.ts';
 import { RowSink } from './rows.ts';
-import { RunBuilder, type Setting } from './run-builder.ts';
+import { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
 import { type Trainings, TrainingsWatch } from './trainings.ts';
 import { joinVerl } from './verl-joined.ts';
@@ -266,111 +262,6 @@ async function parseConsole(
     if (typeof value === 'number') sink.number(name, value);
     else if (value === noNumber) sink.text(name, text);
   }
-}
-
-/** Lines beyond this many are left out: a log that people print themselves is shorter. */
-const mostPairLines = 200_000;
-
-/** Keeps lines of pairs, and blocks of such lines, until it is known that there is nothing better. */
-function pairsKept(): { line(text: string): void; rows(): Cells[] } {
-  const lines: {
-    readonly cells: Cells;
-    readonly kind: string;
-    readonly opens: boolean;
-    readonly alone: boolean;
-  }[] = [];
-  const kinds = new Map<string, number>();
-  let blocks = 0;
-  return {
-    line(text) {
-      if (lines.length >= mostPairLines) return;
-      const cells = pairCells(text);
-      const block = cells === undefined ? blockCell(text) : undefined;
-      if (cells === undefined && block === undefined) return;
-      if (block?.opens) blocks++;
-      const all = cells ?? [block!.cell];
-      const kind = block?.opens ? 'opens' : kindOfPairs(all);
-      lines.push({ cells: all, kind, opens: block?.opens ?? false, alone: block !== undefined });
-      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    },
-    rows() {
-      const rows: Cells[] = [];
-      let open: Cells | undefined;
-      for (const { cells, kind, opens, alone } of lines) {
-        if (kinds.get(kind)! < fewestPairs) continue;
-        if (opens && blocks >= fewestPairs) {
-          open = [...cells];
-          rows.push(open);
-        } else if (alone) {
-          // Outside of a block, or again: of no row.
-          if (open !== undefined && !open.some(([name]) => name === cells[0][0])) open.push(...cells);
-        } else if (open !== undefined && !cells.some(([name]) => open!.some(([known]) => known === name)))
-          open.push(...cells);
-        else {
-          open = undefined;
-          rows.push(cells);
-        }
-      }
-      return rows.filter(row => row.length > 1);
-    },
-  };
-}
-
-const mostSettings = 256;
-
-/** Settings below a line that says whose they are, indented: `\tlearning_rate:\t0.0003`. */
-function indentedSettings(): { line(text: string): boolean; readonly found: [string, string, Setting][] } {
-  const found: [string, string, Setting][] = [];
-  let owner: string | undefined;
-  let parents: { indent: number; name: string }[] = [];
-  return {
-    found,
-    line(text) {
-      const begins = settingsOf(text);
-      if (begins !== undefined) {
-        owner = begins;
-        parents = [];
-        return true;
-      }
-      if (owner === undefined) return false;
-      const entry = text.length > 400 ? null : /^([ \t]+)([\w-]{1,80}):[ \t]*(.*?)[ \t]*$/.exec(text);
-      if (entry === null || found.length >= mostSettings) {
-        owner = undefined;
-        return false;
-      }
-      const [, space, name, value] = entry;
-      const indent = space.replaceAll('\t', '  ').length;
-      parents = parents.filter(parent => parent.indent < indent);
-      const path = [...parents.map(parent => parent.name), name].join('/');
-      if (value === '') parents.push({ indent, name });
-      else found.push([owner, path, typed(value)]);
-      return true;
-    },
-  };
-}
-
-/** Settings that a trainer prints before it begins are a few hundred lines. */
-const longestSettings = 2 ** 17;
-const mostTries = 64;
-
-/** Puts together a dictionary of settings that is printed over many lines, as verl does when it begins. */
-function settingsWatch(): { line(text: string): Record<string, unknown> | undefined } {
-  let text = '';
-  let tries = 0;
-  return {
-    line(line) {
-      if (/^\s*\{'actor_rollout_ref'/.test(line)) [text, tries] = [line.trim(), 0];
-      else if (text === '') return undefined;
-      else text += ` ${line.trim()}`;
-      if (text.length > longestSettings || tries > mostTries) text = '';
-      if (text === '' || !line.trimEnd().endsWith('}')) return undefined;
-      tries++;
-      const value = parsePythonDict(text, 0);
-      if (!isObject(value)) return undefined;
-      text = '';
-      return value;
-    },
-  };
 }
 
 /** Remembers the last error that a program printed: the line after its traceback. */

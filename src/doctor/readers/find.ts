@@ -15,7 +15,8 @@ import { asReadError, ReadError } from './errors.ts';
 import { chartCandidates, type Directory, groupRuns, type LogFile } from './group.ts';
 import { filesBelow } from './mlflow.ts';
 import { partsOf } from './parts.ts';
-import { deepestNesting, fileOf, indexOf, isFile, nesting, placeIn } from './places.ts';
+import { brokenKeel, hasRows, isDocument, isLoneObject, isSkipped, skippedDirectories } from './passed-by.ts';
+import { deepestNesting, fileOf, indexOf, nesting, placeIn } from './places.ts';
 import { eventFileHead } from './tensorboard.ts';
 import { decodeHead } from './text.ts';
 
@@ -38,23 +39,6 @@ export interface Found {
   /** What the search left out. */
   readonly notes: readonly string[];
 }
-
-const skippedDirectories = new Set([
-  'node_modules',
-  '.git',
-  '__pycache__',
-  '.venv',
-  'site-packages',
-  '.ipynb_checkpoints',
-  // What W&B keeps of pictures and tables that a run logged.
-  'media',
-]);
-/** Never logs, and not worth opening when a directory is searched. A file that is named outright is always opened. */
-const skippedFiles =
-  /(?:^\.)|\.(?:py|pyc|pyi|ts|js|mjs|cjs|svelte|c|h|cpp|cu|so|o|rs|go|java|rst|html?|css|svg|sh|toml|ya?ml|png|jpe?g|gif|mp4|webm|avi|pdf|pt|pth|ckpt|bin|safetensors|onnx|npy|pkl|pickle|7z|whl|lock|xml|urdf|stl|obj|parquet|arrow|h5|msgpack)$/i;
-/** Settings, vocabularies and what a study is kept in: objects of numbers too, but nobody's log. */
-const notLogs =
-  /^(?:params|args|config|hparams|label|manifest|package|tsconfig|wandb-summary|wandb-metadata|vocab|merges|tokenizer|tokenizer_config|special_tokens_map|added_tokens|generation_config|adapter_config|preprocessor_config|study|workers|timers|training_status)\.json$|\.table\.json$|^journal\.log$|^(?:experiment_state|basic-variant-state|searcher-state).*\.json$|\.index\.json$/;
 
 /** Looks for runs. A path without any is a {@link ReadError} that says what was looked for and what was found. */
 export async function findRuns(path: string, options: FindOptions = {}): Promise<Found> {
@@ -199,7 +183,7 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
         entries++;
         files++;
         if (stat.size === 0) empty++;
-        else if (!skippedFiles.test(name) && !notLogs.test(name)) {
+        else if (!isSkipped(name)) {
           await reading.breathe();
           const log = await look(child, name, link);
           if (log !== undefined) logs.push(log);
@@ -241,8 +225,7 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
         if (++entries > maxEntries) break;
         const parts = member.split('/');
         const name = parts.pop()!;
-        if (parts.some(part => skippedDirectories.has(part)) || skippedFiles.test(name) || notLogs.test(name))
-          continue;
+        if (parts.some(part => skippedDirectories.has(part)) || isSkipped(name)) continue;
         files++;
         await reading.breathe();
         const log = await look(placeIn(container, member), name, false);
@@ -278,7 +261,7 @@ async function findBelow(root: string, options: FindOptions): Promise<Found> {
         return undefined;
       }
       if (kind === undefined || (kind === 'jsonl' && whole && isLoneObject(head))) return undefined;
-      if (isDocument.test(name) && !speaksOfTraining(decodeHead(head))) return undefined;
+      if (isDocument.test(name) && !(await hasRows(path, decodeHead(head), reading))) return undefined;
       const times = kind === 'tensorboard' ? eventFileHead(head) : undefined;
       const step =
         kind === 'trainer-state'
@@ -345,39 +328,11 @@ function namedByContainer(candidates: readonly Candidate[]): Candidate[] {
   );
 }
 
-/** Why a directory that was a run of ours cannot be read as one; undefined if it never was. */
-async function brokenKeel(path: string, names: readonly string[]): Promise<string | undefined> {
-  if (!names.includes('metrics.jsonl') || !(names.includes('events.jsonl') || names.includes('checkpoints')))
-    return undefined;
-  const metrics = join(path, 'metrics.jsonl');
-  const first = isFile(metrics)
-    ? decodeHead((await readHead(metrics, headBytes)).head).split('\n', 1)[0]
-    : '';
-  if (first !== '' && !first.includes('"train/iteration"')) return undefined;
-  const what = names.includes('manifest.json') ? 'is damaged' : 'is missing';
-  return `a run of Keel whose manifest.json ${what}, so that nobody knows what was trained: restore it from a copy, or give its metrics.jsonl, whose rows can be read without`;
-}
-
-const isDocument = /\.(?:md|markdown)$/i;
-
-/** Whether a document that has a table in it also has what only logs have: a counter, and a name of training. */
-const speaksOfTraining = (text: string): boolean =>
-  /timesteps|iteration|episode|epoch|\bsteps?\b/i.test(text) && /rew|return|loss|_kl|entropy/i.test(text);
-
 /** When a monitor's environment was made. */
 function monitorStart(kind: Kind, head: Buffer): number {
   const start =
     kind === 'monitor' ? /"t_start":\s*(\d{9,}(?:\.\d+)?)/.exec(head.toString('latin1', 0, 4096)) : null;
   return start === null ? Number.NaN : Number(start[1]);
-}
-
-/** A file of one object is settings rather than a log, unless it counts something or names metrics. */
-function isLoneObject(head: Buffer): boolean {
-  const text = head.toString('utf8').trim();
-  return (
-    !text.includes('\n') &&
-    !/"(?:step|_step|global_step|training_iteration|timesteps_total|[\w.-]+\/[^"]+)"\s*:/.test(text)
-  );
 }
 
 function isDirectory(path: string): boolean {

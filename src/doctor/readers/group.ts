@@ -1,5 +1,6 @@
 /** Which of the log files that were found belong to one run, and which of them is read. */
 import { basename, dirname, sep } from 'node:path';
+import { beginsAgain, separateLogs } from './apart.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import type { Kind } from './detect.ts';
 import { fileOf, placeIn } from './places.ts';
@@ -254,48 +255,6 @@ export function chartCandidates(
     directory,
     notes: [],
   }));
-}
-
-/** Environments of one run are started within minutes of each other. */
-const togetherS = 600;
-
-/**
- * Logs of one directory of which several tell of different trainings, in groups, the oldest first; what is there once
- * goes with the newest. Monitors are together if they began together; an event file goes on with the one before it unless
- * it begins where that began, with other values.
- */
-function separateLogs(logs: readonly LogFile[]): LogFile[][] {
-  const parted: LogFile[][] = [];
-  for (const kind of ['monitor', 'tensorboard'] as const) {
-    const files = logs
-      .filter(log => log.kind === kind)
-      .sort((a, b) => a.firstWallTime - b.firstWallTime || (a.name < b.name ? -1 : 1));
-    const groups: LogFile[][] = [];
-    for (const log of files) {
-      const home = groups.findLast(group =>
-        kind === 'monitor'
-          ? !(log.firstWallTime - group[0].firstWallTime > togetherS)
-          : group.every(one => !beginsAgain(one, log)),
-      );
-      if (home === undefined) groups.push([log]);
-      else home.push(log);
-    }
-    if (groups.length > 1) parted.push(...groups);
-  }
-  const rest = logs.filter(log => !parted.some(group => group.includes(log)));
-  if (parted.length === 0) return [[...logs]];
-  parted[parted.length - 1].push(...rest);
-  return parted;
-}
-
-/** Whether a later event file has no later a start than an earlier one, with other values: another training. */
-function beginsAgain(before: LogFile, after: LogFile): boolean {
-  for (const [tag, point] of after.firstPoints) {
-    const first = before.firstPoints.get(tag);
-    if (first === undefined) continue;
-    if (point.step <= first.step && point.value !== first.value && Number.isFinite(point.value)) return true;
-  }
-  return false;
 }
 
 /** Scalars that were exported one by one: those of one run, by the names of their files, are together. */

@@ -166,6 +166,7 @@ describe("a trainer's tables behind what others put before each line", () => {
   it('in a document of a directory are found, and its other tables are not', async () => {
     const root = writeTree(temporaryDirectory(), {
       'docs/run.md': `# A run\n\n\`\`\`\n${rows}\`\`\`\n`,
+      'example/readme.md': `An episode ends.\n${sb3Table({ 'rollout/ep_rew_mean': 1, 'time/total_timesteps': 2048 })}`,
       'readme.md': '| a | b |\n------------\n| c | 1 |\n| d | 2 |\n',
     });
     expect((await findRuns(root)).candidates.map(one => relative(root, one.path))).toEqual(['docs']);
