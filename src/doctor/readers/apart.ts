@@ -1,5 +1,5 @@
 /** Tells logs of different trainings apart that lie in one directory. */
-import type { LogFile } from './group.ts';
+import type { LogFile } from './log-file.ts';
 
 /** Environments of one run are started within minutes of each other. */
 const togetherS = 600;

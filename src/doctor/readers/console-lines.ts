@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from './json.ts';
 import { type PrintedRecord, printedRecord } from './printed-records.ts';
 import { frameWatch } from './printed-tables.ts';
 import { parsePythonDict } from './python.ts';
+import { ofTraining } from './training-words.ts';
 
 const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g');
 /** `(TaskRunner pid=1234, ip=10.0.0.1) `, as Ray puts before each line; also with a time before it. */
@@ -138,9 +139,6 @@ const pair =
 const counter =
   /(?:^|[\s[(|])(episode|epoch|iteration|iter|step|update|timestep|global step)s?[ \t]*[:=#]?[ \t]*\[?(\d{1,12})(?=$|[\s,;:|\])/])/i;
 const barCount = /\b(\d{1,9})\/\d{1,9} \[/;
-/** Names that only training has. */
-export const ofTraining =
-  /(?:^|[\s/_.-])(?:\w*rew(?:ard)?s?|\w*returns?|\w*loss(?:es)?|\w*kl|entropy|scores?)(?:$|[\s/_.-])/i;
 const longestPairs = 1000;
 
 /**

@@ -3,27 +3,10 @@ import { basename, dirname, sep } from 'node:path';
 import { beginsAgain, separateLogs } from './apart.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import type { Kind } from './detect.ts';
+import type { LogFile } from './log-file.ts';
 import { fileOf, placeIn } from './places.ts';
 import { exportedName } from './scalars.ts';
-import type { EventFiles, FirstPoint } from './tensorboard.ts';
-
-/** A log that was found in a directory. */
-export interface LogFile {
-  readonly path: string;
-  readonly name: string;
-  readonly kind: Kind;
-  /** How many metrics its beginning names. */
-  readonly width: number;
-  /** Of an event file. */
-  readonly firstWallTime: number;
-  readonly firstTag: string | undefined;
-  /** The first points of its tags. */
-  readonly firstPoints: ReadonlyMap<string, FirstPoint>;
-  /** The runs of a chart that was exported. */
-  readonly runs: readonly string[];
-  /** Of a trainer's state, -1 if it is not near the beginning. */
-  readonly globalStep: number;
-}
+import type { EventFiles } from './tensorboard.ts';
 
 export interface Directory {
   readonly path: string;

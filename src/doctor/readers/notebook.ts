@@ -4,10 +4,10 @@
  */
 import { mostInMemory } from './archive-limits.ts';
 import type { ByteSource, Member } from './byte-source.ts';
-import { ofTraining } from './console-lines.ts';
 import { ReadError } from './errors.ts';
 import { htmlTables } from './html-table.ts';
 import { isObject, parseJson } from './json.ts';
+import { ofTraining } from './training-words.ts';
 
 const mostCells = 10_000;
 /** A table of fewer rows tells of no training. */

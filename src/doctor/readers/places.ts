@@ -8,7 +8,7 @@ import { membersOf } from './containers.ts';
 import { ReadError } from './errors.ts';
 
 /** What stands between a container's path and its member's. */
-export const within = '!/';
+const within = '!/';
 /** A container in a container is opened; one in that is not. */
 export const deepestNesting = 2;
 

@@ -1,8 +1,8 @@
 /** Tables of a pandas frame as it is printed: names, then rows that begin with their number. */
 import { isStepName } from '../counters.ts';
-import { ofTraining } from './console-lines.ts';
 import { missing, readNumber } from './numbers.ts';
 import type { Cells } from './printed-records.ts';
+import { ofTraining } from './training-words.ts';
 
 const mostNames = 64;
 const longest = 1000;
