@@ -58,16 +58,21 @@ export function eventFileHead(head: Buffer): EventFileHead {
       while (summary.next()) {
         if (summary.field !== 1 || summary.wire !== 2) continue;
         value.open(bytes, summary.start, summary.end);
-        let [tag, number] = ['', Number.NaN];
+        // A tag that was met before costs no more than looking it up.
+        let fresh: Tag | undefined;
+        let number = Number.NaN;
         while (value.next()) {
-          if (value.field === 2 && value.wire === 5) number = value.float();
-          if (value.field !== 1 || value.wire !== 2) continue;
-          const found = tags.find(bytes, value.start, value.end);
-          tag = found.name;
-          firstTag ??= tag;
+          if (value.field === 2 && value.wire === 5) {
+            if (fresh !== undefined) number = value.float();
+          } else if (value.field === 1 && value.wire === 2) {
+            const found = tags.find(bytes, value.start, value.end);
+            firstTag ??= found.name;
+            if (found.file === 0) fresh = found;
+            found.file = 1;
+          }
         }
-        if (!Number.isNaN(number) && firstPoints.size < mostFirstPoints && !firstPoints.has(tag))
-          firstPoints.set(tag, { step, value: number });
+        if (fresh !== undefined && !Number.isNaN(number) && firstPoints.size < mostFirstPoints)
+          firstPoints.set(fresh.name, { step, value: number });
       }
     }
   }).push(head);
