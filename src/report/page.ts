@@ -5,6 +5,7 @@ import { documentOfRuns, type RunDocument } from '../doctor/report/document.ts';
 import { html, type Markup, textOf } from '../doctor/report/escape.ts';
 import { overview, story } from '../doctor/report/html.ts';
 import { pageStyle } from '../doctor/report/page-style.ts';
+import { presentable } from '../doctor/report/presentable.ts';
 import { isRead, type Outcome, type RunReport, worstFirst } from '../doctor/report/run-report.ts';
 import { figuresOf } from './figures.ts';
 import { viewer, viewerStyle } from './viewer.ts';
@@ -19,7 +20,7 @@ const MOST_SETTINGS = 200;
  * of the page allows one style and one script, by their hashes, and no address at all.
  */
 export function renderReport(outcomes: readonly Outcome[], madeAt?: string): string {
-  const kept = worstFirst(outcomes).filter(isRead).slice(0, MOST_RUNS);
+  const kept = worstFirst(outcomes).filter(isRead).slice(0, MOST_RUNS).map(report => presentable(report));
   const document = documentOfRuns(kept, { tells: () => true, mostStories: MOST_RUNS });
   const names = document.rows.items.map(({ path }) => path);
   const style = `${pageStyle}${viewerStyle}`;

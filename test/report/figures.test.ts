@@ -60,6 +60,6 @@ describe('the page', () => {
     const page = renderReport([seedRun(0), seedRun(1, { name: 'other', rate: '0.01' })]);
     expect(page).toContain('Settings that differ');
     expect(page).toContain('learning_rate</th><td>0.0003</td><td>0.01');
-    expect(page).toContain('1 h 2 m');
+    expect(page).toContain('<td>1h02m</td><td>1h02m</td>');
   });
 });

@@ -5,7 +5,6 @@ import { describeEventType } from '../../runs/schema.ts';
 import type { CanonicalRun } from '../canonical.ts';
 import type { Diagnosis } from '../findings.ts';
 import type { RawRun } from '../raw-run.ts';
-import { clean } from './clean.ts';
 import { plotsOf } from './plot.ts';
 import type { RunReport } from './run-report.ts';
 
@@ -29,7 +28,7 @@ export function wholeReport(diagnosis: Diagnosis, run: CanonicalRun, raw: RawRun
     log: {
       settings: [...raw.config]
         .slice(0, MOST.settings)
-        .map(([name, value]) => [clean(name), clean(String(value)).slice(0, 300)]),
+        .map(([name, value]) => [name, String(value).slice(0, 300)]),
       seconds: secondsOf(run),
       events: raw.format === 'keel' ? eventsOf(raw.path) : [],
     },
@@ -51,8 +50,8 @@ function eventsOf(path: string): WholeLog['events'] {
       .items.slice(-MOST.events)
       .map(({ step, type, message }) => ({
         step,
-        kind: clean(describeEventType(type).title),
-        message: clean(message),
+        kind: describeEventType(type).title,
+        message,
       }));
   } catch (error) {
     if (error instanceof RunError) return [];
