@@ -52,6 +52,7 @@ const limits = {
 
 /** What tells runs of one setting apart, and says nothing of what they do. */
 const own = /(?:^|[/._])(?:seed|name|id|(?:log|output|save)_?dir|tensorboard_log|path|device)$/i;
+export const isOwn = (name: string): boolean => own.test(name);
 
 /** Both reports are of whole logs. */
 export function besideOf(raw: RunReport, other: RunReport): Beside {
@@ -80,7 +81,7 @@ function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
   const out: SettingApart[] = [];
   for (const { setting, name, value } of mine) {
     const to = theirs.find(one => one.setting === setting);
-    if (to !== undefined && to.value !== value && !own.test(name))
+    if (to !== undefined && to.value !== value && !isOwn(name))
       out.push({ name, value: shown(value), otherName: to.name, other: shown(to.value) });
   }
   if (a.diagnosis.trainer !== b.diagnosis.trainer) return out;
@@ -88,7 +89,7 @@ function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
   const known = new Set(mine.map(({ name }) => name));
   for (const [name, value] of a.log?.settings ?? []) {
     const to = others.get(name);
-    if (to !== undefined && to !== value && !known.has(name) && !own.test(name))
+    if (to !== undefined && to !== value && !known.has(name) && !isOwn(name))
       out.push({ name, value, otherName: name, other: to });
   }
   return out;

@@ -2,6 +2,7 @@
  * What the page of a report draws: for each metric a line a run, and a line a group of runs that differ only in their seed. It
  * is bounded whatever the logs are, and no extreme value is lost: a point has the lowest and the highest of what it stands for.
  */
+import { isOwn } from '../doctor/beside.ts';
 import { merged, type Plot, type PlotPoint } from '../doctor/report/plot.ts';
 import { presentable } from '../doctor/report/presentable.ts';
 import type { RunReport } from '../doctor/report/run-report.ts';
@@ -97,27 +98,11 @@ function figureRun(report: RunReport, name: string, group: number): FigureRun {
   };
 }
 
-/** What tells runs of one setting apart, and says nothing of what they do. */
-const ownNames = new Set([
-  'seed',
-  'name',
-  'run_name',
-  'exp_name',
-  'id',
-  'run_id',
-  'logdir',
-  'log_dir',
-  'output_dir',
-  'tensorboard_log',
-]);
-
 /** Places of runs that differ only in their seed; a run whose settings are not known stands alone. */
 function groupsOf(reports: readonly RunReport[]): number[][] {
   const groups = new Map<string, number[]>();
   reports.forEach(({ diagnosis, log, unit }, i) => {
-    const settings = (log?.settings ?? []).filter(
-      ([name]) => !ownNames.has(name.split(/[/.]/).at(-1)!.toLowerCase()),
-    );
+    const settings = (log?.settings ?? []).filter(([name]) => !isOwn(name));
     const key =
       settings.length === 0
         ? `alone ${i}`

@@ -8,10 +8,9 @@ import { pageStyle } from '../doctor/report/page-style.ts';
 import { presentable } from '../doctor/report/presentable.ts';
 import { isRead, type Outcome, type RunReport, worstFirst } from '../doctor/report/run-report.ts';
 import { figuresOf } from './figures.ts';
+import { MOST_RUNS } from './limits.ts';
 import { viewer, viewerStyle } from './viewer.ts';
 
-/** Runs that anyone would compare on one page. */
-export const MOST_RUNS = 40;
 /** Settings that differ, and a run's own. */
 const MOST_SETTINGS = 200;
 
@@ -20,7 +19,10 @@ const MOST_SETTINGS = 200;
  * of the page allows one style and one script, by their hashes, and no address at all.
  */
 export function renderReport(outcomes: readonly Outcome[], madeAt?: string): string {
-  const kept = worstFirst(outcomes).filter(isRead).slice(0, MOST_RUNS).map(report => presentable(report));
+  const kept = worstFirst(outcomes)
+    .filter(isRead)
+    .slice(0, MOST_RUNS)
+    .map(report => presentable(report));
   const document = documentOfRuns(kept, { tells: () => true, mostStories: MOST_RUNS });
   const names = document.rows.items.map(({ path }) => path);
   const style = `${pageStyle}${viewerStyle}`;

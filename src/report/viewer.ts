@@ -7,6 +7,7 @@
 export const viewerStyle = `
 body.report{max-width:76rem}
 #controls{display:flex;flex-wrap:wrap;gap:.4rem 1rem;align-items:center;padding:.6rem 0;position:sticky;top:0;background:var(--back);z-index:1}
+#legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem}
 #controls label{display:flex;gap:.35rem;align-items:center}
 #controls input[type=search]{font:inherit;padding:.2rem .5rem;border:1px solid var(--edge);border-radius:.3rem;background:var(--card);color:var(--text)}
 button{font:inherit;padding:.15rem .6rem;border:1px solid var(--edge);border-radius:.3rem;background:var(--card);color:var(--text);cursor:pointer;text-align:left}
@@ -17,7 +18,7 @@ button.warning{border-left:4px solid var(--warn)}
 #plots figure{margin:0;padding:.7rem;background:var(--card);border:1px solid var(--edge);border-radius:.5rem;min-height:16rem}
 #plots svg{min-width:0;touch-action:pan-y;cursor:crosshair}
 #plots figcaption button{margin-left:auto;font-size:.8rem}
-.swatch{width:.9rem;height:.25rem;display:inline-block}
+#legend .swatch{width:.9rem;min-width:0;height:.25rem;margin:0}
 .readout{font-size:.82rem;min-height:1.4em;font-variant-numeric:tabular-nums;color:var(--dim)}
 .cursor{stroke:var(--dim);stroke-width:1}
 .chosen{fill:var(--blue);opacity:.18}

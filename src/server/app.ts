@@ -4,6 +4,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { KeelError } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
+import { MOST_RUNS } from '../report/limits.ts';
 import { referenceTo } from '../runs/reference.ts';
 import type { Actions } from './actions.ts';
 import type {
@@ -270,8 +271,8 @@ export function createApp(options: AppOptions): Hono<Env> {
   /** To keep: it is a download, so it never runs under this address. */
   app.get('/api/report.html', async c => {
     const ids = [...new Set(c.req.queries('run') ?? [])];
-    if (ids.length === 0 || ids.length > mostReported)
-      throw new Problem(400, 'wrong-query', `name one to ${mostReported} runs, as in ?run=<id>`);
+    if (ids.length === 0 || ids.length > MOST_RUNS)
+      throw new Problem(400, 'wrong-query', `name one to ${MOST_RUNS} runs, as in ?run=<id>`);
     const runs = ids.map(id => known(id));
     const page = await doctor.report(
       runs.map(run => ({ path: run.path, shown: index.summary(run).name })),
@@ -429,9 +430,6 @@ function namesIn(text: string): string[] {
     }
   });
 }
-
-/** Runs that a report to keep compares at most: the page of it has to open anywhere. */
-const mostReported = 40;
 
 const fileName = (run: WatchedRun, ending: string): string =>
   `${(run.path.split(/[\\/]/).at(-1) ?? 'run').replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100) || 'run'}.${ending}`;

@@ -8,6 +8,7 @@ import { runReport } from '../../src/doctor/report/report-of-run.ts';
 import type { RunReport } from '../../src/doctor/report/run-report.ts';
 import { renderTerminal } from '../../src/doctor/report/terminal.ts';
 import { diagnosisOf, runOf } from './report/made.ts';
+import { reportSchema } from './report/schema.ts';
 
 const wild = (i: number, seed: number): number => Math.sin(i * 12.9898 + seed * 78.233);
 
@@ -108,7 +109,7 @@ test('every report tells it in the same words, and JSON as data', () => {
     expect(plain).toContain('2 series compared, 1 part; first rollout/ep_rew_mean from step');
     expect(plain).toContain('set learning_rate to 0.0003 (now 0.03)');
   }
-  const [run] = JSON.parse(renderJson([report])).runs;
+  const [run] = reportSchema.parse(JSON.parse(renderJson([report]))).runs;
   expect(run.against).toMatchObject({ path: 'logs/healthy', verdict: 'healthy' });
-  expect(run.against.partings[0].metric).toBe('episode/return');
+  expect(run.against!.partings[0].metric).toBe('episode/return');
 });

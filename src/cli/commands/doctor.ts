@@ -3,9 +3,9 @@ import { type Command, CommanderError, InvalidArgumentError, Option } from 'comm
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
 import { typed } from '../../base/typed.ts';
+import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/doctor.ts';
+import { examinePaths } from '../../doctor/examine-paths.ts';
 import { clean } from '../../doctor/report/clean.ts';
-import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/report/examine.ts';
-import { examinePaths } from '../../doctor/report/examine-paths.ts';
 import {
   exitCodeOf,
   isRead,
@@ -13,8 +13,8 @@ import {
   type Outcome,
   type RunReport,
 } from '../../doctor/report/run-report.ts';
-import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
 import { writeReport } from '../../doctor/report/write.ts';
+import { threadExaminer } from '../../doctor/thread-examiner.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
@@ -305,7 +305,7 @@ async function followed(
   examiner: Examiner,
   { interval, failOn }: DoctorFlags,
 ): Promise<number> {
-  const { follow } = await import('../../doctor/report/following.ts');
+  const { follow } = await import('../../doctor/follow.ts');
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);

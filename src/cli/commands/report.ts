@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { examinePaths } from '../../doctor/examine-paths.ts';
 import { clean } from '../../doctor/report/clean.ts';
-import { examinePaths } from '../../doctor/report/examine-paths.ts';
 import { isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
-import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
 import { writeReport } from '../../doctor/report/write.ts';
-import { MOST_RUNS, renderReport } from '../../report/page.ts';
+import { threadExaminer } from '../../doctor/thread-examiner.ts';
+import { MOST_RUNS } from '../../report/limits.ts';
+import { renderReport } from '../../report/page.ts';
 import { resolveRun } from '../../runs/store.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { JobError, type JobOptions, jobThread } from '../../base/job-thread.ts';
 import { threadEntry } from '../../base/thread-entry.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
-import { limitFor } from '../../doctor/report/thread-examiner.ts';
+import { limitFor } from '../../doctor/thread-examiner.ts';
 import type { FindAnswer, ForeignLog, Job, JudgedRun, Judgement, ReportedRun } from './jobs.ts';
 import { buffersOf } from './judged-run.ts';
 

@@ -4,14 +4,13 @@ import { RunError } from '../../base/errors.ts';
 import { objectiveOf } from '../../doctor/canonical.ts';
 import { contractOfRun, isBanded } from '../../doctor/contract.ts';
 import { toCanonical } from '../../doctor/dialects/translate.ts';
+import { examine, judged, understand } from '../../doctor/doctor.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { ReadError } from '../../doctor/readers/errors.ts';
 import { findRuns } from '../../doctor/readers/find.ts';
-import { readRun } from '../../doctor/readers/read.ts';
 import { RunBuilder } from '../../doctor/readers/run-builder.ts';
 import { addSaid } from '../../doctor/readers/said.ts';
-import { examine, judged } from '../../doctor/report/examine.ts';
 import { renderHtml } from '../../doctor/report/html.ts';
 import { isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
 import type { Series } from '../../doctor/series.ts';
@@ -87,8 +86,7 @@ function judge(run: JudgedRun): Judgement {
 }
 
 async function readForeign(candidate: Candidate): Promise<ForeignLog> {
-  const raw = await readRun(candidate);
-  const run = toCanonical(raw);
+  const { raw, run } = await understand(candidate);
   const series: ForeignSeries[] = [];
   for (const { id, theirs, series: points, kl } of run.series.values()) {
     const banded = id === 'kl/step' && isBanded(kl);

@@ -1,7 +1,7 @@
 /** The thread in which the command line reads and judges logs. */
-import { answerJobs } from '../../base/job-thread.ts';
-import type { Candidate } from '../readers/candidate.ts';
-import { type ExamineOptions, examine, search } from './examine.ts';
+import { answerJobs } from '../base/job-thread.ts';
+import { type ExamineOptions, examine, search } from './doctor.ts';
+import type { Candidate } from './readers/candidate.ts';
 
 /** What the thread is asked. */
 export type ExamineJob =

@@ -1,10 +1,10 @@
 /** Finds and examines runs in a thread of their own: a log that hangs or eats memory is left out, and the others are judged. */
 import { statSync } from 'node:fs';
-import { JobError, type JobOptions, type JobThread, jobThread } from '../../base/job-thread.ts';
-import { threadEntry } from '../../base/thread-entry.ts';
-import type { Candidate } from '../readers/candidate.ts';
-import type { ExamineOptions, Examiner, Search } from './examine.ts';
-import { type Outcome, type Unreadable, unreadable } from './run-report.ts';
+import { JobError, type JobOptions, type JobThread, jobThread } from '../base/job-thread.ts';
+import { threadEntry } from '../base/thread-entry.ts';
+import type { ExamineOptions, Examiner, Search } from './doctor.ts';
+import type { Candidate } from './readers/candidate.ts';
+import { type Outcome, type Unreadable, unreadable } from './report/run-report.ts';
 import type { ExamineJob } from './thread.ts';
 
 /** What a log may take to be read and judged. */
