@@ -20,6 +20,7 @@ import { networkFor } from '../agents/networks/network.ts';
 import type { Settings } from '../algorithm.ts';
 import { tensorFiles } from '../ppo/checkpoint.ts';
 import { createRun, prepareRun } from '../runs.ts';
+import { resolveSubject } from '../subject.ts';
 import { readCleanRl } from './cleanrl.ts';
 import type { ImportedNormaliser, ImportedPolicy } from './imported.ts';
 import { flattened, type TorchNetwork } from './network.ts';
@@ -61,7 +62,7 @@ export async function importRun(options: ImportOptions): Promise<ImportResult> {
   const normaliser = options.normaliser === undefined ? undefined : readNormaliser(options.normaliser);
   const { env, envOptions } = environmentOf(policy, options);
   const preset = {
-    ...(policy.isWhole || typeof env !== 'string' ? {} : presetOf(env)),
+    ...(policy.isWhole ? {} : loadPreset((await resolveSubject(env, envOptions)).id)),
     ...plainEnvironment,
     ...policy.settings,
     normaliseObservations: (normaliser?.observations ?? null) !== null,
@@ -135,11 +136,6 @@ export async function importRun(options: ImportOptions): Promise<ImportResult> {
 
 /** A preset of Keel's may shape rewards and noise in ways that the model was not trained with. */
 const plainEnvironment = { rewardScale: 1, logStdEnd: null, reference: 'none' } as const;
-
-/** What an environment's preset says of training, for models that do not. */
-function presetOf(env: string): Settings {
-  return loadPreset(env);
-}
 
 /** The environment that was named, or the spaces alone. */
 function environmentOf({ spaces, source }: ImportedPolicy, { env, envOptions = {} }: ImportOptions) {

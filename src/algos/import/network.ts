@@ -3,6 +3,7 @@ import { show } from '../../base/errors.ts';
 import type { Parameters } from '../../nn/parameters.ts';
 import type { TorchTensor } from '../../pickle/torch.ts';
 import { PickleError } from '../../pickle/values.ts';
+import { transposed } from '../agents/sb3-state-dict.ts';
 import type { Settings } from '../algorithm.ts';
 
 /** A linear layer; its weight is (outputs, inputs), as in PyTorch. */
@@ -126,9 +127,4 @@ function named({ actor, critic, logStd }: TorchNetwork, name: string): Float32Ar
   const layer = (part === 'actor' ? actor : critic)[Number(place)];
   if (layer === undefined) return undefined;
   return kind === 'bias' ? layer.bias : transposed(layer.weight, layer.outputs, layer.inputs);
-}
-
-/** (rows, columns) to (columns, rows). */
-export function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
-  return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]);
 }

@@ -55,7 +55,7 @@ export function trainingSettings(
   if (scheduled('learning_rate') === undefined)
     notes.push(
       learningRate === undefined
-        ? 'learning_rate is a function, which is not run, and no step was made with it: the rate is the default'
+        ? "learning_rate is a function, which is not run, and the last rate is no number above 0: it is Keel's, unless you set learningRate"
         : `learning_rate is a function, which is not run: the rate is ${learningRate}, the last one that was used`,
     );
   const clip = scheduled('clip_range');
