@@ -267,7 +267,7 @@ export function readPickle(
         push(latin1(blob(u1())));
         break;
       case 0x56: // UNICODE
-        push(line().replace(/\\u([0-9a-fA-F]{4})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))));
+        push(rawUnicode(line()));
         break;
       case 0x58:
         push(text(u4()));
@@ -423,6 +423,12 @@ const plainModule = (module: string): string => (module === '__builtin__' ? 'bui
 
 const plainInteger = (value: bigint): number | bigint =>
   value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+
+/** Protocol 0's text: Latin-1, all else as escapes. */
+const rawUnicode = (line: string): string =>
+  line.replace(/\\u([0-9a-fA-F]{4})|\\U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})/g, (_, short: string, long: string) =>
+    String.fromCodePoint(Number.parseInt(short ?? long, 16)),
+  );
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Python writes lone surrogates, too; they are of no use here, and become the sign for what cannot be shown. */

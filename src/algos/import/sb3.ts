@@ -118,7 +118,7 @@ function checkedPolicy(data: ModelData, path: string): string {
   const policyClass = data.value('policy_class');
   const name = globalName(policyClass);
   if (name === undefined || !policies.includes(name))
-    refuse(`policy_class is ${show(name ?? describe(policyClass))}, only MlpPolicy (ActorCriticPolicy) can be taken over`);
+    refuse(`policy_class is ${name === undefined ? describe(policyClass) : show(name)}, only MlpPolicy (ActorCriticPolicy) can be taken over`);
   if (data.json('use_sde') === true)
     refuse('use_sde is true: actions whose noise depends on the state (gSDE) cannot be taken over');
   const given = data.value('policy_kwargs') ?? new Map();
@@ -128,14 +128,14 @@ function checkedPolicy(data: ModelData, path: string): string {
   const extractor = options.get('features_extractor_class');
   if (extractor !== undefined && globalName(extractor) !== flatten)
     refuse(
-      `features_extractor_class is ${show(globalName(extractor) ?? describe(extractor))}, only FlattenExtractor can be taken over`,
+      `features_extractor_class is ${globalName(extractor) ?? describe(extractor)}, only FlattenExtractor can be taken over`,
     );
   const activation = options.get('activation_fn');
   if (activation === undefined) return 'tanh';
   const known = globalName(activation) ?? '';
   if (!Object.hasOwn(activations, known))
     refuse(
-      `activation_fn is ${show(known || describe(activation))}, Keel has Tanh, ReLU and GELU: train with one of these`,
+      `activation_fn is ${known || describe(activation)}, Keel has Tanh, ReLU and GELU: train with one of these`,
     );
   return activations[known];
 }
