@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { momentsOf, numberOf } from '../../src/pickle/numpy.ts';
 import { pickleLimits, readPickle } from '../../src/pickle/pickle.ts';
 import { describe as described, callOf, dictOf, globalName, PickleError, type PickleValue } from '../../src/pickle/values.ts';
-import { bytesOf, u32 } from './support.ts';
+import { bytesOf, type Parts, u32 } from './support.ts';
 
 /** `{'a': [1, -2, 3.5, None, True, False, 2**70, -300, 70000], 't': (1,), …, 'f': os.system, …}` as CPython writes it. */
 const written = [
@@ -15,7 +15,7 @@ const written = [
 ];
 
 const read = (bytes: Uint8Array): PickleValue => readPickle(bytes, 'it');
-const pickle = (...parts: Parameters<typeof bytesOf>): PickleValue => read(bytesOf(...parts));
+const pickle = (...parts: Parts): PickleValue => read(bytesOf(...parts));
 
 describe('plain values', () => {
   it.each(written.map((text, protocol) => [protocol, text] as const))('of protocol %i', (_, text) => {

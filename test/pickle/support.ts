@@ -1,8 +1,11 @@
 /** Tiny writers of the formats that are read, for what no library would write. */
 import { crc32, deflateRawSync } from 'node:zlib';
 
+/** Opcodes, text, and bytes as they are. */
+export type Parts = readonly (string | number | Uint8Array)[];
+
 /** Bytes out of opcodes and text. */
-export const bytesOf = (...parts: readonly (string | number | Uint8Array)[]): Uint8Array =>
+export const bytesOf = (...parts: Parts): Uint8Array =>
   Buffer.concat(
     parts.map(part =>
       typeof part === 'number'
