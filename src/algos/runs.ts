@@ -198,11 +198,7 @@ interface Origin {
 }
 
 /** Makes the run of a learner that begins. */
-export function createRun(
-  opened: Opened,
-  { parent, beginning, imported }: Origin,
-  place: Place,
-): RunWriter {
+export function createRun(opened: Opened, { parent, beginning, imported }: Origin, place: Place): RunWriter {
   const { algorithm, learner, config } = opened;
   const { csv, tensorboard, seed } = config;
   const writer = RunWriter.create(

@@ -46,7 +46,10 @@ function spaceFrom(option: string, json: string): Space {
   try {
     value = JSON.parse(json);
   } catch {
-    return fail('option-invalid', `${SPACES_ID}: option ${option} is no JSON of a space: import the model again`);
+    return fail(
+      'option-invalid',
+      `${SPACES_ID}: option ${option} is no JSON of a space: import the model again`,
+    );
   }
   return spaceFromJson(value);
 }

@@ -27,7 +27,8 @@ const types: Readonly<Record<string, readonly [bytes: number, read: Read]>> = {
 };
 
 /** `numpy.core` is `numpy._core` from version 2 on. */
-const plainName = (name: string | undefined): string | undefined => name?.replace(/^numpy\._?core\./, 'numpy.core.');
+const plainName = (name: string | undefined): string | undefined =>
+  name?.replace(/^numpy\._?core\./, 'numpy.core.');
 
 /** An array; anything else is refused by the name of the field that it stands in. */
 export function arrayOf(value: PickleValue | undefined, field: string): NumpyArray {
@@ -91,7 +92,11 @@ function decode(
   const [size, read] = type;
   const bytes = bytesOf(data, field);
   const axes = typeof shape === 'number' ? [shape] : shape;
-  if (!Array.isArray(axes) || axes.length > 32 || !axes.every(axis => Number.isSafeInteger(axis) && Number(axis) >= 0))
+  if (
+    !Array.isArray(axes) ||
+    axes.length > 32 ||
+    !axes.every(axis => Number.isSafeInteger(axis) && Number(axis) >= 0)
+  )
     throw new PickleError(`the shape of ${field} is ${describe(shape)}, whole numbers are needed`);
   const count = (axes as number[]).reduce((product, axis) => product * axis, 1);
   if (count > maxValues || count * size !== bytes.length)
@@ -127,12 +132,20 @@ export interface Moments {
 /** Moments out of an object with `mean`, `var` and `count`. */
 export function momentsOf(value: PickleValue | undefined, field: string): Moments {
   const attributes = attributesOf(value);
-  if (attributes === undefined) throw new PickleError(`${field} is ${describe(value)}, running moments are needed`);
+  if (attributes === undefined)
+    throw new PickleError(`${field} is ${describe(value)}, running moments are needed`);
   const [mean, variance] = ['mean', 'var'].map(name => numbersOf(attributes.get(name), `${field}.${name}`));
   const count = numberOf(attributes.get('count'), `${field}.count`);
-  if (mean.length !== variance.length || !(count >= 0) || ![...mean, ...variance, count].every(Number.isFinite))
-    throw new PickleError(`${field} has ${mean.length} means, ${variance.length} variances and a count of ${count}: it is damaged`);
-  if (variance.some(value => value < 0)) throw new PickleError(`${field}.var has a value below 0: it is damaged`);
+  if (
+    mean.length !== variance.length ||
+    !(count >= 0) ||
+    ![...mean, ...variance, count].every(Number.isFinite)
+  )
+    throw new PickleError(
+      `${field} has ${mean.length} means, ${variance.length} variances and a count of ${count}: it is damaged`,
+    );
+  if (variance.some(value => value < 0))
+    throw new PickleError(`${field}.var has a value below 0: it is damaged`);
   return { count, mean, variance };
 }
 

@@ -73,7 +73,8 @@ export function readPickle(
     return bytes.subarray(start, start + length);
   };
   const text = (length: number): string => decodeUtf8(blob(length));
-  const latin1 = (part: Uint8Array): string => Buffer.from(part.buffer, part.byteOffset, part.length).toString('latin1');
+  const latin1 = (part: Uint8Array): string =>
+    Buffer.from(part.buffer, part.byteOffset, part.length).toString('latin1');
   function line(): string {
     const end = bytes.indexOf(0x0a, at);
     if (end < 0) return damaged('a line without end');
@@ -152,7 +153,9 @@ export function readPickle(
     const plain = digits.replace(/L$/, '').trim();
     if (plain.length > 2 * limits.integerBytes)
       refuse(`an integer of ${plain.length} digits, at most ${2 * limits.integerBytes} are read`);
-    return /^[+-]?\d+$/.test(plain) ? plainInteger(BigInt(plain.replace(/^\+/, ''))) : damaged('an integer that is none');
+    return /^[+-]?\d+$/.test(plain)
+      ? plainInteger(BigInt(plain.replace(/^\+/, '')))
+      : damaged('an integer that is none');
   }
   function real(digits: string): number {
     const words: Readonly<Record<string, number>> = { inf: Infinity, '-inf': -Infinity, nan: Number.NaN };
@@ -163,8 +166,7 @@ export function readPickle(
   }
 
   for (;;) {
-    if (++operations > limits.operations)
-      refuse(`more than ${limits.operations} operations: it is not read`);
+    if (++operations > limits.operations) refuse(`more than ${limits.operations} operations: it is not read`);
     const operation = u1();
     switch (operation) {
       // ---- of the format
@@ -176,7 +178,8 @@ export function readPickle(
       case 0x95: // FRAME: says only how much to read at once
         take(8);
         break;
-      case 0x2e: { // STOP
+      case 0x2e: {
+        // STOP
         const value = pop();
         return stack.length > 0 ? damaged('more than one value') : value;
       }
@@ -225,7 +228,8 @@ export function readPickle(
       case 0x89:
         push(false);
         break;
-      case 0x49: { // INT, which also has protocol 0's booleans
+      case 0x49: {
+        // INT, which also has protocol 0's booleans
         const digits = line();
         push(digits === '01' ? true : digits === '00' ? false : decimal(digits));
         break;
@@ -254,7 +258,8 @@ export function readPickle(
       case 0x47:
         push(view.getFloat64(take(8), false));
         break;
-      case 0x53: { // STRING: Python 2's text, quoted
+      case 0x53: {
+        // STRING: Python 2's text, quoted
         const quoted = line().trim();
         const body = /^(['"])(.*)\1$/s.exec(quoted)?.[2];
         push(body === undefined ? damaged('text without quotes') : unescaped(body));
@@ -346,7 +351,8 @@ export function readPickle(
       case 0x91: // FROZENSET
         push(new Set(sinceMark()));
         break;
-      case 0x90: { // ADDITEMS
+      case 0x90: {
+        // ADDITEMS
         const values = sinceMark();
         const to = top();
         if (!(to instanceof Set)) damaged(`an item for ${describe(to)}`);
@@ -365,29 +371,34 @@ export function readPickle(
         break;
       }
       case 0x52: // REDUCE
-      case 0x81: { // NEWOBJ
+      case 0x81: {
+        // NEWOBJ
         const args = pop();
         push(called(pop(), args));
         break;
       }
-      case 0x92: { // NEWOBJ_EX: the named arguments are kept as a last one
+      case 0x92: {
+        // NEWOBJ_EX: the named arguments are kept as a last one
         const named = pop();
         const args = pop();
         push(called(pop(), Array.isArray(args) ? [...args, named] : args));
         break;
       }
-      case 0x69: { // INST
+      case 0x69: {
+        // INST
         const module = line();
         const callee = global(module, line());
         push(called(callee, sinceMark()));
         break;
       }
-      case 0x6f: { // OBJ
+      case 0x6f: {
+        // OBJ
         const [callee, ...args] = sinceMark();
         push(callee === undefined ? damaged('an object without class') : called(callee, args));
         break;
       }
-      case 0x62: { // BUILD
+      case 0x62: {
+        // BUILD
         const state = pop();
         const built = top();
         // A dict's own attributes (`_metadata` of a state dict) say nothing about what is in it.
@@ -403,7 +414,9 @@ export function readPickle(
       case 0x82:
       case 0x83:
       case 0x84:
-        refuse('names a class by a number that only the program which wrote it knows: save it again without copyreg extensions');
+        refuse(
+          'names a class by a number that only the program which wrote it knows: save it again without copyreg extensions',
+        );
         break;
       case 0x97:
       case 0x98:
@@ -422,19 +435,29 @@ const isCall = (value: PickleValue): value is InertCall =>
 const plainModule = (module: string): string => (module === '__builtin__' ? 'builtins' : module);
 
 const plainInteger = (value: bigint): number | bigint =>
-  value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+  value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
+    ? Number(value)
+    : value;
 
 /** Protocol 0's text: Latin-1, all else as escapes. */
 const rawUnicode = (line: string): string =>
-  line.replace(/\\u([0-9a-fA-F]{4})|\\U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})/g, (_, short: string, long: string) =>
-    String.fromCodePoint(Number.parseInt(short ?? long, 16)),
+  line.replace(
+    /\\u([0-9a-fA-F]{4})|\\U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})/g,
+    (_, short: string, long: string) => String.fromCodePoint(Number.parseInt(short ?? long, 16)),
   );
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Python writes lone surrogates, too; they are of no use here, and become the sign for what cannot be shown. */
 const decodeUtf8 = (part: Uint8Array): string => utf8.decode(part);
 
-const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '\\': '\\', "'": "'", '"': '"' };
+const escapes: Readonly<Record<string, string>> = {
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+};
 const unescaped = (body: string): string =>
   body.replace(/\\(x[0-9a-fA-F]{2}|.)/gs, (_, code: string) =>
     code.length === 3

@@ -2,7 +2,15 @@
 import { endianness } from 'node:os';
 import { show } from '../base/errors.ts';
 import { readPickle } from './pickle.ts';
-import { callOf, describe, dictOf, globalName, PickleError, type PickleValue, persistentIdOf } from './values.ts';
+import {
+  callOf,
+  describe,
+  dictOf,
+  globalName,
+  PickleError,
+  type PickleValue,
+  persistentIdOf,
+} from './values.ts';
 import { looksLikeZip, openZip } from './zip.ts';
 
 /** A tensor's numbers, row-major. */
@@ -19,7 +27,9 @@ export interface TorchFile {
   tensor(value: PickleValue | undefined, field: string): TorchTensor;
 }
 
-const storages: Readonly<Record<string, readonly [bytes: number, read: (view: DataView, at: number) => number]>> = {
+const storages: Readonly<
+  Record<string, readonly [bytes: number, read: (view: DataView, at: number) => number]>
+> = {
   'torch.FloatStorage': [4, (view, at) => view.getFloat32(at, true)],
   'torch.DoubleStorage': [8, (view, at) => view.getFloat64(at, true)],
   'torch.LongStorage': [8, (view, at) => Number(view.getBigInt64(at, true))],
@@ -34,16 +44,22 @@ export function openTorch(bytes: Uint8Array, source: string): TorchFile {
     throw new PickleError(
       `${source} is no file of torch.save since PyTorch 1.6, which is a zip archive: load it in Python and save it again`,
     );
-  if (endianness() !== 'LE') throw new PickleError(`${source}: its numbers are little-endian and this machine is not`);
+  if (endianness() !== 'LE')
+    throw new PickleError(`${source}: its numbers are little-endian and this machine is not`);
   const zip = openZip(bytes, source);
   const pickles = zip.names.filter(name => /^[^/]+\/data\.pkl$/.test(name));
   if (pickles.length !== 1)
-    throw new PickleError(`${source} has ${pickles.length} data.pkl, one is needed: is it a file of torch.save?`);
+    throw new PickleError(
+      `${source} has ${pickles.length} data.pkl, one is needed: is it a file of torch.save?`,
+    );
   const [pickle] = pickles;
   const prefix = pickle.slice(0, -'data.pkl'.length);
   if (zip.has(`${prefix}byteorder`)) {
-    const order = Buffer.from(zip.read(`${prefix}byteorder`)).toString('latin1').slice(0, 20);
-    if (order !== 'little') throw new PickleError(`${source} is ${show(order)}-endian: save it on an x64 or arm64 machine`);
+    const order = Buffer.from(zip.read(`${prefix}byteorder`))
+      .toString('latin1')
+      .slice(0, 20);
+    if (order !== 'little')
+      throw new PickleError(`${source} is ${show(order)}-endian: save it on an x64 or arm64 machine`);
   }
   const root = readPickle(zip.read(pickle), `${source}, ${pickle}`);
 
@@ -52,8 +68,10 @@ export function openTorch(bytes: Uint8Array, source: string): TorchFile {
       throw new PickleError(`${source}: ${field} ${problem}`);
     };
     const call = callOf(value);
-    if (call?.name === 'torch._utils._rebuild_parameter') return tensor(notItself(call.args[0], value), field);
-    if (call?.name !== 'torch._utils._rebuild_tensor_v2') return refuse(`is ${describe(value)}, a tensor is needed`);
+    if (call?.name === 'torch._utils._rebuild_parameter')
+      return tensor(notItself(call.args[0], value), field);
+    if (call?.name !== 'torch._utils._rebuild_tensor_v2')
+      return refuse(`is ${describe(value)}, a tensor is needed`);
     const [storage, offset, shape, stride] = call.args;
     const id = persistentIdOf(storage);
     const [kind, type, key, , length] = Array.isArray(id) ? id : [];
@@ -109,7 +127,11 @@ function notItself(inner: PickleValue | undefined, outer: PickleValue | undefine
 }
 
 /** The tensors of a state dict by name, in its order, which is that of the module's parameters. */
-export function stateDict(file: TorchFile, value: PickleValue | undefined, source: string): Map<string, TorchTensor> {
+export function stateDict(
+  file: TorchFile,
+  value: PickleValue | undefined,
+  source: string,
+): Map<string, TorchTensor> {
   const dict = dictOf(value);
   if (dict === undefined)
     throw new PickleError(
@@ -117,7 +139,8 @@ export function stateDict(file: TorchFile, value: PickleValue | undefined, sourc
     );
   const tensors = new Map<string, TorchTensor>();
   for (const [name, tensor] of dict) {
-    if (typeof name !== 'string') throw new PickleError(`${source}: the name of a tensor is ${describe(name)}`);
+    if (typeof name !== 'string')
+      throw new PickleError(`${source}: the name of a tensor is ${describe(name)}`);
     tensors.set(name, file.tensor(tensor, show(name)));
   }
   return tensors;

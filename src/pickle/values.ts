@@ -84,7 +84,9 @@ export function dictOf(value: PickleValue | undefined): ReadonlyMap<PickleValue,
 }
 
 /** The attributes of an object: what its state says. */
-export function attributesOf(value: PickleValue | undefined): ReadonlyMap<PickleValue, PickleValue> | undefined {
+export function attributesOf(
+  value: PickleValue | undefined,
+): ReadonlyMap<PickleValue, PickleValue> | undefined {
   const state = callOf(value)?.state;
   if (state === undefined) return undefined;
   // With slots it is a pair: the attributes, then the slots.

@@ -52,7 +52,9 @@ export function openZip(bytes: Uint8Array, source: string): Zip {
     Number.isSafeInteger(offset) && offset >= 0 && length >= 0 && offset + length <= bytes.length;
   const u64 = (offset: number): number => {
     const value = view.getBigUint64(offset, true);
-    return value > BigInt(bytes.length) ? damaged(`an offset of ${value} in ${bytes.length} bytes`) : Number(value);
+    return value > BigInt(bytes.length)
+      ? damaged(`an offset of ${value} in ${bytes.length} bytes`)
+      : Number(value);
   };
 
   // ---- where the list is
@@ -69,7 +71,8 @@ export function openZip(bytes: Uint8Array, source: string): Zip {
     count = u64(end64 + 32);
     at = u64(end64 + 48);
   }
-  if (count > zipLimits.entries) refuse(`${count} files, at most ${zipLimits.entries} are read: is it a model?`);
+  if (count > zipLimits.entries)
+    refuse(`${count} files, at most ${zipLimits.entries} are read: is it a model?`);
 
   // ---- the list
   const entries = new Map<string, Entry>();
@@ -77,7 +80,9 @@ export function openZip(bytes: Uint8Array, source: string): Zip {
   for (let i = 0; i < count; i++) {
     if (!within(at, 46) || view.getUint32(at, true) !== CENTRAL) damaged('its list of files is cut');
     const flags = view.getUint16(at + 8, true);
-    const [nameLength, extraLength, commentLength] = [28, 30, 32].map(field => view.getUint16(at + field, true));
+    const [nameLength, extraLength, commentLength] = [28, 30, 32].map(field =>
+      view.getUint16(at + field, true),
+    );
     if (!within(at + 46, nameLength + extraLength + commentLength)) damaged('its list of files is cut');
     const name = Buffer.from(bytes.buffer, bytes.byteOffset + at + 46, nameLength).toString('utf8');
     if (flags & 1) refuse(`${show(name)} is encrypted: save it without a password`);
@@ -107,10 +112,20 @@ export function openZip(bytes: Uint8Array, source: string): Zip {
     sum += size;
     if (packedSum > bytes.length) damaged('its files are longer than itself');
     if (sum > zipLimits.bytes)
-      refuse(`its files are more than ${zipLimits.bytes} bytes, which is the most that is read: is it a model?`);
+      refuse(
+        `its files are more than ${zipLimits.bytes} bytes, which is the most that is read: is it a model?`,
+      );
     if (size > zipLimits.freeBytes && size > zipLimits.ratio * packed)
-      refuse(`${show(name)} would grow from ${packed} to ${size} bytes, at most ${zipLimits.ratio} times is unpacked: it is no model`);
-    entries.set(name, { packed, size, method: view.getUint16(at + 10, true), crc: view.getUint32(at + 16, true), offset });
+      refuse(
+        `${show(name)} would grow from ${packed} to ${size} bytes, at most ${zipLimits.ratio} times is unpacked: it is no model`,
+      );
+    entries.set(name, {
+      packed,
+      size,
+      method: view.getUint16(at + 10, true),
+      crc: view.getUint32(at + 16, true),
+      offset,
+    });
     at += 46 + nameLength + extraLength + commentLength;
   }
 
@@ -124,15 +139,19 @@ export function openZip(bytes: Uint8Array, source: string): Zip {
         return refuse(`has no ${show(name)}, it has ${some || 'no files'}: is it what you think it is?`);
       }
       const { packed, size, method, crc, offset } = entry;
-      if (!within(offset, 30) || view.getUint32(offset, true) !== LOCAL) damaged(`${show(name)} is not where it should be`);
+      if (!within(offset, 30) || view.getUint32(offset, true) !== LOCAL)
+        damaged(`${show(name)} is not where it should be`);
       const start = offset + 30 + view.getUint16(offset + 26, true) + view.getUint16(offset + 28, true);
       if (!within(start, packed)) damaged(`${show(name)} is cut`);
       const data = bytes.subarray(start, start + packed);
       let content = data;
       if (method === DEFLATED) content = inflated(data, size) ?? damaged(`${show(name)} cannot be unpacked`);
       else if (method !== STORED)
-        refuse(`${show(name)} is packed by method ${method}, stored and deflated files are read: save it again`);
-      if (content.length !== size) damaged(`${show(name)} has ${content.length} bytes, its entry says ${size}`);
+        refuse(
+          `${show(name)} is packed by method ${method}, stored and deflated files are read: save it again`,
+        );
+      if (content.length !== size)
+        damaged(`${show(name)} has ${content.length} bytes, its entry says ${size}`);
       if (crc32(content) !== crc) damaged(`the sum of ${show(name)} is another one`);
       return content;
     },

@@ -22,12 +22,32 @@ it('finds the normaliser beside the model, and says what was made', async () => 
   expect(out).toMatch(/Stable-Baselines3 2.4.1 PPO, 768 steps/);
   expect(out).toMatch(/found\s+beside it/);
   expect(openRun(join(root, 'first')).manifest.config.normaliseObservations).toBe(true);
-  const json = await keel([...args, '--id', 'second', '--no-normalise', '--set', 'learningRate=0.0002', '--json']);
+  const json = await keel([
+    ...args,
+    '--id',
+    'second',
+    '--no-normalise',
+    '--set',
+    'learningRate=0.0002',
+    '--json',
+  ]);
   expect(JSON.parse(json.stdout)).toMatchObject({ id: 'second', adam: true, normaliser: null, steps: 768 });
-  expect(openRun(join(root, 'second')).manifest.config).toMatchObject({ normaliseObservations: false, learningRate: 2e-4 });
+  expect(openRun(join(root, 'second')).manifest.config).toMatchObject({
+    normaliseObservations: false,
+    learningRate: 2e-4,
+  });
   const shown = await keel(['runs', 'show', 'first', '--run-dir', root]);
   expect(shown.stdout).toMatch(/imported from\s+Stable-Baselines3 2.4.1 PPO, 768 steps/);
-  const back = await keel(['export', 'first', '--run-dir', root, '--format', 'sb3-state-dict', '-o', join(dir, 'back.safetensors')]);
+  const back = await keel([
+    'export',
+    'first',
+    '--run-dir',
+    root,
+    '--format',
+    'sb3-state-dict',
+    '-o',
+    join(dir, 'back.safetensors'),
+  ]);
   expect(back.stdout).toMatch(/mlp_extractor.policy_net.2.weight \(8, 12\)/);
 });
 

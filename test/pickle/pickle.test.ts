@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { momentsOf, numberOf } from '../../src/pickle/numpy.ts';
 import { pickleLimits, readPickle } from '../../src/pickle/pickle.ts';
-import { describe as described, callOf, dictOf, globalName, PickleError, type PickleValue } from '../../src/pickle/values.ts';
+import {
+  callOf,
+  describe as described,
+  dictOf,
+  globalName,
+  PickleError,
+  type PickleValue,
+} from '../../src/pickle/values.ts';
 import { bytesOf, type Parts, u32 } from './support.ts';
 
 /** `{'a': [1, -2, 3.5, None, True, False, 2**70, -300, 70000], 't': (1,), …, 'f': os.system, …}` as CPython writes it. */
@@ -45,7 +52,10 @@ describe('plain values', () => {
   });
 
   it('has no name that means anything to JavaScript', () => {
-    const value = pickle('}X', u32(9), '__proto__', '}X', u32(1), 'x', 'K\x01ss.') as Map<PickleValue, PickleValue>;
+    const value = pickle('}X', u32(9), '__proto__', '}X', u32(1), 'x', 'K\x01ss.') as Map<
+      PickleValue,
+      PickleValue
+    >;
     expect([...value.keys()]).toEqual(['__proto__']);
     expect(({} as { x?: number }).x).toBeUndefined();
   });
@@ -55,7 +65,11 @@ describe('is refused with one line', () => {
   const cases: [why: string, bytes: () => Uint8Array, message: RegExp][] = [
     ['nothing', () => bytesOf(), /not a whole pickle: 1 bytes are missing/],
     ['a cut string', () => bytesOf('X', u32(100), 'abc'), /100 bytes are missing/],
-    ['a length beyond all', () => bytesOf(0x8d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), /a length of/],
+    [
+      'a length beyond all',
+      () => bytesOf(0x8d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+      /a length of/,
+    ],
     ['an empty stack', () => bytesOf('.'), /operation without operand/],
     ['a mark as a value', () => bytesOf('(.'), /operation without operand/],
     ['two values', () => bytesOf('NN.'), /more than one value/],
@@ -70,8 +84,16 @@ describe('is refused with one line', () => {
     ['a key without value', () => bytesOf('(K\x01d.'), /a key without value/],
     ['arguments that are none', () => bytesOf('cos\nsystem\nK\x01R.'), /arguments that are 1/],
     ['a name that is a number', () => bytesOf('K\x01K\x02', 0x93, '.'), /a name that is/],
-    ['an integer of a megabyte', () => bytesOf(0x8b, u32(2 ** 20), Buffer.alloc(2 ** 20), '.'), /an integer of 1048576 bytes, at most 256/],
-    ['an integer of many digits', () => bytesOf('L', '9'.repeat(100_000), 'L\n.'), /an integer of 100000 digits/],
+    [
+      'an integer of a megabyte',
+      () => bytesOf(0x8b, u32(2 ** 20), Buffer.alloc(2 ** 20), '.'),
+      /an integer of 1048576 bytes, at most 256/,
+    ],
+    [
+      'an integer of many digits',
+      () => bytesOf('L', '9'.repeat(100_000), 'L\n.'),
+      /an integer of 100000 digits/,
+    ],
     ['a number that is none', () => bytesOf('Fone\n.'), /a number that is none/],
     ['lists in lists', () => bytesOf('('.repeat(2000), 'l'.repeat(2000), '.'), /nests deeper than 1000/],
   ];
@@ -91,9 +113,9 @@ describe('is refused with one line', () => {
     const limits = { ...pickleLimits, operations: 1000, memo: 10, bytes: 5000 };
     const limited = (bytes: Uint8Array) => () => readPickle(bytes, 'it', limits);
     expect(limited(bytesOf('N0'.repeat(600), 'N.'))).toThrow(/more than 1000 operations/);
-    expect(limited(bytesOf('N', 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, '.'))).toThrow(
-      /remembers more than 10 values/,
-    );
+    expect(
+      limited(bytesOf('N', 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, 0x94, '.')),
+    ).toThrow(/remembers more than 10 values/);
     expect(limited(Buffer.alloc(5001))).toThrow(/5001 bytes, at most 5000/);
   });
 });
@@ -101,7 +123,8 @@ describe('is refused with one line', () => {
 describe('what would grow', () => {
   it('stays as small as it is: a billion laughs are a hundred references', () => {
     // Each list has the one before ten times.
-    const level = (i: number): Uint8Array => bytesOf('(', ...Array.from({ length: 10 }, () => bytesOf('h', i)), 'lq', i + 1, '0');
+    const level = (i: number): Uint8Array =>
+      bytesOf('(', ...Array.from({ length: 10 }, () => bytesOf('h', i)), 'lq', i + 1, '0');
     const levels = Array.from({ length: 60 }, (_, i) => level(i));
     const value = pickle('K\x01q\x000', ...levels, 'h', 60, '.') as PickleValue[];
     expect(value).toHaveLength(10);

@@ -3,7 +3,11 @@ import { openTorch, stateDict } from '../../src/pickle/torch.ts';
 import { openZip } from '../../src/pickle/zip.ts';
 import { bytesOf, floats, tensorPickle, torchOf, u32, type ZipFile, zipOf } from './support.ts';
 
-const text = (content: string, more: Partial<ZipFile> = {}): ZipFile => ({ name: 'a.txt', content: Buffer.from(content), ...more });
+const text = (content: string, more: Partial<ZipFile> = {}): ZipFile => ({
+  name: 'a.txt',
+  content: Buffer.from(content),
+  ...more,
+});
 const open = (...files: readonly ZipFile[]) => openZip(zipOf(files), 'it');
 
 it('reads files that are stored and deflated', () => {
@@ -16,13 +20,25 @@ it('reads files that are stored and deflated', () => {
 it.each<[string, () => unknown, RegExp]>([
   ['no archive', () => openZip(Buffer.from('hello'), 'it'), /its end is missing/],
   ['a cut one', () => openZip(zipOf([text('hello')]).subarray(0, 60), 'it'), /its end is missing/],
-  ['a list that is cut', () => openZip(zipOf([text('hello')]).subarray(40), 'it').read('a.txt'), /it: not a whole zip archive/],
+  [
+    'a list that is cut',
+    () => openZip(zipOf([text('hello')]).subarray(40), 'it').read('a.txt'),
+    /it: not a whole zip archive/,
+  ],
   ['a file that is not there', () => open(text('hello')).read('data'), /has no "data", it has "a.txt"/],
   ['a name twice', () => open(text('1'), text('2')), /has "a.txt" twice/],
   ['a password', () => open(text('1', { says: { flags: 1 } })), /encrypted/],
   ['another method', () => open(text('1', { says: { method: 14 } })).read('a.txt'), /packed by method 14/],
-  ['another sum', () => open(text('1', { says: { crc: 7 } })).read('a.txt'), /the sum of "a.txt" is another one/],
-  ['a size that is less', () => open(text('12', { says: { size: 1 } })).read('a.txt'), /has 2 bytes, its entry says 1/],
+  [
+    'another sum',
+    () => open(text('1', { says: { crc: 7 } })).read('a.txt'),
+    /the sum of "a.txt" is another one/,
+  ],
+  [
+    'a size that is less',
+    () => open(text('12', { says: { size: 1 } })).read('a.txt'),
+    /has 2 bytes, its entry says 1/,
+  ],
   [
     'a bomb that says how large it is',
     () => open({ name: 'bomb', content: Buffer.alloc(2 ** 24), deflate: true }),
@@ -30,12 +46,22 @@ it.each<[string, () => unknown, RegExp]>([
   ],
   [
     'a bomb that lies',
-    () => open({ name: 'bomb', content: Buffer.alloc(2 ** 24), deflate: true, says: { size: 1000 } }).read('bomb'),
+    () =>
+      open({ name: 'bomb', content: Buffer.alloc(2 ** 24), deflate: true, says: { size: 1000 } }).read(
+        'bomb',
+      ),
     /"bomb" cannot be unpacked/,
   ],
   [
     'more than is read of any model',
-    () => open(...['a', 'b', 'c'].map(name => ({ name, content: Buffer.alloc(2 ** 20, name), says: { size: 2 ** 27 } }))),
+    () =>
+      open(
+        ...['a', 'b', 'c'].map(name => ({
+          name,
+          content: Buffer.alloc(2 ** 20, name),
+          says: { size: 2 ** 27 },
+        })),
+      ),
     /its files are more than 268435456 bytes/,
   ],
 ])('refuses %s', (_, act, message) => {
@@ -59,17 +85,37 @@ const tensor = (given: Parameters<typeof tensorPickle>[0], ...values: number[]) 
 };
 
 it('reads tensors by their strides', () => {
-  expect(tensor({ shape: [2, 3], stride: [3, 1], length: 6 }, 1, 2, 3, 4, 5, 6).data.join()).toBe('1,2,3,4,5,6');
-  expect(tensor({ shape: [3, 2], stride: [1, 3], length: 6 }, 1, 2, 3, 4, 5, 6).data.join()).toBe('1,4,2,5,3,6');
+  expect(tensor({ shape: [2, 3], stride: [3, 1], length: 6 }, 1, 2, 3, 4, 5, 6).data.join()).toBe(
+    '1,2,3,4,5,6',
+  );
+  expect(tensor({ shape: [3, 2], stride: [1, 3], length: 6 }, 1, 2, 3, 4, 5, 6).data.join()).toBe(
+    '1,4,2,5,3,6',
+  );
   expect(tensor({ shape: [2], stride: [2], offset: 1, length: 4 }, 1, 2, 3, 4).data.join()).toBe('2,4');
   expect(tensor({ shape: [], stride: [], length: 1 }, 7)).toEqual({ shape: [], data: Float32Array.of(7) });
 });
 
 it.each<[string, () => unknown, RegExp]>([
-  ['a tensor larger than its storage', () => tensor({ shape: [1e9], stride: [0], length: 1 }, 1), /1000000000 numbers in a storage of 1/],
-  ['one that ends behind it', () => tensor({ shape: [2], stride: [3], length: 3 }, 1, 2, 3), /2 numbers in a storage of 3/],
-  ['a storage that is cut', () => tensor({ shape: [4], stride: [1], length: 4 }, 1, 2), /its storage is too short/],
-  ['half precision', () => tensor({ shape: [1], stride: [1], length: 1, type: 'HalfStorage' }, 1), /torch.HalfStorage, float32 and float64/],
+  [
+    'a tensor larger than its storage',
+    () => tensor({ shape: [1e9], stride: [0], length: 1 }, 1),
+    /1000000000 numbers in a storage of 1/,
+  ],
+  [
+    'one that ends behind it',
+    () => tensor({ shape: [2], stride: [3], length: 3 }, 1, 2, 3),
+    /2 numbers in a storage of 3/,
+  ],
+  [
+    'a storage that is cut',
+    () => tensor({ shape: [4], stride: [1], length: 4 }, 1, 2),
+    /its storage is too short/,
+  ],
+  [
+    'half precision',
+    () => tensor({ shape: [1], stride: [1], length: 1, type: 'HalfStorage' }, 1),
+    /torch.HalfStorage, float32 and float64/,
+  ],
   [
     'a whole module',
     () => {
@@ -78,7 +124,11 @@ it.each<[string, () => unknown, RegExp]>([
     },
     /it is what __main__.Agent makes, which is not run, a state dict is needed/,
   ],
-  ['what torch wrote before 1.6', () => openTorch(bytesOf(0x80, 2, 'N.'), 'it'), /no file of torch.save since PyTorch 1.6/],
+  [
+    'what torch wrote before 1.6',
+    () => openTorch(bytesOf(0x80, 2, 'N.'), 'it'),
+    /no file of torch.save since PyTorch 1.6/,
+  ],
   ['an archive without a pickle', () => openTorch(zipOf([text('1')]), 'it'), /has 0 data.pkl/],
 ])('refuses %s', (_, act, message) => {
   expect(act).toThrow(message);

@@ -45,7 +45,9 @@ export function sb3StateDict({ model, config, actionSpace, weights, normaliser }
     const module = Number(place) === layers ? last : `mlp_extractor.${inner}.${2 * Number(place)}`;
     const [inputs, outputs] = shape;
     tensors[`${module}.${kind}`] =
-      kind === 'weight' ? { shape: [outputs, inputs], data: transposed(data, inputs, outputs) } : { shape, data };
+      kind === 'weight'
+        ? { shape: [outputs, inputs], data: transposed(data, inputs, outputs) }
+        : { shape, data };
   }
   return {
     tensors,

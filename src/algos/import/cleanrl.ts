@@ -30,7 +30,9 @@ export function readCleanRl(path: string): ImportedPolicy {
     notes: [
       'the file holds weights alone: how to train on is the preset of the environment',
       ...(isContinuous
-        ? ["ppo_continuous_action.py normalises observations and does not save by what: give a pickle of its obs_rms (--normalise), or the policy sees others than it learnt with"]
+        ? [
+            'ppo_continuous_action.py normalises observations and does not save by what: give a pickle of its obs_rms (--normalise), or the policy sees others than it learnt with',
+          ]
         : []),
     ],
   };
@@ -39,6 +41,8 @@ export function readCleanRl(path: string): ImportedPolicy {
 /** (1, n) */
 function rowOf({ shape, data }: TorchTensor, path: string): Float32Array {
   if (shape.length > 2 || (shape.length === 2 && shape[0] !== 1))
-    throw new PickleError(`actor_logstd of ${path} is (${shape.join(', ')}), one value for each action is needed`);
+    throw new PickleError(
+      `actor_logstd of ${path} is (${shape.join(', ')}), one value for each action is needed`,
+    );
   return data;
 }

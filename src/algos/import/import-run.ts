@@ -165,7 +165,11 @@ function differences({ spaces, network, source }: ImportedPolicy, here: Spaces):
     );
   };
   if (observationSpace.flatSize !== inputs)
-    refuse('observations of', `${inputs} numbers`, `${observationSpace.flatSize} (${observationSpace.describe()})`);
+    refuse(
+      'observations of',
+      `${inputs} numbers`,
+      `${observationSpace.flatSize} (${observationSpace.describe()})`,
+    );
   const wanted = outputsOf(actionSpace);
   if (wanted !== outputs || (actionSpace.kind === 'box') !== (network.logStd !== undefined))
     refuse('actions', spaces?.actionSpace.describe() ?? `of ${outputs} outputs`, actionSpace.describe());
@@ -174,9 +178,12 @@ function differences({ spaces, network, source }: ImportedPolicy, here: Spaces):
     refuse('actions', spaces.actionSpace.describe(), actionSpace.describe());
   if (spaces.observationSpace.kind !== observationSpace.kind)
     refuse('observations', spaces.observationSpace.describe(), observationSpace.describe());
-  const other = (Object.keys(here) as (keyof Spaces)[]).filter(key => spaces[key].describe() !== here[key].describe());
+  const other = (Object.keys(here) as (keyof Spaces)[]).filter(
+    key => spaces[key].describe() !== here[key].describe(),
+  );
   return other.map(
-    key => `its ${key === 'actionSpace' ? 'actions were' : 'observations were'} ${spaces[key].describe()}, here they are ${here[key].describe()}`,
+    key =>
+      `its ${key === 'actionSpace' ? 'actions were' : 'observations were'} ${spaces[key].describe()}, here they are ${here[key].describe()}`,
   );
 }
 
@@ -199,7 +206,9 @@ function outputsOf(space: Space): number | undefined {
 }
 
 const shapeOf = (space: Space): string =>
-  space.kind === 'multiDiscrete' ? space.counts.join() : String(space.kind === 'discrete' ? space.n : space.flatSize);
+  space.kind === 'multiDiscrete'
+    ? space.counts.join()
+    : String(space.kind === 'discrete' ? space.n : space.flatSize);
 
 function refuseOtherSize(normaliser: ImportedNormaliser | undefined, { flatSize }: Space): void {
   const size = normaliser?.observations?.mean.length;

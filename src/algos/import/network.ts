@@ -40,7 +40,8 @@ export class NamedTensors {
 
   take(name: string): TorchTensor {
     const tensor = this.#tensors.get(name);
-    if (tensor === undefined) throw new PickleError(`${this.#source} has no ${name}: it is no policy with an MLP`);
+    if (tensor === undefined)
+      throw new PickleError(`${this.#source} has no ${name}: it is no policy with an MLP`);
     this.#left.delete(name);
     const at = tensor.data.findIndex(value => !Number.isFinite(value));
     if (at >= 0)
@@ -72,7 +73,9 @@ export class NamedTensors {
   refuseRest(what: string): void {
     const [name] = this.#left;
     if (name !== undefined)
-      throw new PickleError(`${this.#source} has ${show(name)}, which ${what} does not have: it cannot be taken over`);
+      throw new PickleError(
+        `${this.#source} has ${show(name)}, which ${what} does not have: it cannot be taken over`,
+      );
   }
 }
 
@@ -91,11 +94,17 @@ export function networkSettings({ actor, critic, logStd }: TorchNetwork, source:
     });
   }
   if (actor[0].inputs !== critic[0].inputs)
-    throw new PickleError(`actor and critic of ${source} see ${actor[0].inputs} and ${critic[0].inputs} values: both must see the same`);
-  const [hidden, criticHidden] = [actor, critic].map(layers => layers.slice(0, -1).map(({ outputs }) => outputs));
+    throw new PickleError(
+      `actor and critic of ${source} see ${actor[0].inputs} and ${critic[0].inputs} values: both must see the same`,
+    );
+  const [hidden, criticHidden] = [actor, critic].map(layers =>
+    layers.slice(0, -1).map(({ outputs }) => outputs),
+  );
   const [least, most] = [Math.min(...(logStd ?? [0])), Math.max(...(logStd ?? [0]))];
   if (least < -20 || most > 20)
-    throw new PickleError(`the log of a std of ${source} is ${least < -20 ? least : most}, -20 to 20 can be taken over: is it one?`);
+    throw new PickleError(
+      `the log of a std of ${source} is ${least < -20 ? least : most}, -20 to 20 can be taken over: is it one?`,
+    );
   return {
     network: 'mlp',
     hidden,

@@ -45,7 +45,9 @@ export function trainingSettings(
   const steps = typeof done === 'number' && Number.isSafeInteger(done) && done >= 0 ? done : 0;
   if (steps > 0) settings.steps = steps;
   if (algorithm === 'A2C') {
-    notes.push("it was trained with A2C: Keel goes on with PPO, with the environment's preset for rollouts, epochs and rates");
+    notes.push(
+      "it was trained with A2C: Keel goes on with PPO, with the environment's preset for rollouts, epochs and rates",
+    );
     return { settings, steps, notes };
   }
 
@@ -65,7 +67,10 @@ export function trainingSettings(
   if (valueClip !== null && valueClip !== undefined) {
     const value = scheduled('clip_range_vf');
     if (value !== undefined && value > 0) settings.valueClip = value;
-    else notes.push('clip_range_vf is a function, which is not run: values are not clipped, unless you set valueClip');
+    else
+      notes.push(
+        'clip_range_vf is a function, which is not run: values are not clipped, unless you set valueClip',
+      );
   }
   take('epochs', 'n_epochs', count);
   take('targetKl', 'target_kl', positive);

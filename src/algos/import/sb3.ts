@@ -59,13 +59,17 @@ export function readSb3(path: string): ImportedPolicy {
 /** `data`, whose fields are JSON or, unread, a pickle. */
 function dataOf(zip: Zip, path: string): ModelData {
   if (!zip.has('data') || !zip.has('policy.pth'))
-    throw new PickleError(`${path} has no ${zip.has('data') ? 'policy.pth' : 'data'}: it is no model of Stable-Baselines3`);
+    throw new PickleError(
+      `${path} has no ${zip.has('data') ? 'policy.pth' : 'data'}: it is no model of Stable-Baselines3`,
+    );
   const bytes = zip.read('data');
   if (bytes.length > maxDataBytes)
     throw new PickleError(`data of ${path} has ${bytes.length} bytes, at most ${maxDataBytes} are read`);
   const json = parseJson(bytes, `data of ${path}`);
   if (typeof json !== 'object' || json === null || Array.isArray(json))
-    throw new PickleError(`data of ${path} is ${show(json)}, fields are needed: it is no model of Stable-Baselines3`);
+    throw new PickleError(
+      `data of ${path} is ${show(json)}, fields are needed: it is no model of Stable-Baselines3`,
+    );
   const fields = json as Readonly<Record<string, unknown>>;
   const field = (name: string): unknown => (Object.hasOwn(fields, name) ? fields[name] : undefined);
   return {
@@ -118,7 +122,9 @@ function checkedPolicy(data: ModelData, path: string): string {
   const policyClass = data.value('policy_class');
   const name = globalName(policyClass);
   if (name === undefined || !policies.includes(name))
-    refuse(`policy_class is ${name === undefined ? describe(policyClass) : show(name)}, only MlpPolicy (ActorCriticPolicy) can be taken over`);
+    refuse(
+      `policy_class is ${name === undefined ? describe(policyClass) : show(name)}, only MlpPolicy (ActorCriticPolicy) can be taken over`,
+    );
   if (data.json('use_sde') === true)
     refuse('use_sde is true: actions whose noise depends on the state (gSDE) cannot be taken over');
   const given = data.value('policy_kwargs') ?? new Map();
@@ -146,7 +152,9 @@ function networkOf(tensors: Map<string, TorchTensor>, source: string): TorchNetw
   const shared = named.layers('mlp_extractor.shared_net');
   const logStd = named.has('log_std') ? named.take('log_std') : undefined;
   if (logStd !== undefined && logStd.shape.length > 1)
-    throw new PickleError(`log_std of ${source} is a matrix, as of gSDE (use_sde), which cannot be taken over`);
+    throw new PickleError(
+      `log_std of ${source} is a matrix, as of gSDE (use_sde), which cannot be taken over`,
+    );
   const network = {
     actor: [...shared, ...named.layers('mlp_extractor.policy_net'), named.layer('action_net')],
     critic: [...shared, ...named.layers('mlp_extractor.value_net'), named.layer('value_net')],
@@ -183,7 +191,12 @@ function optimiserOf(zip: Zip, tensors: Map<string, TorchTensor>, path: string):
   const betas = group.get('betas');
   if (states === undefined || states.size === 0) return { rate, note: left('it had not made a step') };
   if (!Array.isArray(betas)) return { rate, note: left('it was not Adam') };
-  if (betas[0] !== 0.9 || betas[1] !== 0.999 || group.get('amsgrad') === true || Number(group.get('weight_decay') ?? 0) !== 0)
+  if (
+    betas[0] !== 0.9 ||
+    betas[1] !== 0.999 ||
+    group.get('amsgrad') === true ||
+    Number(group.get('weight_decay') ?? 0) !== 0
+  )
     return { rate, note: left("its betas, decay or amsgrad are not Keel's") };
   const names = [...tensors.keys()];
   const m = new Map<string, TorchTensor>();
@@ -214,4 +227,3 @@ function stepOf(file: TorchFile, value: PickleValue | undefined): number {
   const step = file.isTensor(value) ? file.tensor(value, 'step').data[0] : value;
   return typeof step === 'number' && Number.isFinite(step) ? Math.max(0, Math.round(step)) : 0;
 }
-

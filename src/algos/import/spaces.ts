@@ -18,7 +18,9 @@ function partsOf(value: PickleValue | undefined, field: string) {
   const kind = kinds[/^(?:gymnasium|gym)\.spaces\.(.+)$/.exec(name)?.[1] ?? ''];
   const attributes = attributesOf(value);
   if (kind === undefined || attributes === undefined)
-    throw new PickleError(`${field} is ${describe(value)}, one of Gymnasium's spaces is needed: name the environment (--env)`);
+    throw new PickleError(
+      `${field} is ${describe(value)}, one of Gymnasium's spaces is needed: name the environment (--env)`,
+    );
   return { kind, attributes };
 }
 
@@ -43,7 +45,9 @@ export function observationSpaceOf(value: PickleValue | undefined): Space {
         `${field} is ${kind}, which Stable-Baselines3 shows to the network as one-hot vectors and Keel as an index: only Box and MultiBinary can be taken over`,
       );
     default:
-      throw new PickleError(`${field} is ${kind}, Box or MultiBinary can be taken over: flatten it (FlattenObservation)`);
+      throw new PickleError(
+        `${field} is ${kind}, Box or MultiBinary can be taken over: flatten it (FlattenObservation)`,
+      );
   }
 }
 
@@ -58,13 +62,16 @@ export function actionSpaceOf(value: PickleValue | undefined): Space {
       return discrete(numberOf(attributes.get('n'), `${field}.n`));
     case 'MultiDiscrete': {
       const { values, shape } = arrayOf(attributes.get('nvec'), `${field}.nvec`);
-      if (shape.length > 1) throw new PickleError(`${field}.nvec has ${shape.length} axes, one can be taken over`);
+      if (shape.length > 1)
+        throw new PickleError(`${field}.nvec has ${shape.length} axes, one can be taken over`);
       return multiDiscrete([...values]);
     }
     case 'MultiBinary':
       return binaryOf(attributes, field);
     default:
-      throw new PickleError(`${field} is ${kind}, which Stable-Baselines3 cannot train either: is the file damaged?`);
+      throw new PickleError(
+        `${field} is ${kind}, which Stable-Baselines3 cannot train either: is the file damaged?`,
+      );
   }
 }
 

@@ -4,7 +4,14 @@ import { basename, dirname, join } from 'node:path';
 import { readBounded } from '../../base/files.ts';
 import { type Moments, momentsOf, numberOf } from '../../pickle/numpy.ts';
 import { readPickle } from '../../pickle/pickle.ts';
-import { attributesOf, callOf, describe, dictOf, PickleError, type PickleValue } from '../../pickle/values.ts';
+import {
+  attributesOf,
+  callOf,
+  describe,
+  dictOf,
+  PickleError,
+  type PickleValue,
+} from '../../pickle/values.ts';
 import type { MomentsState } from '../../rollout/normalise.ts';
 import type { ImportedNormaliser } from './imported.ts';
 
@@ -20,9 +27,12 @@ export function readNormaliser(path: string): ImportedNormaliser {
   const attributes = attributesOf(value);
   if (attributes === undefined)
     throw new PickleError(`${path} is ${describe(value)}, a VecNormalize or running moments are needed`);
-  if (attributes.has('mean')) return { file: path, observations: stateOf(momentsOf(value, path), EPSILON), rewards: null, notes: [] };
+  if (attributes.has('mean'))
+    return { file: path, observations: stateOf(momentsOf(value, path), EPSILON), rewards: null, notes: [] };
   if (!attributes.has('obs_rms') && !attributes.has('ret_rms'))
-    throw new PickleError(`${path} is of ${callOf(value)?.name ?? 'something'} without obs_rms: a VecNormalize is needed`);
+    throw new PickleError(
+      `${path} is of ${callOf(value)?.name ?? 'something'} without obs_rms: a VecNormalize is needed`,
+    );
   const flag = (name: string): boolean => {
     const set = attributes.get(name);
     if (typeof set === 'boolean') return set;
@@ -38,7 +48,10 @@ export function readNormaliser(path: string): ImportedNormaliser {
       throw new PickleError(
         `clip_obs of ${path} is ${clip}, Keel holds normalised observations within ${CLIP}: set vec_env.clip_obs = ${CLIP} in Python, see that it still plays as well, and save it again`,
       );
-    observations = stateOf(momentsOf(ofVector(attributes.get('obs_rms'), path), `obs_rms of ${path}`), epsilon);
+    observations = stateOf(
+      momentsOf(ofVector(attributes.get('obs_rms'), path), `obs_rms of ${path}`),
+      epsilon,
+    );
   }
   if (flag('norm_reward')) {
     rewards = stateOf(momentsOf(attributes.get('ret_rms'), `ret_rms of ${path}`), epsilon);
@@ -51,7 +64,9 @@ export function readNormaliser(path: string): ImportedNormaliser {
 /** Moments of each part of a Dict belong to a policy that cannot be taken over. */
 function ofVector(value: PickleValue | undefined, path: string): PickleValue | undefined {
   if (dictOf(value) === undefined) return value;
-  throw new PickleError(`obs_rms of ${path} has moments by name, of Dict observations: only vectors can be taken over`);
+  throw new PickleError(
+    `obs_rms of ${path} has moments by name, of Dict observations: only vectors can be taken over`,
+  );
 }
 
 /**
@@ -61,7 +76,11 @@ function ofVector(value: PickleValue | undefined, path: string): PickleValue | u
 function stateOf({ count, mean, variance }: Moments, epsilon: number): MomentsState {
   const whole = Math.round(count);
   if (whole < 1) return { count: 0, mean: [...mean].fill(0), m2: [...mean].fill(0) };
-  return { count: whole, mean: [...mean], m2: [...variance].map(value => Math.max(0, value + epsilon - EPSILON) * whole) };
+  return {
+    count: whole,
+    mean: [...mean],
+    m2: [...variance].map(value => Math.max(0, value + epsilon - EPSILON) * whole),
+  };
 }
 
 /** The normaliser that people, rl-zoo and the checkpoint callback save beside a model. */

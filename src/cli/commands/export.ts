@@ -18,10 +18,7 @@ interface ExportFlags extends PolicyFlags {
 export function define(command: Command): void {
   command
     .addArgument(policyArgument())
-    .option(
-      '-o, --output <file>',
-      'where to (default: policy.onnx; of a language model the directory model)',
-    )
+    .option('-o, --output <file>', 'where to (default: policy.onnx; of a language model the directory model)')
     .addOption(
       new Option(
         '--format <name>',
@@ -64,7 +61,8 @@ export async function run({ print }: Context, reference: string, flags: ExportFl
         return;
       case 'state-dict':
         print(`  ${output}  ${grouped(statSync(output).size)} bytes`);
-        for (const [name, shape] of Object.entries(exported.tensors)) print(`  ${name} (${shape.join(', ')})`);
+        for (const [name, shape] of Object.entries(exported.tensors))
+          print(`  ${name} (${shape.join(', ')})`);
         return;
       case 'model':
         print(`  ${output}  ${exported.files.join(', ')}`);

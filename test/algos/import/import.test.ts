@@ -100,8 +100,22 @@ describe('a run that was imported', () => {
     const { run, config } = opened(dir);
     expect(config).toMatchObject({
       ...{ hidden: [12, 8], criticHidden: [16], activation: 'relu', network: 'mlp' },
-      ...{ envs: 2, stepsPerRollout: 96, minibatchSize: 48, epochs: 10, gamma: 0.9, gaeLambda: 0.95, seed: 1 },
-      ...{ normaliseObservations: true, normaliseRewards: true, valueCoef: 0.5, gradientClip: 0.5, steps: 768 },
+      ...{
+        envs: 2,
+        stepsPerRollout: 96,
+        minibatchSize: 48,
+        epochs: 10,
+        gamma: 0.9,
+        gaeLambda: 0.95,
+        seed: 1,
+      },
+      ...{
+        normaliseObservations: true,
+        normaliseRewards: true,
+        valueCoef: 0.5,
+        gradientClip: 0.5,
+        steps: 768,
+      },
     });
     // The last rate of a schedule that is not run: nothing was left of it.
     expect(config.learningRate).toBe(1e-3);
@@ -114,10 +128,17 @@ describe('a run that was imported', () => {
     expect(run.status).toBe('finished');
     expect(run.manifest).toMatchObject({
       step: 768,
-      imported: { from: 'Stable-Baselines3 2.4.1 PPO', steps: 768, file: model('ppo-pendulum.zip'), normaliser },
+      imported: {
+        from: 'Stable-Baselines3 2.4.1 PPO',
+        steps: 768,
+        file: model('ppo-pendulum.zip'),
+        normaliser,
+      },
     });
     const notes = readEvents(dir).items.filter(({ type }) => type === 'note');
-    expect(notes[0].message).toMatch(/^imported from .*ppo-pendulum.zip \(Stable-Baselines3 2.4.1 PPO, 768 steps\)$/);
+    expect(notes[0].message).toMatch(
+      /^imported from .*ppo-pendulum.zip \(Stable-Baselines3 2.4.1 PPO, 768 steps\)$/,
+    );
   });
 
   it("has Adam's moments and steps, and what rewards were divided by", async () => {
@@ -128,7 +149,9 @@ describe('a run that was imported', () => {
     const file = openTorch(zip.read('policy.optimizer.pth'), 'it');
     const state = (file.root as Map<string, Map<number, Map<string, never>>>).get('state')!;
     // Of log_std, which is the first parameter.
-    const [first, second] = ['exp_avg', 'exp_avg_sq'].map(key => file.tensor(state.get(0)!.get(key), key).data[0]);
+    const [first, second] = ['exp_avg', 'exp_avg_sq'].map(
+      key => file.tensor(state.get(0)!.get(key), key).data[0],
+    );
     expect(network.layout.views(m)['actor.logStd'][0]).toBe(first);
     expect(network.layout.views(v)['actor.logStd'][0] * secondMomentScale()).toBeCloseTo(second, 9);
     // 4 rollouts of 4 minibatches, 10 times over.
@@ -152,7 +175,12 @@ describe('a run that was imported', () => {
     });
     // Its network comes with it; the settings are Keel's.
     const { config } = opened(next.dir);
-    expect(config).toMatchObject({ hidden: [12, 8], criticHidden: [16], activation: 'relu', normaliseObservations: true });
+    expect(config).toMatchObject({
+      hidden: [12, 8],
+      criticHidden: [16],
+      activation: 'relu',
+      normaliseObservations: true,
+    });
     expect(next.lastRow!['kl/step']).toBeLessThanOrEqual(config.guard!);
     await expect(train({ env: 'pendulum', from: dir, root, config: { activation: 'tanh' } })).rejects.toThrow(
       /activation tanh is not that of .*: use relu/,
@@ -186,14 +214,19 @@ describe('a run that was imported', () => {
     const policy = await openPolicy(dir);
     expect(policy.act([0, 0, 0, 0, 0, 0])).toHaveLength(3);
     await policy.export(join(root, 'switches.onnx'));
-    await expect(policy.evaluate({ episodes: 1 })).rejects.toThrow(/Spaces-v0 has spaces and nothing to play: import/);
+    await expect(policy.evaluate({ episodes: 1 })).rejects.toThrow(
+      /Spaces-v0 has spaces and nothing to play: import/,
+    );
     await policy.close();
   });
 });
 
 describe('what cannot be taken over is refused by name', () => {
   /** A model with other contents. */
-  function changed(change: { data?: (data: Record<string, unknown>) => void; files?: Record<string, Uint8Array | null> }): string {
+  function changed(change: {
+    data?: (data: Record<string, unknown>) => void;
+    files?: Record<string, Uint8Array | null>;
+  }): string {
     const zip = openZip(readFileSync(model('ppo-cartpole.zip')), 'it');
     const data = JSON.parse(Buffer.from(zip.read('data')).toString());
     change.data?.(data);
@@ -211,7 +244,11 @@ describe('what cannot be taken over is refused by name', () => {
   const options = (inner: string) => packed(`(${inner}d.`);
 
   it.each<[string, Parameters<typeof changed>[0], RegExp]>([
-    ['another policy', { data: d => (d.policy_class = packed('cmine\nPolicy\n.')) }, /policy_class is "mine.Policy", only MlpPolicy/],
+    [
+      'another policy',
+      { data: d => (d.policy_class = packed('cmine\nPolicy\n.')) },
+      /policy_class is "mine.Policy", only MlpPolicy/,
+    ],
     [
       'code that would be run',
       { data: d => (d.policy_kwargs = packed('cos\nsystem\n(Vtouch x\ntR.')) },
@@ -233,7 +270,11 @@ describe('what cannot be taken over is refused by name', () => {
       /features_extractor_class is mine.Cnn, only FlattenExtractor/,
     ],
     ['another algorithm', { data: d => delete d.gae_lambda }, /is no PPO or A2C/],
-    ['a space that is code', { data: d => (d.action_space = packed('cmine\nSpace\n)R.')) }, /action_space is what mine.Space makes/],
+    [
+      'a space that is code',
+      { data: d => (d.action_space = packed('cmine\nSpace\n)R.')) },
+      /action_space is what mine.Space makes/,
+    ],
     ['a space that is missing', { data: d => delete d.observation_space }, /observation_space is missing/],
     [
       'one-hot observations',
@@ -243,12 +284,16 @@ describe('what cannot be taken over is refused by name', () => {
     ['a model without policy', { files: { 'policy.pth': null } }, /has no policy.pth: it is no model of/],
     ['data that is no JSON', { files: { data: Buffer.from('{') } }, /data of .* is not|JSON/],
   ])('%s', async (_, change, message) => {
-    await expect(importRun({ format: 'sb3', file: changed(change), root, env: 'cartpole' })).rejects.toThrow(message);
+    await expect(importRun({ format: 'sb3', file: changed(change), root, env: 'cartpole' })).rejects.toThrow(
+      message,
+    );
   });
 
   it('but not what nobody needs: a bomb of names in another field', async () => {
     const nested = `${'('.repeat(900)}${'l'.repeat(900)}.`;
-    const file = changed({ data: d => Object.assign(d, { ep_info_buffer: packed(nested), lr_schedule: packed('\xff') }) });
+    const file = changed({
+      data: d => Object.assign(d, { ep_info_buffer: packed(nested), lr_schedule: packed('\xff') }),
+    });
     const { adam } = await importRun({ format: 'sb3', file, root, env: 'cartpole' });
     expect(adam).toBe(true);
   });
@@ -258,7 +303,9 @@ describe('what cannot be taken over is refused by name', () => {
   });
 
   it('other spaces than the environment has', async () => {
-    await expect(imported('ppo-cartpole.zip', { env: 'pendulum' })).rejects.toThrow(/observations of 4 numbers, the environment 3/);
+    await expect(imported('ppo-cartpole.zip', { env: 'pendulum' })).rejects.toThrow(
+      /observations of 4 numbers, the environment 3/,
+    );
     await expect(imported('ppo-cartpole.zip', { env: 'cartpole', normaliser })).rejects.toThrow(
       /normalises observations of 3 numbers, here they have 4/,
     );
