@@ -114,8 +114,7 @@ export function readPickle(
   }
   function recall(index: number): void {
     const value = memo.get(index);
-    if (value === undefined) return damaged(`memo ${index}, which is not there,`);
-    push(value);
+    push(value === undefined ? damaged(`memo ${index}, which is not there,`) : value);
   }
 
   // ---- values
@@ -132,14 +131,14 @@ export function readPickle(
   });
   function append(to: PickleValue, values: readonly PickleValue[]): void {
     const list = Array.isArray(to) ? to : isCall(to) ? to.items : undefined;
-    if (list === undefined) return damaged(`an item for ${describe(to)}`);
-    for (const value of values) list.push(value);
+    if (list === undefined) damaged(`an item for ${describe(to)}`);
+    else for (const value of values) list.push(value);
   }
   function setItems(to: PickleValue, values: readonly PickleValue[]): void {
     const dict = to instanceof Map ? to : isCall(to) ? to.entries : undefined;
-    if (dict === undefined) return damaged(`an entry for ${describe(to)}`);
-    if (values.length % 2 !== 0) return damaged('a key without value');
-    for (let i = 0; i < values.length; i += 2) dict.set(values[i], values[i + 1]);
+    if (values.length % 2 !== 0) damaged('a key without value');
+    if (dict === undefined) damaged(`an entry for ${describe(to)}`);
+    else for (let i = 0; i < values.length; i += 2) dict.set(values[i], values[i + 1]);
   }
   function integer(length: number): number | bigint {
     if (length > limits.integerBytes)
