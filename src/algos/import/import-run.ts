@@ -176,8 +176,6 @@ function differences({ spaces, network, source }: ImportedPolicy, here: Spaces):
   if (spaces === undefined) return [];
   if (spaces.actionSpace.kind !== actionSpace.kind || shapeOf(spaces.actionSpace) !== shapeOf(actionSpace))
     refuse('actions', spaces.actionSpace.describe(), actionSpace.describe());
-  if (spaces.observationSpace.kind !== observationSpace.kind)
-    refuse('observations', spaces.observationSpace.describe(), observationSpace.describe());
   const other = (Object.keys(here) as (keyof Spaces)[]).filter(
     key => spaces[key].describe() !== here[key].describe(),
   );

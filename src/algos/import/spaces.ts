@@ -39,14 +39,14 @@ export function observationSpaceOf(value: PickleValue | undefined): Space {
     }
     case 'MultiBinary':
       return binaryOf(attributes, field);
+    // The network sees an index as so many numbers, one of them 1; so does that of an environment in Python here.
     case 'Discrete':
+      return multiBinary(numberOf(attributes.get('n'), `${field}.n`));
     case 'MultiDiscrete':
-      throw new PickleError(
-        `${field} is ${kind}, which Stable-Baselines3 shows to the network as one-hot vectors and Keel as an index: only Box and MultiBinary can be taken over`,
-      );
+      return multiBinary(countsOf(attributes, field).reduce((sum, n) => sum + n, 0));
     default:
       throw new PickleError(
-        `${field} is ${kind}, Box or MultiBinary can be taken over: flatten it (FlattenObservation)`,
+        `${field} is ${kind}, parts with names or places cannot be taken over: flatten it (FlattenObservation)`,
       );
   }
 }
@@ -60,12 +60,8 @@ export function actionSpaceOf(value: PickleValue | undefined): Space {
       return boxOf(attributes, field);
     case 'Discrete':
       return discrete(numberOf(attributes.get('n'), `${field}.n`));
-    case 'MultiDiscrete': {
-      const { values, shape } = arrayOf(attributes.get('nvec'), `${field}.nvec`);
-      if (shape.length > 1)
-        throw new PickleError(`${field}.nvec has ${shape.length} axes, one can be taken over`);
-      return multiDiscrete([...values]);
-    }
+    case 'MultiDiscrete':
+      return multiDiscrete(countsOf(attributes, field));
     case 'MultiBinary':
       return binaryOf(attributes, field);
     default:
@@ -85,4 +81,11 @@ function boxOf(attributes: Attributes, field: string) {
 
 function binaryOf(attributes: Attributes, field: string): Space {
   return multiBinary(numberOf(attributes.get('n'), `${field}.n`));
+}
+
+function countsOf(attributes: Attributes, field: string): number[] {
+  const { values, shape } = arrayOf(attributes.get('nvec'), `${field}.nvec`);
+  if (shape.length > 1)
+    throw new PickleError(`${field}.nvec has ${shape.length} axes, one can be taken over`);
+  return [...values];
 }

@@ -277,9 +277,9 @@ describe('what cannot be taken over is refused by name', () => {
     ],
     ['a space that is missing', { data: d => delete d.observation_space }, /observation_space is missing/],
     [
-      'one-hot observations',
-      { data: d => (d.observation_space = packed('cgymnasium.spaces.discrete\nDiscrete\n)R(Vn\nI4\ndb.')) },
-      /observation_space is Discrete, which Stable-Baselines3 shows to the network as one-hot/,
+      'a space of parts',
+      { data: d => (d.observation_space = packed('cgymnasium.spaces.dict\nDict\n)R(Vspaces\n(ddb.')) },
+      /observation_space is Dict, parts with names or places cannot be taken over/,
     ],
     ['a model without policy', { files: { 'policy.pth': null } }, /has no policy.pth: it is no model of/],
     ['data that is no JSON', { files: { data: Buffer.from('{') } }, /data of .* is not|JSON/],
