@@ -85,7 +85,7 @@ describe.each<[string, ImportOptions]>([
     });
     await policy.close();
     for (const part of [actor, critic]) part.dispose();
-    expect(said.observations).toHaveLength(40);
+    expect(said.observations.length).toBeGreaterThanOrEqual(40);
     expect(off.action).toBeLessThan(1e-5);
     expect(off.logProb).toBeLessThan(1e-5);
     expect(off.value).toBeLessThan(1e-5);

@@ -2,6 +2,7 @@
 Makes the models of this folder with the real libraries: Stable-Baselines3 2.4.1, Gymnasium 1.0.0 and PyTorch 1.13.
 
     python3 make-models.py            # in this folder
+    python3 make-models.py 1000       # asks for more observations
 
 Each is trained for a moment, saved, and asked for actions, log-probabilities and values on 40 observations. Of `data` the
 fields that Keel reads are kept; functions become the name of one, because their pickles hold byte code. The tensors, the
@@ -11,6 +12,7 @@ spaces and the normaliser are as the libraries wrote them.
 import base64
 import json
 import pickle
+import sys
 import zipfile
 
 import gymnasium as gym
@@ -20,6 +22,8 @@ from gymnasium import spaces
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
+
+ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 40
 
 KEPT = """policy_class policy_kwargs observation_space action_space num_timesteps seed learning_rate use_sde n_envs n_steps
 gamma gae_lambda ent_coef vf_coef max_grad_norm batch_size n_epochs clip_range clip_range_vf normalize_advantage
@@ -82,7 +86,7 @@ def save(name, model, normalise=None, scale=1.0):
     slim(f"{name}.zip")
     if normalise is not None:
         normalise.save(f"{name}-vecnormalize.pkl")
-    raw = (np.random.default_rng(7).normal(size=(40,) + model.observation_space.shape) * scale).astype(np.float32)
+    raw = (np.random.default_rng(7).normal(size=(ROWS,) + model.observation_space.shape) * scale).astype(np.float32)
     seen = raw if normalise is None else normalise.normalize_obs(raw.copy())
     tensor = th.as_tensor(seen).float()
     with th.no_grad():
@@ -100,7 +104,7 @@ def cleanrl():
     agent.critic, agent.actor_mean = layers(1), layers(1)
     agent.actor_logstd = th.nn.Parameter(th.full((1, 1), -0.3))
     th.save(agent.state_dict(), "agent.cleanrl_model")
-    observations = th.randn(40, 3)
+    observations = th.randn(ROWS, 3)
     with th.no_grad():
         mean = agent.actor_mean(observations)
         normal = th.distributions.Normal(mean, agent.actor_logstd.expand_as(mean).exp())
