@@ -4,7 +4,7 @@ import { show } from '../base/errors.ts';
 import { PickleError } from './values.ts';
 
 /** What an archive may be at most. */
-export const zipLimits = {
+const zipLimits = {
   entries: 10_000,
   /** Of all files together, unpacked. */
   bytes: 2 ** 28,
