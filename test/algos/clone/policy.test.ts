@@ -196,7 +196,7 @@ describe('train from a clone', () => {
     expect(moments.count).toBe(2048);
     expect(startOf(dir, 0).observationMoments).toEqual(moments);
     expect(startOf(dir, 128).observationMoments!.count).toBe(2048 + 128);
-    await expect(begin(own.dir, { ...config, network: 'mlp' })).rejects.toThrow(
+    await expect(begin(own.dir, { ...config, network: 'mlp', normaliseObservations: false })).rejects.toThrow(
       /was trained with normaliseObservations: set it to true/,
     );
     // Another network comes before another scale, whose remedy would not help.
