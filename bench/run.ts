@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   arithmetic: () => import('./arithmetic.ts'),
   chess: () => import('./chess.ts'),
   crash: () => import('./crash.ts'),
+  cures: () => import('./cures.ts'),
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),

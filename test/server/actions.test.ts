@@ -19,7 +19,8 @@ import type {
   RunSummary,
   StreamMessage,
 } from '../../src/server/api.ts';
-import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
+import { firstHarm } from '../../src/doctor/first-harm.ts';
+import { lastHealthy } from '../../src/server/checkpoints.ts';
 import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';

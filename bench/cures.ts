@@ -1,0 +1,102 @@
+/**
+ * Is the doctor's advice right: every sick run of the classic matrix is trained again with the first fix as it stands, from
+ * the start and from the newest checkpoint before anything went wrong.
+ *
+ * `npm run bench -- cures [part of a name] [--report] [--spelling keel]` trains what is not in `bench/doctor/cures.jsonl`
+ * yet, which may be ended at any time; `--report` trains nothing. `--try '{"epochs":5}'` has other settings in place of the
+ * fix, and keeps no record.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { PpoSettings } from '../src/algos/ppo/settings.ts';
+import { type Diagnosis, firstHarm } from '../src/doctor/index.ts';
+import { type CachedRun, readCached } from './doctor/cache.ts';
+import { addRecord, type CureRecord, keyOf, readRecords } from './doctor/cure-records.ts';
+import { tableOf } from './doctor/cure-table.ts';
+import { diagnoseFile } from './doctor/diagnose-file.ts';
+import { isCured, spanOf } from './doctor/harm.ts';
+import { jobs } from './doctor/plan.ts';
+import { type From, type Remedy, remedyOf } from './doctor/remedy.ts';
+import { spell, spellingsOf } from './doctor/spellings.ts';
+import { preset, trainJob } from './doctor/train-job.ts';
+import { machine, report, round } from './measure.ts';
+
+/** As `keel train` has it unless told. */
+const checkpointEvery = 10;
+
+const cached = readCached();
+const planned = new Map(jobs(preset).map(job => [job.name, job]));
+
+/** The iteration of the newest checkpoint from before the first critical finding. */
+function healthyIteration({ log: { rows } }: CachedRun, diagnosis: Diagnosis): number {
+  const harm = firstHarm(diagnosis);
+  const before = rows.filter(row => row['train/step'] < harm).length;
+  return before - (before % checkpointEvery);
+}
+
+async function trained(run: string, from: From, iteration: number, remedy: Remedy): Promise<CureRecord> {
+  const { job, written, undone } = remedy;
+  const parent = planned.get(run)!;
+  const { label } = await trainJob(job, iteration === 0 ? undefined : { parent, iteration, written });
+  const { lastReturn, error } = label;
+  return { run, from, iteration, written: { ...written }, undone, lastReturn, error };
+}
+
+export async function run(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: process.argv.slice(3),
+    allowPositionals: true,
+    options: {
+      report: { type: 'boolean', default: false },
+      spelling: { type: 'string' },
+      try: { type: 'string' },
+    },
+  });
+  const [filter = ''] = positionals;
+  const instead = values.try === undefined ? undefined : (JSON.parse(values.try) as PpoSettings);
+  report({ bench: 'cures', ...machine() });
+  const records = readRecords<CureRecord>('cures');
+  const root = mkdtempSync(join(tmpdir(), 'keel-cures-'));
+  const lines = [];
+  try {
+    for (const one of cached.filter(({ label }) => label.fault !== null && label.name.includes(filter))) {
+      const { name } = one.label;
+      for (const spelling of spellingsOf(one)) {
+        if (values.spelling !== undefined && spelling !== values.spelling) continue;
+        const { path, traceless } = spell(one, spelling, root);
+        if (traceless) continue;
+        const diagnosis = await diagnoseFile(path);
+        if (diagnosis.verdict !== 'sick' && diagnosis.verdict !== 'watch') continue;
+        const cures: Partial<Record<From, boolean | null>> = {};
+        for (const from of ['start', 'checkpoint'] as const) {
+          const iteration = from === 'start' ? 0 : healthyIteration(one, diagnosis);
+          // Before the first checkpoint there is only the start.
+          if (from === 'checkpoint' && iteration === 0) continue;
+          const remedy = remedyOf(planned.get(name)!, diagnosis, { spelling, from, instead });
+          if (remedy === undefined) {
+            cures[from] = null;
+            continue;
+          }
+          const key = keyOf({ run: name, from, iteration, ...remedy, written: { ...remedy.written } });
+          let record = records.get(key);
+          if (record === undefined && !values.report) {
+            const began = performance.now();
+            record = await trained(name, from, iteration, remedy);
+            records.set(key, record);
+            if (instead === undefined) addRecord('cures', record);
+            const { healthy, random } = spanOf(one, cached);
+            const seconds = round((performance.now() - began) / 1000, 1);
+            report({ ...record, healthy, random, cured: isCured(record, one, cached), seconds });
+          }
+          if (record !== undefined) cures[from] = isCured(record, one, cached);
+        }
+        lines.push({ run: one, spelling, diagnosis, cures });
+      }
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+  if (instead === undefined) for (const line of tableOf(lines, cached)) report(line);
+}
