@@ -13,10 +13,10 @@ import { parseArgs } from 'node:util';
 import type { PpoSettings } from '../src/algos/ppo/settings.ts';
 import { type Diagnosis, firstHarm } from '../src/doctor/index.ts';
 import { type CachedRun, readCached } from './doctor/cache.ts';
-import { addRecord, type CureRecord, keyOf, readRecords } from './doctor/cure-records.ts';
-import { tableOf } from './doctor/cure-table.ts';
+import { addRecord, type CureRecord, keyOf, readLines } from './doctor/cure-records.ts';
+import { type CureCase, tableOf } from './doctor/cure-table.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
-import { isCured, spanOf } from './doctor/harm.ts';
+import { healthySpans, isWell, wellOfHealthy } from './doctor/healthy.ts';
 import { jobs } from './doctor/plan.ts';
 import { type From, type Remedy, remedyOf } from './doctor/remedy.ts';
 import { spell, spellingsOf } from './doctor/spellings.ts';
@@ -57,9 +57,10 @@ export async function run(): Promise<void> {
   const [filter = ''] = positionals;
   const instead = values.try === undefined ? undefined : (JSON.parse(values.try) as PpoSettings);
   report({ bench: 'cures', ...machine() });
-  const records = readRecords<CureRecord>('cures');
+  const records = new Map(readLines<CureRecord>('cures').map(record => [keyOf(record), record]));
+  const spanOf = await healthySpans([...planned.values()], !values.report);
   const root = mkdtempSync(join(tmpdir(), 'keel-cures-'));
-  const lines = [];
+  const lines: CureCase[] = [];
   try {
     for (const one of cached.filter(({ label }) => label.fault !== null && label.name.includes(filter))) {
       const { name } = one.label;
@@ -86,17 +87,23 @@ export async function run(): Promise<void> {
             record = await trained(name, from, iteration, remedy);
             records.set(key, record);
             if (instead === undefined) addRecord('cures', record);
-            const { healthy, random } = spanOf(one, cached);
             const seconds = round((performance.now() - began) / 1000, 1);
-            report({ ...record, healthy, random, cured: isCured(record, one, cached), seconds });
+            report({ ...record, cured: isWell(record.lastReturn, spanOf(planned.get(name)!)), seconds });
           }
-          if (record !== undefined) cures[from] = isCured(record, one, cached);
+          if (record !== undefined)
+            cures[from] = record.error === null && isWell(record.lastReturn, spanOf(planned.get(name)!));
         }
-        lines.push({ run: one, spelling, diagnosis, cures });
+        lines.push({
+          label: one.label,
+          wellBefore: isWell(one.label.lastReturn, spanOf(planned.get(name)!)),
+          spelling,
+          diagnosis,
+          cures,
+        });
       }
     }
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-  if (instead === undefined) for (const line of tableOf(lines, cached)) report(line);
+  for (const line of [...wellOfHealthy([...planned.values()], spanOf), ...tableOf(lines)]) report(line);
 }

@@ -1,4 +1,4 @@
-/** What came of each sick run after the doctor's first advice: `cures.jsonl`, a line each. */
+/** What was trained for the bench of cures, a line each: `cures.jsonl`, and what else is kept beside it. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { From } from './remedy.ts';
@@ -25,14 +25,12 @@ export interface CureRecord {
 export const keyOf = (record: Pick<CureRecord, 'run' | 'from' | 'iteration' | 'written' | 'undone'>): string =>
   JSON.stringify([record.run, record.iteration, Object.entries(record.written).sort(), record.undone]);
 
-/** All that were trained, by what they are. */
-export function readRecords<T extends Parameters<typeof keyOf>[0]>(name: string): Map<string, T> {
+/** The records of a file, as many as there are. */
+export function readLines<T>(name: string): T[] {
   const path = file(name);
-  if (!existsSync(path)) return new Map();
-  const lines = readFileSync(path, 'utf8')
-    .split('\n')
-    .filter(line => line !== '');
-  return new Map(lines.map(line => [keyOf(JSON.parse(line) as T), JSON.parse(line) as T]));
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').split('\n');
+  return lines.filter(line => line !== '').map(line => JSON.parse(line) as T);
 }
 
 /** One more; a kill leaves those before it. */

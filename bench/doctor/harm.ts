@@ -25,31 +25,3 @@ export function harmless({ label, log }: CachedRun, all: readonly CachedRun[]): 
     .filter(value => value !== null);
   return healthy.length > 0 && own >= Math.min(...healthy) - slack[label.env];
 }
-
-/** What a healthy run and one that learns nothing come to at the same number of steps, in means over their seeds. */
-export function spanOf(
-  { label, log }: CachedRun,
-  all: readonly CachedRun[],
-): { readonly healthy: number; readonly random: number } {
-  const step = log.rows.at(-1)!['train/step'];
-  const meanOf = (variant: string): number => {
-    const returns = all
-      .filter(other => other.label.variant === variant && other.label.env === label.env)
-      .map(other => lastReturn(other.log, step))
-      .filter(value => value !== null);
-    return returns.reduce((a, b) => a + b, 0) / returns.length;
-  };
-  // At a rate of 1e-7 a policy is what it was at the start.
-  return { healthy: meanOf('healthy'), random: meanOf('lr-low') };
-}
-
-/** Within a tenth of the healthy return, of the way from one that learns nothing. */
-export function isCured(
-  { lastReturn: reached, error }: { readonly lastReturn: number | null; readonly error: string | null },
-  run: CachedRun,
-  all: readonly CachedRun[],
-): boolean {
-  if (reached === null || error !== null) return false;
-  const { healthy, random } = spanOf(run, all);
-  return reached >= healthy - 0.1 * (healthy - random);
-}
