@@ -4,6 +4,9 @@ import { klBand, redAbove } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
 import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
+import { basisOf } from './judge/basis.ts';
+import { checkedOf } from './judge/checked.ts';
+import { understoodOf } from './judge/understood.ts';
 import { rules } from './rules/all.ts';
 import type { Rule } from './rules/rule.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
@@ -29,6 +32,9 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
     confidence: root?.confidence ?? (verdict === 'healthy' ? healthConfidence(signals) : 0.4),
     summary: summaryOf(verdict, findings, root, signals),
     findings,
+    understood: understoodOf(signals),
+    basis: verdict === 'healthy' ? basisOf(signals) : [],
+    checked: use.map(rule => checkedOf(rule, found, signals)),
     notes: run.notes,
   };
 }

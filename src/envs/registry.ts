@@ -30,6 +30,8 @@ export interface EnvInfo {
 
 /** A registered environment: what is known of it, and its definition. */
 export interface RegisteredEnv extends EnvInfo {
+  /** One of Keel's own, whichever copy of Keel registered it: every process has it. */
+  readonly isOwn: boolean;
   readonly definition: EnvDefinition;
 }
 
@@ -51,7 +53,7 @@ function globalRegistry(key: symbol): Registry {
   if (shared === undefined) {
     shared = { byId: new Map(), loadingFile: null };
     for (const definition of builtIn) {
-      const env = describe(definition, null);
+      const env: RegisteredEnv = { ...describe(definition, null), isOwn: true };
       shared.byId.set(env.id, env);
     }
     holder[key] = shared;
@@ -84,7 +86,7 @@ export function registerEnv<O extends OptionValues>(typed: EnvDefinition<O>): Re
 
 /** All environments, Keel's own first. */
 export function listEnvs(): EnvInfo[] {
-  return [...registry.byId.values()].map(({ definition: _, ...info }) => info);
+  return [...registry.byId.values()].map(({ definition: _, isOwn: __, ...info }) => info);
 }
 
 /**
@@ -158,6 +160,7 @@ function describe(definition: EnvDefinition, file: string | null): RegisteredEnv
     maxEpisodeSteps: definition.maxEpisodeSteps,
     rewardThreshold: definition.rewardThreshold ?? null,
     file,
+    isOwn: false,
     definition,
   };
 }

@@ -166,7 +166,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
  */
 function againCommand({ roots, host, token, readOnly }: ServeOptions, port: number): string {
   const usual = defaultRoots.map(root => resolve(root));
-  const isDefault = roots.length === usual.length && roots.every((root, i) => resolve(root) === usual[i]);
+  const places = roots.map(root => resolve(root));
+  // Without a word about where, it shows studies beside runs: nothing is missing then.
+  const isDefault = places.includes(usual[0]) && places.every(place => usual.includes(place));
   return typed(
     'dash',
     ...(isDefault ? [] : roots.map(nearPath)),

@@ -182,7 +182,7 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(installations)
     const empty = (await keel('runs', '--run-dir', 'none')).stdout.split('\n').at(-2)!.trim();
     expect((await type(`${empty} --steps 256`)).code).toBe(0);
     const taken = await keel('fork', 'last', '--id', 'stopped', '--steps', '512');
-    expect(taken.code).toBe(1);
+    expect(taken.code, taken.stderr).toBe(2);
     const [, resume] = /`(.*)`/.exec(taken.stderr)!;
     expect(resume).toBe(`${program} resume stopped`);
   });

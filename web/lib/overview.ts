@@ -1,5 +1,5 @@
 /** Which runs the overview shows, and in which order. */
-import { verdicts } from '../../src/doctor/findings.ts';
+import { verdictRank } from '../../src/doctor/findings.ts';
 import type { RunState, RunSummary } from '../../src/server/api.ts';
 import type { OverviewView, SortKey } from './view-state.ts';
 
@@ -20,7 +20,7 @@ const keys: Readonly<Record<SortKey, (run: RunSummary) => string | number | null
   step: run => run.step,
   return: run => run.lastReturn,
   kl: run => run.lastKl,
-  verdict: run => (run.verdict === null ? null : verdicts.indexOf(run.verdict)),
+  verdict: run => (run.verdict === null ? null : verdictRank[run.verdict]),
   // All that run are as new as can be: were they ordered by their last row, they would change places all day.
   updated: run => (run.state === 'running' ? Number.POSITIVE_INFINITY : run.updatedAt),
 };

@@ -13,7 +13,7 @@ import { openHerePlace } from '../../sweep/places/here.ts';
 import { conductStudy, type SweepResult } from '../../sweep/sweep.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
-import { paramsText, printNext, printStudy, verdictOf } from './show.ts';
+import { paramsText, printNext, printStudy, verdictText } from './show.ts';
 
 export interface ConductFlags {
   readonly jobs?: number | undefined;
@@ -169,7 +169,7 @@ function liveLine({ print, paint, columns, isTerminal, colour }: Context, silent
     },
     trial(trial: Trial): void {
       clear();
-      const verdict = verdictOf(trial);
+      const verdict = verdictText(trial);
       const value = trial.value === null ? trial.state : number(trial.value);
       const note = trial.violations.length > 0 ? `; ${trial.violations.join('; ')}` : '';
       const pruned = trial.state === 'pruned' ? ' (pruned)' : '';

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { threadEntry } from '../../base/thread-entry.ts';
-import { builtIn } from '../built-in.ts';
 import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { Env, EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
@@ -75,8 +74,8 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
 }
 
 /** Whether a thread can make such environments by itself: they are Keel's or come from a file. */
-export function canRunInWorkers({ file, definition }: RegisteredEnv): boolean {
-  return file !== null || builtIn.includes(definition);
+export function canRunInWorkers({ file, isOwn }: RegisteredEnv): boolean {
+  return file !== null || isOwn;
 }
 
 /** Of ES2024, which Node 20 has and the compiler's library for it does not. */

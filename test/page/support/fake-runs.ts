@@ -174,7 +174,9 @@ const rowAt = (x: XAxis, at: number) =>
   x === 'step' ? at / stepsPerRow - 1 : x === 'iteration' ? at - 1 : (at - startTime) / rowMs;
 
 const resume = (setting: KnownSetting, value: number, how = ''): Fix =>
-  fixOf({ code: `keel resume ${how}--set ${setting}=${value}` }, [{ setting, name: setting, value }]);
+  fixOf({ code: `keel resume ${how}--set ${setting}=${value}` }, [
+    { setting, name: setting, from: null, value },
+  ]);
 
 const fixed = (...fixes: readonly Fix[]): Pick<Finding, 'fix' | 'fixes'> => ({
   fix: fixes.map(({ text }) => text),
@@ -314,7 +316,23 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
   const steps = run.rows * stepsPerRow;
   const at = (share: number) => Math.floor(share * run.plannedRows) * stepsPerRow;
   const mark = (metric: string, from: number, to: number) => ({ metric, theirs: metric, from, to });
-  const base = { path: `runs/${run.name}`, trainer: run.trainer, steps, notes: run.logNotes };
+  const base = {
+    path: `runs/${run.name}`,
+    trainer: run.trainer,
+    steps,
+    notes: run.logNotes,
+    understood: {
+      columns: ['kl/step', 'episode/return'].map(metric => ({ metric, theirs: metric })),
+      settings: [{ setting: 'learningRate' as const, name: 'learningRate', value: 3e-4 }],
+      rows: run.rows,
+      from: stepsPerRow,
+      to: steps,
+      notUnderstood: [],
+      absent: [],
+    },
+    basis: run.health === 'healthy' ? ['`episode/return` rises, and `kl/step` stays small.'] : [],
+    checked: [],
+  };
   if (run.health === 'healthy') {
     const diagnosis: Diagnosis = {
       ...base,
@@ -338,6 +356,8 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
         : 'KL touches 0.02 in 7 % of the updates',
       from,
       to: steps,
+      firstSeen: from,
+      cites: [{ evidence: 0, ...mark('kl/step', from, steps) }],
       evidence: [
         `kl/step passes 0.05 first at step ${from}; the largest is 0.118.`,
         'The median before was 0.009, after it 0.021.',
@@ -356,6 +376,8 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             title: 'the return falls by 60 % after the spikes',
             from: at(0.42),
             to: steps,
+            firstSeen: at(0.42),
+            cites: [{ evidence: 0, ...mark('episode/return', at(0.42), steps) }],
             evidence: [
               'episode/return was 410 before, and is 166 now.',
               'It began 11 iterations after the first spike.',
