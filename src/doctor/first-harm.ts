@@ -4,7 +4,7 @@ import type { Diagnosis } from './findings.ts';
 /** The step at which the first critical finding begins; Infinity if there is none. */
 export function firstHarm(diagnosis: Pick<Diagnosis, 'findings'> | null): number {
   let first = Number.POSITIVE_INFINITY;
-  for (const { severity, from } of diagnosis?.findings ?? [])
-    if (severity === 'critical') first = Math.min(first, from);
+  for (const { severity, firstSeen } of diagnosis?.findings ?? [])
+    if (severity === 'critical') first = Math.min(first, firstSeen);
   return first;
 }

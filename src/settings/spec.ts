@@ -180,6 +180,12 @@ export type RunConfig = {
   readonly evaluateEvery?: number;
   readonly evaluateEpisodes?: number;
   readonly stopAt?: number | null;
+  /** Where it has them (`autopilotKeys`). */
+  readonly autopilot?: boolean;
+  readonly autopilotEvery?: number;
+  readonly autopilotWait?: number;
+  readonly autopilotSteps?: number;
+  readonly autopilotConfidence?: number;
   readonly csv: boolean;
   readonly tensorboard: boolean;
 };

@@ -14,6 +14,7 @@ export function define(command: Command): void {
   trainingOptions(beginOptions(settingOptions(command)))
     .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
     .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial')
+    .option('--autopilot', 'the doctor looks at the run, and does what it is sure of')
     .option(...queueFlag);
 }
 
@@ -26,6 +27,7 @@ export const examples: Examples = [
   ['train pendulum --steps 200k --seed 1 --set "hidden=[64,64]"'],
   ['train cartpole --seeds 0..9', 'ten runs, and what they come to'],
   ['train ./my-env.ts -c config.yaml'],
+  ['train cartpole --autopilot --set learningRate=0.1', 'sick, and mended by the doctor'],
   ['train hopper --set shards=4 --queue redis://head', 'workers collect its rollouts'],
   ['train chess --from last --set groupSize=16'],
   ['train cluster --from last --set klRefCoefInitial=0.3'],
@@ -69,7 +71,7 @@ async function trainSeeds(context: Context, wanted: Wanted, flags: TrainFlags, s
       `--seeds needs an environment, such as ${typed('train', 'cartpole', '--seeds', '0..4')}`,
     );
   // The page of a study is for whoever asks for it: `keel dash` shows it.
-  for (const flag of ['seed', 'from', 'engine', 'dash', 'open', 'port', 'exit'] as const)
+  for (const flag of ['seed', 'from', 'engine', 'dash', 'open', 'port', 'exit', 'autopilot'] as const)
     if (flags[flag] !== undefined)
       throw new UsageError(`--${flag} and --seeds do not go together: remove one of them`);
   if (flags.queue !== undefined)
