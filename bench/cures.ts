@@ -29,9 +29,10 @@ const checkpointEvery = 10;
 const cached = readCached();
 const planned = new Map(jobs(preset).map(job => [job.name, job]));
 
-/** The iteration of the newest checkpoint from before the first critical finding. */
+/** The iteration of the newest checkpoint from before the first critical finding; of a run to watch, before its first. */
 function healthyIteration({ log: { rows } }: CachedRun, diagnosis: Diagnosis): number {
-  const harm = firstHarm(diagnosis);
+  const critical = firstHarm(diagnosis);
+  const harm = Number.isFinite(critical) ? critical : diagnosis.findings[0].firstSeen;
   const before = rows.filter(row => row['train/step'] < harm).length;
   return before - (before % checkpointEvery);
 }
@@ -75,7 +76,7 @@ export async function run(): Promise<void> {
           const iteration = from === 'start' ? 0 : healthyIteration(one, diagnosis);
           // Before the first checkpoint there is only the start.
           if (from === 'checkpoint' && iteration === 0) continue;
-          const remedy = remedyOf(planned.get(name)!, diagnosis, { spelling, from, instead });
+          const remedy = remedyOf(planned.get(name)!, diagnosis, { spelling, instead });
           if (remedy === undefined) {
             cures[from] = null;
             continue;

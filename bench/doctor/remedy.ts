@@ -56,7 +56,7 @@ export function settingsOf({ fixes: [fix] }: Finding, spelling: string): Record<
 export function remedyOf(
   job: Job,
   { findings: [first] }: Diagnosis,
-  { spelling, from, instead }: { spelling: string; from: From; instead?: PpoSettings | undefined },
+  { spelling, instead }: { spelling: string; instead?: PpoSettings | undefined },
 ): Remedy | undefined {
   if (first === undefined) return undefined;
   const written = (instead ?? settingsOf(first, spelling)) as PpoSettings;
@@ -75,10 +75,9 @@ export function remedyOf(
     undone.push(tampering.kind);
     tampering = null;
   }
-  // "start a new run with the present reward, or go back to the reward of before"
+  // "go back to the reward of before"
   if (rescale !== null && first.code === 'reward-scale-changed') {
-    if (from === 'start') config = { ...config, rewardScale: rescale.factor };
-    undone.push(from === 'start' ? 'present reward from the start' : 'reward of before');
+    undone.push('reward of before');
     rescale = null;
   }
   if (Object.keys(written).length === 0 && undone.length === 0) return undefined;

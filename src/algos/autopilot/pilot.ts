@@ -65,8 +65,10 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
   const { counters } = learner;
   const { manifest, dir, id } = writer;
   const before = manifest.autopilot ?? [];
-  const own = readEvents(dir).items.flatMap(event => (isEvent(event, 'autopilot') ? [event] : []));
-  const steps: PilotStep[] = [...own];
+  /** Its own steps in this run, each with the iteration after which it was taken. */
+  const own: (PilotStep & { readonly iteration: number })[] = readEvents(dir).items.flatMap(event =>
+    isEvent(event, 'autopilot') ? [event] : [],
+  );
   /** The iteration after which rows are judged. */
   let since = own.at(-1)?.iteration ?? 0;
   let rows = readRows(dir).items.slice(since).map(untimed);
@@ -84,13 +86,16 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
   const isSure = (advice: Advice | undefined): advice is Advice =>
     advice !== undefined && advice.confidence >= autopilotConfidence!;
 
-  /** Keys that a person has set in this run: they are that person's. */
-  const keysSetByHand = (): Set<string> =>
-    new Set(
-      readAdjustments(dir)
-        .filter(({ by }) => by !== AUTOPILOT)
-        .map(({ key }) => key),
+  /** Keys that a person has set again after the autopilot had: they are that person's. */
+  const takenBack = (): Set<string> => {
+    const setAt = new Map(before.flatMap(({ changes }) => changes.map(({ key }) => [key, 0] as const)));
+    for (const { changes, iteration } of own)
+      for (const { key } of changes) setAt.set(key, Math.min(iteration, setAt.get(key) ?? iteration));
+    const byHand = readAdjustments(dir).filter(({ by }) => by !== AUTOPILOT);
+    return new Set(
+      byHand.filter(({ key, iteration }) => iteration > (setAt.get(key) ?? Number.POSITIVE_INFINITY)).map(({ key }) => key),
     );
+  };
 
   const valueNow = (key: string): Change['value'] | null =>
     (learner.config as Record<string, Change['value'] | null>)[key] ?? null;
@@ -118,7 +123,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
 
   /** Only settings that there are, that nobody else has set, and that are not so already. */
   function open(changes: readonly Change[]): Change[] {
-    const byHand = keysSetByHand();
+    const byHand = takenBack();
     return changes.filter(
       ({ key, value }) =>
         Object.hasOwn(algorithm.settings.keys, key) && !byHand.has(key) && valueNow(key) !== value,
@@ -127,7 +132,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
 
   function stepOf(advice: Advice, isLate: boolean): PilotStep | undefined {
     const wanted = open(advice.changes);
-    const lives = steps.filter(({ action }) => action === 'set');
+    const lives = own.filter(({ action }) => action === 'set');
     const said = (action: PilotStep['action'], changes: readonly Change[], firstSeen: number): PilotStep => ({
       type: 'autopilot',
       action,
@@ -140,7 +145,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
     });
     /** From before the harm, as another run. */
     const elsewhere = (changes: readonly Change[], firstSeen: number): PilotStep | undefined => {
-      const child = childId(id, before.length + steps.length + 1);
+      const child = childId(id, before.length + own.length + 1);
       if (!keepsShape(changes)) return { ...said('begin-again', changes, firstSeen), child };
       const healthy = listCheckpoints(dir).findLast(
         ({ step, problem }) => step < firstSeen && problem === undefined,
@@ -153,7 +158,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
       const carried = new Map(lives.flatMap(({ changes }) => changes.map(c => [c.key, c] as const)));
       for (const change of lives.at(-1)!.cause === advice.cause ? wanted : [])
         carried.set(change.key, { ...change, from: null });
-      const byHand = keysSetByHand();
+      const byHand = takenBack();
       const changes = [...carried.values()].filter(({ key }) => !byHand.has(key)) as Change[];
       return changes.length === 0 ? undefined : elsewhere(changes, first.firstSeen);
     }
@@ -165,7 +170,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
   }
 
   async function judge(error: string | null, isLate: boolean): Promise<PilotStep | undefined> {
-    if (before.length + steps.length >= autopilotSteps!) return undefined;
+    if (before.length + own.length >= autopilotSteps!) return undefined;
     const advice = await look(rows, error);
     if (!isSure(advice)) return undefined;
     // One look may be wrong: it was said half a look ago, too.
@@ -175,8 +180,8 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
     }
     const step = stepOf(advice, isLate);
     if (step !== undefined) {
-      steps.push(step);
       since = counters.iteration;
+      own.push({ ...step, iteration: since });
       rows = [];
     }
     return step;
@@ -203,7 +208,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
       step,
       taken: [
         ...before,
-        ...steps.map(({ action, rule, cause, changes }) => ({ run: id, action, rule, cause, changes })),
+        ...own.map(({ action, rule, cause, changes }) => ({ run: id, action, rule, cause, changes })),
       ],
     }),
   };
