@@ -173,10 +173,14 @@ export const environmentKeys = ({ ownReturns }: { readonly ownReturns: boolean }
 export const logStdKeys = {
   logStdInitial: fixed(z.number(), 0, 'Starting log of the std of continuous actions.', {
     aliases: 'logstdinit',
+    doctor: 'logStdInitial',
     actions: 'continuous',
   }),
   logStdMin: setting(z.number().check(z.minimum(-20)), -5, 'Its lower bound.', { actions: 'continuous' }),
-  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', { actions: 'continuous' }),
+  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', {
+    actions: 'continuous',
+    doctor: 'logStdMax',
+  }),
 };
 
 /** What the network is, and what it sees. */

@@ -40,6 +40,8 @@ export type DoctorSetting =
   | 'guardP99'
   | 'guardMax'
   | 'entropyCoef'
+  | 'logStdInitial'
+  | 'logStdMax'
   | 'valueCoef'
   | 'gamma'
   | 'maxGradNorm'

@@ -88,7 +88,7 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
 
   /** Keys that a person has set again after the autopilot had: they are that person's. */
   const takenBack = (): Set<string> => {
-    const setAt = new Map(before.flatMap(({ changes }) => changes.map(({ key }) => [key, 0] as const)));
+    const setAt = new Map<string, number>(before.flatMap(({ changes }) => changes.map(({ key }): [string, number] => [key, 0])));
     for (const { changes, iteration } of own)
       for (const { key } of changes) setAt.set(key, Math.min(iteration, setAt.get(key) ?? iteration));
     const byHand = readAdjustments(dir).filter(({ by }) => by !== AUTOPILOT);
