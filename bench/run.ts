@@ -3,6 +3,7 @@ import { Refused } from './refuse.ts';
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   arithmetic: () => import('./arithmetic.ts'),
+  autopilot: () => import('./autopilot.ts'),
   chess: () => import('./chess.ts'),
   crash: () => import('./crash.ts'),
   cures: () => import('./cures.ts'),

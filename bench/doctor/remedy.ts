@@ -63,6 +63,9 @@ export function remedyOf(
   const undone: string[] = [];
   let { config, tampering, pull, rescale } = job;
   config = { ...config, ...written };
+  // Other trainers have no upper bound, which only keeps the policy of the plan as narrow as it begins.
+  if (spelling !== 'keel' && 'logStdInitial' in written)
+    config = { ...config, logStdMax: ppoSettings.defaults.logStdMax };
   // The pull stands for a negative entropy bonus, which a bonus that is written takes the place of.
   if (pull !== null && 'entropyCoef' in written) {
     const { reference: _, klRefCoefInitial: __, klRefCoefFinal: ___, ...plain } = config;

@@ -49,20 +49,30 @@ export async function runSession(
   open: () => SessionStart,
 ): Promise<SessionResult> {
   try {
-    refuseBlind(opened);
+    refuseBlind(opened, hooks);
     return await trainIn(open(), opened, hooks);
   } finally {
     await opened.learner.close();
   }
 }
 
-/** An algorithm of someone's own may have the setting, and nothing that evaluates. */
-function refuseBlind({ algorithm, config: { evaluateEvery = 0 }, learner }: Opened): void {
+/** An algorithm of someone's own may have the setting, and nothing that evaluates; a caller may bring no doctor. */
+function refuseBlind(
+  { algorithm, config: { evaluateEvery = 0, autopilot = false }, learner }: Opened,
+  { advisor }: TrainHooks,
+): void {
   if (evaluateEvery > 0 && learner.evaluate === undefined)
     throw new ConfigError([
       wrong(
         'evaluateEvery',
         `${evaluateEvery} has no effect: the learner of ${algorithm.name} has no evaluate(); add one, or remove evaluateEvery`,
+      ),
+    ]);
+  if (autopilot && advisor === undefined)
+    throw new ConfigError([
+      wrong(
+        'autopilot',
+        'has nobody to ask here: train with keel train, or with train of the package keel; in a study remove it',
       ),
     ]);
 }
@@ -86,6 +96,8 @@ async function trainIn(
   let recording: LiveRecorder | undefined;
   let byHand: HandChanges | undefined;
   let pilot: Pilot | undefined;
+  /** The iteration of the newest row. */
+  let written = 0;
   let lastRow: Record<string, number> | undefined;
   /** Ends this run for one that goes on. */
   const handOver = (step: PilotStep): SessionResult => {
@@ -109,7 +121,7 @@ async function trainIn(
       tell({ type: 'rescaled', ...start.rescale }, counters.iteration + (start.saveFirst ? 0 : 1));
     await checkpoints.begin(start);
     pilot = pilotOf({ algorithm, learner, config, writer, advisor: hooks.advisor });
-    if (pilot?.handedOver) return handOver(pilot.handedOver);
+    written = counters.iteration;
     const logBeside = learner.besideLog?.(writer.dir, counters.iteration);
     const progress = (): TrainProgress => ({
       id: writer.id,
@@ -138,6 +150,7 @@ async function trainIn(
       for (const event of events) tell(event);
       logBeside?.();
       writer.row(row);
+      written = counters.iteration;
       lastRow = row;
       checkpoints.see(row);
       hooks.onRow?.(row, progress());
@@ -146,10 +159,8 @@ async function trainIn(
       if (reached) tell({ type: 'reached', ...reached });
       const step = reached ? undefined : await pilot?.after(row);
       if (step) tell(step);
-      if (step && step.action !== 'set') {
-        await checkpoints.save();
-        return handOver(step);
-      }
+      // Without a checkpoint, for which the healthy one might have to go: who resumes it decides the same again.
+      if (step && step.action !== 'set') return handOver(step);
       if (step) byHand.add(adjustmentsOf(step, counters.iteration + 1));
       // What was judged is what is kept.
       if (evaluated || counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
@@ -183,7 +194,7 @@ async function trainIn(
   } catch (error) {
     const step = error instanceof TrainError ? await pilot?.failed(error) : undefined;
     if (step) {
-      tell(step, counters.iteration + 1);
+      tell(step, written + 1);
       return handOver(step);
     }
     writer.end('failed', error instanceof Error ? error.message : String(error));

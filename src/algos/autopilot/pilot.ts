@@ -12,7 +12,7 @@ import { readEvents, readRows } from '../../runs/log.ts';
 import { isEvent } from '../../runs/schema.ts';
 import type { RunWriter } from '../../runs/writer.ts';
 import { refuseLiveChange, refuseOtherShape } from '../../settings/resolve.ts';
-import { type RunConfig, type Values, wrong } from '../../settings/spec.ts';
+import type { RunConfig, Values } from '../../settings/spec.ts';
 import type { Algorithm, Learner } from '../algorithm.ts';
 import type { TrainEvent } from '../events.ts';
 import type { Advice, Advisor, Change } from './advice.ts';
@@ -38,8 +38,6 @@ export interface Pilot {
   after(row: Row): Promise<PilotStep | undefined>;
   /** After the run failed: whether it can go on otherwise. */
   failed(error: TrainError): Promise<PilotStep | undefined>;
-  /** The step at which the run has ended for another one already, which may not be there yet. */
-  readonly handedOver: PilotStep | undefined;
   handOver(step: PilotStep): HandOver;
 }
 
@@ -54,14 +52,7 @@ interface Parts {
 /** Undefined where it is off. To be made when the run's log is cut to where it goes on. */
 export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts): Pilot | undefined {
   const { autopilot, autopilotEvery, autopilotWait, autopilotSteps, autopilotConfidence } = config;
-  if (!autopilot) return undefined;
-  if (advisor === undefined)
-    throw new ConfigError([
-      wrong(
-        'autopilot',
-        'has nobody to ask here: train with keel train, or with train of the package keel; in a study remove it',
-      ),
-    ]);
+  if (!autopilot || advisor === undefined) return undefined;
   const { counters } = learner;
   const { manifest, dir, id } = writer;
   const before = manifest.autopilot ?? [];
@@ -145,7 +136,8 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
     });
     /** From before the harm, as another run. */
     const elsewhere = (changes: readonly Change[], firstSeen: number): PilotStep | undefined => {
-      const child = childId(id, before.length + own.length + 1);
+      const runs = [...before, ...own].filter(({ action }) => action !== 'set').length;
+      const child = childId(id, runs + 1);
       if (!keepsShape(changes)) return { ...said('begin-again', changes, firstSeen), child };
       const healthy = listCheckpoints(dir).findLast(
         ({ step, problem }) => step < firstSeen && problem === undefined,
@@ -200,10 +192,6 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
       return judge(null, left < autopilotWait!);
     },
     failed: error => judge(error.message, true),
-    get handedOver() {
-      const last = own.at(-1);
-      return last !== undefined && last.action !== 'set' ? last : undefined;
-    },
     handOver: step => ({
       step,
       taken: [
