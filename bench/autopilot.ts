@@ -5,7 +5,7 @@
  * `npm run bench -- autopilot [part of a name] [--seeds 2] [--report]` trains what is not in `bench/doctor/autopilot.jsonl`
  * yet, which may be ended at any time.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,6 +16,7 @@ import { healthySpans, isWell, type Span } from './doctor/healthy.ts';
 import { jobs } from './doctor/plan.ts';
 import { type Sabotage, sabotages } from './doctor/sabotage.ts';
 import { preset } from './doctor/train-job.ts';
+import { withMarked } from './marked.ts';
 import { machine, report, round } from './measure.ts';
 
 interface PilotRecord extends Pick<Sabotage, 'env' | 'fault' | 'when' | 'seed'> {
@@ -94,6 +95,7 @@ export async function run(): Promise<void> {
     allowPositionals: true,
     options: {
       report: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       seeds: { type: 'string', default: '2' },
     },
   });
@@ -121,6 +123,41 @@ export async function run(): Promise<void> {
       .map(job => [job.env, spanOf(job, job.env === 'CartPole-v1' ? 'healthy-faster' : 'healthy')]),
   );
   for (const line of tableOf(records, spans)) report(line);
+  if (!values.write) return;
+  const results = new URL('../docs/results.md', import.meta.url);
+  writeFileSync(
+    results,
+    withMarked(readFileSync(results, 'utf8'), 'autopilot', markdownOf(records, spans)),
+  );
+}
+
+/** The same for docs/results.md. */
+function markdownOf(records: readonly PilotRecord[], spans: ReadonlyMap<string, Span>): string {
+  const cell = (of: readonly PilotRecord[], autopilot: boolean): string => {
+    const own = of.filter(r => r.autopilot === autopilot);
+    return `${own.filter(r => isWell(r.lastReturn, spans.get(r.env)!)).length} of ${own.length}`;
+  };
+  const row = (name: string, of: readonly PilotRecord[]): string => {
+    const steps = of.filter(r => r.autopilot && r.steps.length > 0).length;
+    return `| ${[name, cell(of, true), cell(of, false), steps].join(' | ')} |`;
+  };
+  const sick = records.filter(r => r.fault !== 'healthy');
+  const kinds = new Map(sick.map(r => [`${r.fault}, from the ${r.when}`, [r.fault, r.when] as const]));
+  return [
+    '| fault | well, with | well, without | runs in which it did something |',
+    '|---|--:|--:|--:|',
+    ...[...kinds].map(([name, [fault, when]]) =>
+      row(
+        name,
+        sick.filter(r => r.fault === fault && r.when === when),
+      ),
+    ),
+    row('**all**', sick),
+    row(
+      'none: healthy runs',
+      records.filter(r => r.fault === 'healthy'),
+    ),
+  ].join('\n');
 }
 
 function tableOf(records: readonly PilotRecord[], spans: ReadonlyMap<string, Span>): Record<string, unknown>[] {

@@ -3,10 +3,11 @@
  * the start and from the newest checkpoint before anything went wrong.
  *
  * `npm run bench -- cures [part of a name] [--report] [--spelling keel]` trains what is not in `bench/doctor/cures.jsonl`
- * yet, which may be ended at any time; `--report` trains nothing. `--try '{"epochs":5}'` has other settings in place of the
+ * yet, which may be ended at any time; `--report` trains nothing; `--write` puts the
+ * figures into docs/results.md and src/doctor/cure-figures.ts. `--try '{"epochs":5}'` has other settings in place of the
  * fix, and keeps no record.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,13 +15,14 @@ import type { PpoSettings } from '../src/algos/ppo/settings.ts';
 import { type Diagnosis, firstHarm } from '../src/doctor/index.ts';
 import { type CachedRun, readCached } from './doctor/cache.ts';
 import { addRecord, type CureRecord, keyOf, readLines } from './doctor/cure-records.ts';
-import { type CureCase, tableOf } from './doctor/cure-table.ts';
+import { type CureCase, curesByRule, markdownOf, tableOf } from './doctor/cure-table.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { healthySpans, isWell, wellOfHealthy } from './doctor/healthy.ts';
 import { jobs } from './doctor/plan.ts';
 import { type From, type Remedy, remedyOf } from './doctor/remedy.ts';
 import { spell, spellingsOf } from './doctor/spellings.ts';
 import { preset, trainJob } from './doctor/train-job.ts';
+import { withMarked } from './marked.ts';
 import { machine, report, round } from './measure.ts';
 
 /** As `keel train` has it unless told. */
@@ -53,6 +55,7 @@ export async function run(): Promise<void> {
       report: { type: 'boolean', default: false },
       spelling: { type: 'string' },
       try: { type: 'string' },
+      write: { type: 'boolean', default: false },
     },
   });
   const [filter = ''] = positionals;
@@ -107,4 +110,28 @@ export async function run(): Promise<void> {
     rmSync(root, { recursive: true, force: true });
   }
   for (const line of [...wellOfHealthy([...planned.values()], spanOf), ...tableOf(lines)]) report(line);
+  if (!values.write) return;
+  const results = new URL('../docs/results.md', import.meta.url);
+  writeFileSync(results, withMarked(readFileSync(results, 'utf8'), 'cures', markdownOf(lines)));
+  const figures = new URL('../src/doctor/cure-figures.ts', import.meta.url);
+  writeFileSync(figures, figuresFile(curesByRule(lines)));
+}
+
+/** What the doctor reads of it. */
+function figuresFile(byRule: ReturnType<typeof curesByRule>): string {
+  const entries = Object.entries(byRule).map(
+    ([code, { runs, cured }]) => `  '${code}': { runs: ${runs}, cured: ${cured} },\n`,
+  );
+  return `/** How often the first fix of a rule has cured a run of known fault. Made by \`npm run bench -- cures --write\`. */
+export interface CureFigure {
+  /** Sick logs of seeds that nothing was tuned on. */
+  readonly runs: number;
+  /** Those whose run got well with the fix, trained again from the start. */
+  readonly cured: number;
+}
+
+/** By the rule's code. */
+export const cureFigures: Readonly<Record<string, CureFigure>> = {
+${entries.join('')}};
+`;
 }

@@ -33,6 +33,40 @@ export function countsOf(cases: readonly CureCase[]) {
   };
 }
 
+/** By the rule whose fix was tried, of seeds that nothing was tuned on: what `keel doctor --explain` says. */
+export function curesByRule(cases: readonly CureCase[]): Record<string, { runs: number; cured: number }> {
+  const found: Record<string, { runs: number; cured: number }> = {};
+  const tried = cases.filter(one => isNamed(one) && one.label.heldOut && one.cures.start !== undefined);
+  for (const code of [...new Set(tried.map(({ diagnosis }) => diagnosis.findings[0].code))].sort()) {
+    const own = tried.filter(({ diagnosis }) => diagnosis.findings[0].code === code);
+    found[code] = { runs: own.length, cured: own.filter(({ cures }) => cures.start === true).length };
+  }
+  return found;
+}
+
+/** The same by cause, as a table of docs/results.md. */
+export function markdownOf(cases: readonly CureCase[]): string {
+  const cell = (part: number, whole: number): string => (whole === 0 ? '–' : `${part} of ${whole}`);
+  const row = (name: string, of: readonly CureCase[]): string => {
+    const { runs, well_before, ...c } = countsOf(of);
+    return `| ${[name, runs, well_before, cell(c.cured_from_start, c.from_start), cell(c.cured_from_checkpoint, c.from_checkpoint)].join(' | ')} |`;
+  };
+  const named = cases.filter(isNamed);
+  const heldOut = named.filter(({ label }) => label.heldOut);
+  return [
+    '| cause | sick logs | as good as healthy already | cured from the start | cured from a checkpoint |',
+    '|---|--:|--:|--:|--:|',
+    ...rootCauses
+      .map(cause => [cause, heldOut.filter(({ label }) => label.fault === cause)] as const)
+      .filter(([, of]) => of.length > 0)
+      .map(([cause, of]) => row(cause, of)),
+    row('**all, seeds that nothing was tuned on**', heldOut),
+    row('seeds that rules were tuned on', named.filter(({ label }) => !label.heldOut)),
+    row('worth a look, cause named', cases.filter(({ diagnosis, label }) => diagnosis.verdict === 'watch' && diagnosis.rootCause === label.fault)),
+    row('another cause named', cases.filter(({ diagnosis, label }) => diagnosis.rootCause !== label.fault)),
+  ].join('\n');
+}
+
 /** Sick runs whose cause was named: what the target is about. */
 export const isNamed = ({ label, diagnosis }: CureCase): boolean =>
   diagnosis.verdict === 'sick' && diagnosis.rootCause === label.fault;
