@@ -125,10 +125,7 @@ export async function run(): Promise<void> {
   for (const line of tableOf(records, spans)) report(line);
   if (!values.write) return;
   const results = new URL('../docs/results.md', import.meta.url);
-  writeFileSync(
-    results,
-    withMarked(readFileSync(results, 'utf8'), 'autopilot', markdownOf(records, spans)),
-  );
+  writeFileSync(results, withMarked(readFileSync(results, 'utf8'), 'autopilot', markdownOf(records, spans)));
 }
 
 /** The same for docs/results.md. */
@@ -160,7 +157,10 @@ function markdownOf(records: readonly PilotRecord[], spans: ReadonlyMap<string, 
   ].join('\n');
 }
 
-function tableOf(records: readonly PilotRecord[], spans: ReadonlyMap<string, Span>): Record<string, unknown>[] {
+function tableOf(
+  records: readonly PilotRecord[],
+  spans: ReadonlyMap<string, Span>,
+): Record<string, unknown>[] {
   const share = (of: readonly PilotRecord[]) => {
     const well = of.filter(r => isWell(r.lastReturn, spans.get(r.env)!)).length;
     return { runs: of.length, well, share: of.length === 0 ? null : round(well / of.length, 3) };
@@ -176,7 +176,12 @@ function tableOf(records: readonly PilotRecord[], spans: ReadonlyMap<string, Spa
   const sick = records.filter(r => r.fault !== 'healthy');
   for (const record of sick)
     if (record.autopilot && !isWell(record.lastReturn, spans.get(record.env)!))
-      lines.push({ not_well: nameOf(record), lastReturn: record.lastReturn, steps: record.steps, error: record.error });
+      lines.push({
+        not_well: nameOf(record),
+        lastReturn: record.lastReturn,
+        steps: record.steps,
+        error: record.error,
+      });
   for (const fault of new Set(sick.map(r => r.fault)))
     for (const when of ['start', 'middle'] as const) {
       const of = sick.filter(r => r.fault === fault && r.when === when);

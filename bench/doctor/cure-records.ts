@@ -22,7 +22,9 @@ export interface CureRecord {
 }
 
 /** Two of the same need one training. */
-export const keyOf = (record: Pick<CureRecord, 'run' | 'from' | 'iteration' | 'written' | 'undone'>): string =>
+export const keyOf = (
+  record: Pick<CureRecord, 'run' | 'from' | 'iteration' | 'written' | 'undone'>,
+): string =>
   JSON.stringify([record.run, record.iteration, Object.entries(record.written).sort(), record.undone]);
 
 /** The records of a file, as many as there are. */

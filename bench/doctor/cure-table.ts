@@ -61,9 +61,20 @@ export function markdownOf(cases: readonly CureCase[]): string {
       .filter(([, of]) => of.length > 0)
       .map(([cause, of]) => row(cause, of)),
     row('**all, seeds that nothing was tuned on**', heldOut),
-    row('seeds that rules were tuned on', named.filter(({ label }) => !label.heldOut)),
-    row('worth a look, cause named', cases.filter(({ diagnosis, label }) => diagnosis.verdict === 'watch' && diagnosis.rootCause === label.fault)),
-    row('another cause named', cases.filter(({ diagnosis, label }) => diagnosis.rootCause !== label.fault)),
+    row(
+      'seeds that rules were tuned on',
+      named.filter(({ label }) => !label.heldOut),
+    ),
+    row(
+      'worth a look, cause named',
+      cases.filter(
+        ({ diagnosis, label }) => diagnosis.verdict === 'watch' && diagnosis.rootCause === label.fault,
+      ),
+    ),
+    row(
+      'another cause named',
+      cases.filter(({ diagnosis, label }) => diagnosis.rootCause !== label.fault),
+    ),
   ].join('\n');
 }
 
@@ -95,7 +106,12 @@ export function tableOf(cases: readonly CureCase[]): Record<string, unknown>[] {
   const groups: [string, readonly CureCase[]][] = [
     ['sick, cause named, seeds that tune', cases.filter(one => isNamed(one) && !one.label.heldOut)],
     ['sick, cause named, held-out seeds', heldOut.filter(isNamed)],
-    ['watch, cause named', cases.filter(({ diagnosis, label }) => diagnosis.verdict === 'watch' && diagnosis.rootCause === label.fault)],
+    [
+      'watch, cause named',
+      cases.filter(
+        ({ diagnosis, label }) => diagnosis.verdict === 'watch' && diagnosis.rootCause === label.fault,
+      ),
+    ],
     ['another cause named', cases.filter(({ diagnosis, label }) => diagnosis.rootCause !== label.fault)],
   ];
   for (const [group, of] of groups) lines.push({ group, ...countsOf(of) });

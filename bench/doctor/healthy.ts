@@ -39,7 +39,9 @@ export async function healthySpans(
       // Those of Keel's own preset are several times as long.
       lengths.delete(Math.max(...lengths));
       for (const seed of variant === 'lr-low' ? seeds.slice(0, 3) : seeds) {
-        const there = records.some(one => one.env === job.env && one.variant === variant && one.seed === seed);
+        const there = records.some(
+          one => one.env === job.env && one.variant === variant && one.seed === seed,
+        );
         if (there || !train) continue;
         const config = { ...job.config, seed, steps: Math.max(...lengths) };
         const { log } = await trainJob({ ...job, seed, config });

@@ -67,11 +67,7 @@ export const savesFirst = (
 /** Makes the run of a learner that begins. */
 export function createRun(
   opened: Opened,
-  {
-    parent,
-    beginning,
-    autopilot,
-  }: { parent: Start['parent'] } & Pick<Manifest, 'beginning' | 'autopilot'>,
+  { parent, beginning, autopilot }: { parent: Start['parent'] } & Pick<Manifest, 'beginning' | 'autopilot'>,
   place: Place,
 ): RunWriter {
   const { algorithm, learner, config } = opened;

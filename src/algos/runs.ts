@@ -237,7 +237,8 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
       changes,
       rescale,
       restored: checkpoint !== undefined,
-      saveFirst: checkpoint === undefined && savesFirst(algorithm, config as RunConfig, beginning !== undefined),
+      saveFirst:
+        checkpoint === undefined && savesFirst(algorithm, config as RunConfig, beginning !== undefined),
       async begin() {
         if (changes.length < made.length) writeAdjustments(run.dir, changes);
         // First, because what the counters say, such as an adaptive coefficient, is newer.

@@ -197,7 +197,8 @@ async function trainIn(
       tell(step, written + 1);
       return handOver(step);
     }
-    writer.end('failed', error instanceof Error ? error.message : String(error));
+    const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
+    writer.end('failed', message, stack);
     byHand?.close('the run has failed');
     throw error;
   } finally {

@@ -91,7 +91,15 @@ export function gatherSettings(
   add(parseSets(flags.set ?? []), () => '--set ');
   const { steps, seed, envs, device, autopilot, epochs } = flags;
   const demonstrators = flags.demonstrators?.split(',').map(name => name.trim());
-  for (const [key, value] of Object.entries({ steps, seed, envs, device, autopilot, epochs, demonstrators })) {
+  for (const [key, value] of Object.entries({
+    steps,
+    seed,
+    envs,
+    device,
+    autopilot,
+    epochs,
+    demonstrators,
+  })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
   const { env: envSetting, ...rest } = settings;

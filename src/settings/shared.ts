@@ -78,7 +78,9 @@ export const autopilotKeys = {
     false,
     'The doctor looks at the run while it trains, and does what it is sure of: changes a setting, or goes back to a healthy checkpoint.',
   ),
-  autopilotEvery: setting(count, 10, 'Iterations between two looks of the autopilot.', { needs: whenPiloted }),
+  autopilotEvery: setting(count, 10, 'Iterations between two looks of the autopilot.', {
+    needs: whenPiloted,
+  }),
   autopilotWait: setting(
     count,
     20,

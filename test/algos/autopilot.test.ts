@@ -63,7 +63,9 @@ describe('a setting that may change in a run', () => {
       },
     ]);
     expect(rateOf(dir)).toEqual([...Array(8).fill(0.1), ...Array(ITERATIONS - 8).fill(1e-3)]);
-    expect(readAdjustments(dir)).toEqual([{ iteration: 9, key: 'learningRate', value: 1e-3, by: 'autopilot' }]);
+    expect(readAdjustments(dir)).toEqual([
+      { iteration: 9, key: 'learningRate', value: 1e-3, by: 'autopilot' },
+    ]);
   });
 
   test.each([5, 8, 9, 11, 17])('comes to the same bits when it is killed in iteration %i', async at => {

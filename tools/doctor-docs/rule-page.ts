@@ -28,9 +28,7 @@ function rulePage({ code, title, text, causes, looksAt }: Rule): string {
     `## What it looks for\n\n${docText(text.seen)}`,
     `Looks at: ${looksAt.map(id => `\`${id}\``).join(', ')}.`,
     `## What to do\n\n${docText(text.todo)}`,
-    ...(cureSentence(code) === ''
-      ? []
-      : [`## How often that has cured\n\n${docText(cureSentence(code))}`]),
+    ...(cureSentence(code) === '' ? [] : [`## How often that has cured\n\n${docText(cureSentence(code))}`]),
     `## When it stays silent\n\n${docText(text.silent)}`,
     ...(causes.length === 0
       ? []

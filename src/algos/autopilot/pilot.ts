@@ -79,12 +79,16 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
 
   /** Keys that a person has set again after the autopilot had: they are that person's. */
   const takenBack = (): Set<string> => {
-    const setAt = new Map<string, number>(before.flatMap(({ changes }) => changes.map(({ key }): [string, number] => [key, 0])));
+    const setAt = new Map<string, number>(
+      before.flatMap(({ changes }) => changes.map(({ key }): [string, number] => [key, 0])),
+    );
     for (const { changes, iteration } of own)
       for (const { key } of changes) setAt.set(key, Math.min(iteration, setAt.get(key) ?? iteration));
     const byHand = readAdjustments(dir).filter(({ by }) => by !== AUTOPILOT);
     return new Set(
-      byHand.filter(({ key, iteration }) => iteration > (setAt.get(key) ?? Number.POSITIVE_INFINITY)).map(({ key }) => key),
+      byHand
+        .filter(({ key, iteration }) => iteration > (setAt.get(key) ?? Number.POSITIVE_INFINITY))
+        .map(({ key }) => key),
     );
   };
 

@@ -41,7 +41,7 @@ export const paramsText = (params: Params): string => {
 };
 
 /** What the worst of a trial's runs is called. */
-export const verdictOf = ({ outcomes }: Pick<Trial, 'outcomes'>): Verdict | null =>
+const verdictOf = ({ outcomes }: Pick<Trial, 'outcomes'>): Verdict | null =>
   worstOf(outcomes.map(({ verdict }) => verdict));
 
 /** The same as people read it. */

@@ -184,10 +184,7 @@ const runKeys = [
   ...Object.keys({ ...environmentKeys, ...logKeys, ...autopilotKeys }),
   ...['steps', 'record'],
 ];
-type RunKey =
-  | keyof (typeof environmentKeys & typeof logKeys & typeof autopilotKeys)
-  | 'steps'
-  | 'record';
+type RunKey = keyof (typeof environmentKeys & typeof logKeys & typeof autopilotKeys) | 'steps' | 'record';
 
 const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
   async stepsPerRollout() {
