@@ -39,6 +39,8 @@ const mayImport = {
     'view',
     'runs',
   ],
+  // Where the trainer meets the doctor: it hands the one to the other.
+  autopilot: ['base', 'doctor', 'algos'],
   sweep: [
     'base',
     'settings',
