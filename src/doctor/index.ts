@@ -30,6 +30,7 @@ export {
   type Verdict,
   verdicts,
 } from './findings.ts';
+export { firstHarm } from './first-harm.ts';
 export type { Fix, SettingChange } from './fixes.ts';
 export { type FollowEvent, type FollowOptions, follow } from './follow.ts';
 export { diagnoseSeries, reportSeries, type SeriesContext, type SeriesInput } from './in-memory.ts';
