@@ -3,7 +3,7 @@
  * what to change.
  */
 
-export { type Beside, besideOf, type Parting, type SettingApart } from './beside.ts';
+export { besideOf } from './beside.ts';
 export type { CanonicalRun, CanonicalSeries, KlMeaning } from './canonical.ts';
 export { diagnose } from './diagnose.ts';
 export { type CanonicalOptions, dialects, toCanonical } from './dialects/translate.ts';
@@ -40,6 +40,7 @@ export type { Candidate } from './readers/candidate.ts';
 export { ReadError } from './readers/errors.ts';
 export { findRuns } from './readers/find.ts';
 export { readRun } from './readers/read.ts';
+export type { Beside, Parting, SettingApart } from './report/beside-words.ts';
 export { type CauseText, causeText, causeTexts } from './report/causes.ts';
 export { clean } from './report/clean.ts';
 export { explain, listRules, unknownCode } from './report/explain.ts';

@@ -5,8 +5,8 @@
  */
 import { amount, counted, whole } from '../../base/numbers.ts';
 import { findMetric, headlineMetrics } from '../../metrics/registry.ts';
-import { type Beside, besideWhom, changeWords, partingWords, settingWords } from '../beside.ts';
 import { type Checked, type Finding, type Severity, type Verdict, verdictWords } from '../findings.ts';
+import { type Beside, besideWhom, changeWords, partingWords, settingWords } from './beside-words.ts';
 import { clean } from './clean.ts';
 import { sureness } from './figures.ts';
 import type { Plot } from './plot.ts';

@@ -1,7 +1,7 @@
 /** The report for programs: one JSON document. */
 import { escapeControls } from '../../base/controls.ts';
-import type { Beside } from '../beside.ts';
 import type { Diagnosis } from '../findings.ts';
+import type { Beside } from './beside-words.ts';
 import { isUnreadable, type Outcome } from './run-report.ts';
 
 /** One entry of `runs`. Those that could not be read have the same fields and `error`. */

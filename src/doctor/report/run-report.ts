@@ -1,9 +1,17 @@
 /** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
 import { withoutControls } from '../../base/controls.ts';
-import type { Beside } from '../beside.ts';
 import { type Diagnosis, type Verdict, verdictRank, verdicts, worstOf } from '../findings.ts';
+import type { Beside } from './beside-words.ts';
 import type { Plot } from './plot.ts';
-import type { WholeLog } from './whole-log.ts';
+
+/** What a report of a whole run has besides its series. */
+export interface WholeLog {
+  /** By the trainer's names. */
+  readonly settings: readonly (readonly [name: string, value: string])[];
+  /** From the first row to the last, where the log has times. */
+  readonly seconds: number | null;
+  readonly events: readonly { readonly step: number; readonly kind: string; readonly message: string }[];
+}
 
 /** A run that was read. It keeps what is drawn, not the whole series. */
 export interface RunReport {

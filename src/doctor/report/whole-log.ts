@@ -6,18 +6,10 @@ import type { CanonicalRun } from '../canonical.ts';
 import type { Diagnosis } from '../findings.ts';
 import type { RawRun } from '../raw-run.ts';
 import { plotsOf } from './plot.ts';
-import type { RunReport } from './run-report.ts';
+import type { RunReport, WholeLog } from './run-report.ts';
 
 /** Of a log, however much it has. */
 const MOST = { plots: 60, settings: 400, events: 300 } as const;
-
-export interface WholeLog {
-  /** By the trainer's names. */
-  readonly settings: readonly (readonly [name: string, value: string])[];
-  /** From the first row to the last, where the log has times. */
-  readonly seconds: number | null;
-  readonly events: readonly { readonly step: number; readonly kind: string; readonly message: string }[];
-}
 
 export function wholeReport(diagnosis: Diagnosis, run: CanonicalRun, raw: RawRun): RunReport {
   return {
