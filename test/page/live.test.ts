@@ -402,6 +402,28 @@ describe('doctor, checkpoints, compare', () => {
     );
   });
 
+  test('a click on a sentence zooms the plots to what it speaks of, and back; with keys, too', async () => {
+    page = await openPage(browser, `${server.url}#/runs/sick/doctor`, { height: 1400 });
+    await waitForPlots(page, 3);
+    const card = page.locator('article').first();
+    // The return is drawn beside the KL, though only the KL is cited.
+    expect(await card.locator('.plot-host').count()).toBe(2);
+    const sentence = card.getByRole('button', { name: /passes 0\.05 first at step/ });
+    await sentence.click();
+    await eventually(() => sentence.getAttribute('aria-pressed')).toBe('true');
+    await eventually(() => page.url()).toMatch(/from=\d+.*to=\d+/);
+    const [from, to] = ['from', 'to'].map(key =>
+      Number(new URLSearchParams(page.url().split('?')[1]).get(key)),
+    );
+    // From .36 of the 240 planned rows to the 200th, with room around.
+    expect(from).toBeGreaterThan(60 * 2048);
+    expect(from).toBeLessThan(86 * 2048);
+    expect(to).toBeGreaterThanOrEqual(200 * 2048);
+    await page.keyboard.press('Enter');
+    await eventually(() => sentence.getAttribute('aria-pressed')).toBe('false');
+    await eventually(() => page.url()).not.toContain('from=');
+  });
+
   test('a checkpoint is evaluated', async () => {
     page = await openPage(browser, `${server.url}#/runs/a1/checkpoints`);
     await page.getByRole('button', { name: 'Evaluate step 163840' }).click();

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/findings.ts';
+import { firstHarm } from '../../src/doctor/first-harm.ts';
 import { type Fix, fixOf } from '../../src/doctor/fixes.ts';
 import { diagnoseSeries } from '../../src/doctor/report/series.ts';
 import { openRun, readEvents, readRows, writeAdjustments } from '../../src/runs/index.ts';
@@ -19,7 +20,7 @@ import type {
   RunSummary,
   StreamMessage,
 } from '../../src/server/api.ts';
-import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
+import { lastHealthy } from '../../src/server/checkpoints.ts';
 import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';
@@ -326,8 +327,30 @@ describe('what is proposed', () => {
     expect(told[4]).toEqual({ type: 'diagnosis', run: 'x', verdict: 'sick', rootCause: null });
   });
 
+  test('a finding keeps the step at which it was first seen, until the log is another', () => {
+    const judging = createJudging({
+      hub: { publish: () => {} } as never,
+      doctor: undefined as never,
+      alerts: undefined,
+      nameOf: () => 'x',
+      onChange: () => {},
+      signal: new AbortController().signal,
+    });
+    const judged = neverJudged();
+    const seenAt = (firstSeen: number, generation = 0): number => {
+      const diagnosis = sick(fix);
+      const findings = diagnosis.findings.map(one => ({ ...one, from: firstSeen, firstSeen }));
+      const run = { id: 'x', generation, diagnosis: { diagnosis: { ...diagnosis, findings }, reason: null } };
+      judging.tellJudgement(run as never, judged);
+      return run.diagnosis.diagnosis.findings[0].firstSeen;
+    };
+    expect([500, 900, 300, 700].map(step => seenAt(step))).toEqual([500, 500, 300, 300]);
+    expect(seenAt(800, 1)).toBe(800);
+  });
+
   test('the last healthy checkpoint is the newest before the first critical finding', () => {
-    const finding = (severity: 'warning' | 'critical', from: number) => ({ severity, from }) as never;
+    const finding = (severity: 'warning' | 'critical', firstSeen: number) =>
+      ({ severity, from: firstSeen + 1000, firstSeen }) as never;
     const diagnosis = {
       findings: [finding('critical', 500), finding('warning', 100), finding('critical', 300)],
     } as never;

@@ -1,6 +1,7 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
 import { existsSync, statSync } from 'node:fs';
 import { readNames } from '../../base/directories.ts';
+import { objectives } from '../../metrics/objectives.ts';
 import { contractOf, isAtRest, klBand } from '../../metrics/registry.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
@@ -31,8 +32,6 @@ import {
 
 /** How often a run that says it is running is asked whether its process lives. */
 const statusEveryMs = 2000;
-/** Metrics that an overview shows as the return, the first that a run has. */
-const objectives = ['episode/return', 'reward/mean', 'eval/return', 'return/mean'];
 
 export interface KeelRunOptions {
   readonly maxCells?: number | undefined;
