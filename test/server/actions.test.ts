@@ -24,6 +24,7 @@ import { lastHealthy } from '../../src/server/checkpoints.ts';
 import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';
+import { remedyOf } from '../../src/server/doctor/remedy.ts';
 import { createJudging, neverJudged } from '../../src/server/runs/judging.ts';
 import { KeelRun } from '../../src/server/runs/keel-run.ts';
 import { rootOf } from '../../src/server/runs/places.ts';
@@ -279,10 +280,36 @@ describe('what is proposed', () => {
 
   test('no checkpoint from before: it is said, with what to begin anew with', () => {
     const { actions, note } = proposals(byHand, sick(fix), [checkpoint(800)], {});
-    expect(actions.map(({ action }) => action.type)).toEqual(['stop']);
+    expect(actions.map(({ action }) => action)).toEqual([
+      { type: 'anew', set: { learningRate: 1e-4, targetKl: 0.02 } },
+      { type: 'stop' },
+    ]);
     expect(note).toMatch(/no checkpoint from before .* with learningRate 0\.0001, targetKl 0\.02\.$/);
-    expect(actions[0].why).toContain(note);
-    expect(proposals({ ...byHand, state: 'killed' }, sick(fix), [], {})).toEqual({ actions: [], note });
+    expect(actions[1].why).toContain(note);
+    const dead = proposals({ ...byHand, state: 'killed' }, sick(fix), [], {});
+    expect(dead.note).toBe(note);
+    expect(dead.actions.map(({ label }) => label)).toEqual([
+      'Begin anew with learningRate 0.0001, targetKl 0.02',
+    ]);
+  });
+
+  test('one command has all changes, with what the run was begun with; one goes on from before the fault', () => {
+    const made = makeRun(scratch(), 'long', 3, { steps: 3_000_000, hidden: [8], reward: { scale: 2 } });
+    const run = new KeelRun(made.dir, rootOf(scratch()));
+    const { seed } = run.manifest!;
+    const remedy = remedyOf(run, sick(fix), [checkpoint(800)])!;
+    expect(remedy.fork).toBeNull();
+    expect(remedy.anew).toMatch(
+      new RegExp(`train CartPole-v1 --no-preset --steps 3000000 --seed ${seed} .*--set 'hidden=\\[8\\]'`),
+    );
+    expect(remedy.anew!.match(/--set learningRate=0\.0001/g)).toHaveLength(1);
+    expect(remedy.anew).toContain('--set targetKl=0.02');
+    const from = remedyOf(run, sick(fix), [checkpoint(300), checkpoint(800)])!.fork!;
+    expect(from.checkpoint).toBe(300);
+    expect(from.command).toMatch(
+      /fork \S*long --checkpoint 300 --set learningRate=0\.0001 --set targetKl=0\.02$/,
+    );
+    expect(remedyOf(run, sick([]), [])).toBeNull();
   });
 
   test('the doctor is given the settings as they are now', async () => {
