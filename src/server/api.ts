@@ -107,6 +107,8 @@ export interface RunSummary {
   readonly parent: string | null;
   /** That run's id, if it is among the runs here. */
   readonly parentId: string | null;
+  /** The step of its checkpoint from which this one goes on. */
+  readonly parentStep: number | null;
   /** The same for runs that differ in nothing but their seed; null where nothing is known of the settings or the seed. */
   readonly group: string | null;
   readonly notes: Notes;

@@ -424,6 +424,36 @@ describe('doctor, checkpoints, compare', () => {
     await eventually(() => page.url()).not.toContain('from=');
   });
 
+  test('a healthy run lists what was checked, what is near its limit and what could not be seen', async () => {
+    page = await openPage(browser, `${server.url}#/runs/sb3/doctor`);
+    const list = page.getByRole('region', { name: 'What was looked at' });
+    expect(await list.textContent()).toMatch(/5\s+of 7 rules could look/);
+    expect(await list.textContent()).toMatch(/median of kl\/step is 0\.0174, the limit is 0\.02/);
+    expect(await list.textContent()).toMatch(/: without guard\/backtracks/);
+    expect(await list.getByRole('listitem').filter({ hasText: '✓' }).count()).toBe(4);
+  });
+
+  test('all changes are one command; a checkpoint is forked with them or without', async () => {
+    page = await openPage(browser, `${server.url}#/runs/b2/doctor`);
+    const remedy = page.getByRole('region', { name: 'All changes at once' });
+    expect(await remedy.locator('pre').allTextContents()).toEqual([
+      'npx keel fork cartpole-lr-1e-3-seed-2 --checkpoint 163840 --set learningRate=0.0001 --set targetKl=0.01',
+      expect.stringMatching(/--steps 491520 --seed 5 --set learningRate=0\.0001 --set targetKl=0\.01$/),
+    ]);
+    await page.getByRole('link', { name: /^Checkpoints/ }).click();
+    await page.getByRole('button', { name: 'Fork from step 327680' }).click();
+    const command = page.locator('tr.fork pre');
+    await eventually(() => command.textContent()).toMatch(/--checkpoint 327680 --set learningRate=0\.0001/);
+    await page.getByRole('checkbox', { name: /with what the doctor would change/ }).uncheck();
+    expect(await command.textContent()).toMatch(/--checkpoint 327680$/);
+    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.waitForSelector('text=goes on from step 327680');
+    expect(server.actions.at(-1)).toEqual({
+      run: 'b2',
+      action: { type: 'restart', checkpoint: 327_680, set: {} },
+    });
+  });
+
   test('a checkpoint is evaluated', async () => {
     page = await openPage(browser, `${server.url}#/runs/a1/checkpoints`);
     await page.getByRole('button', { name: 'Evaluate step 163840' }).click();

@@ -155,6 +155,7 @@ export class ForeignRun implements WatchedRun {
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: null,
       parentId: null,
+      parentStep: null,
       group: this.#group,
       notes,
       problem: this.#problem,

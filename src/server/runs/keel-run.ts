@@ -241,6 +241,7 @@ export class KeelRun implements WatchedRun {
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: manifest?.parent?.id ?? null,
       parentId: null,
+      parentStep: manifest?.parent?.step ?? null,
       group: this.#group,
       notes,
       problem: this.#problem ?? this.#metrics.brokenNote,
