@@ -56,9 +56,10 @@ const textOf = (value: unknown): string =>
 
 /** The arguments that begin such a run again with other settings; null of one that no command of this version begins. */
 export function anewWords(
-  { manifest, settingsAt }: Pick<Begun, 'manifest' | 'settingsAt'>,
+  run: Pick<Begun, 'manifest' | 'settingsAt'>,
   set: Readonly<Record<string, number>>,
 ): string[] | null {
+  const { manifest } = run;
   const table = tableOf(manifest?.algorithm ?? '');
   if (manifest === undefined || table === undefined) return null;
   const { beginning, seed } = manifest;
@@ -72,7 +73,7 @@ export function anewWords(
       ...setsOf(Object.entries(changed)),
     ];
   }
-  const config: Readonly<Record<string, unknown>> = { ...settingsAt(0), ...set };
+  const config: Readonly<Record<string, unknown>> = { ...run.settingsAt(0), ...set };
   const inert = inertKeys(table, config);
   const settings = Object.entries(table.keys).flatMap(([key, { fallback }]): [string, unknown][] => {
     const value = config[key];

@@ -38,7 +38,13 @@ async function train(root: string): Promise<void> {
 async function main(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'keel-lineage-'));
   await train(root);
-  const server = await serve({ roots: [root], port: 0, page: await builtPage(), foreign: false, token: false });
+  const server = await serve({
+    roots: [root],
+    port: 0,
+    page: await builtPage(),
+    foreign: false,
+    token: false,
+  });
   const at = (path: string) => `${server.url}api/${path}`;
   const get = async <T>(path: string): Promise<T> => (await fetch(at(path))).json() as Promise<T>;
   const until = async <T>(find: () => Promise<T | undefined>): Promise<T> => {
