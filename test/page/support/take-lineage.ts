@@ -22,11 +22,18 @@ import { builtPage } from './built-page.ts';
 
 /** Where it goes: another directory to look at it first. */
 const folder = process.argv[2] ?? fileURLToPath(new URL('../../../docs/pictures', import.meta.url));
-const sick = ['learningRate=0.02', 'guard=null', 'targetKl=null', 'checkpointEvery=1', 'keepEvery=1'];
+const sick = [
+  'learningRate=0.05',
+  'learningRateSchedule=constant',
+  'guard=null',
+  'targetKl=null',
+  'checkpointEvery=10',
+  'keepEvery=10',
+];
 
 async function train(root: string): Promise<void> {
   const [program, ...first] = keelCommand();
-  const args = ['train', 'cartpole', '--steps', '100k', '--seed', '3', '--no-dash', '--run-dir', root];
+  const args = ['train', 'cartpole', '--steps', '60k', '--seed', '3', '--no-dash', '--run-dir', root];
   const child = spawn(program, [...first, ...args, ...sick.flatMap(pair => ['--set', pair])], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: childEnv(),
@@ -57,7 +64,10 @@ async function main(): Promise<void> {
   const { id } = await until(async () =>
     (await get<RunList>('runs')).runs.find(({ verdict }) => verdict !== null),
   );
-  const { diagnosis, remedy } = await get<DiagnosisAnswer>(`runs/${id}/diagnosis`);
+  const { diagnosis, remedy } = await until(async () => {
+    const said = await get<DiagnosisAnswer>(`runs/${id}/diagnosis`);
+    return said.diagnosis ? said : undefined;
+  });
   console.info(diagnosis?.summary, remedy);
   if (!remedy) throw new Error('the doctor advises nothing: the run is not as sick as it should be');
   const { checkpoints } = await get<CheckpointsAnswer>(`runs/${id}/checkpoints`);
