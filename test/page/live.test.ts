@@ -442,7 +442,7 @@ describe('doctor, checkpoints, compare', () => {
       expect.stringMatching(/--steps 491520 --seed 5 --set learningRate=0\.0001 --set targetKl=0\.01$/),
     ]);
     await page.getByRole('link', { name: /^Checkpoints/ }).click();
-    await page.getByRole('button', { name: 'Fork from step 327680' }).click();
+    await page.getByRole('button', { name: 'Fork from here: step 327680' }).click();
     const command = page.locator('tr.fork pre');
     await eventually(() => command.textContent()).toMatch(/--checkpoint 327680 --set learningRate=0\.0001/);
     await page.getByRole('checkbox', { name: /with what the doctor would change/ }).uncheck();
