@@ -120,7 +120,7 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
   const written = settingsOf(options.config);
   const start = startOf(algorithm, options);
   const own = options.preset === undefined ? algorithm.preset(subject.id) : settingsOf(options.preset);
-  const preset = (start && algorithm.startPreset?.(own, written)) ?? own;
+  const preset = (start && algorithm.startPreset?.(own, written, start)) ?? own;
   const config = resolveSettings(algorithm.settings, { preset, given: written });
   return { subject, algorithm, config, written, start };
 }
@@ -190,12 +190,15 @@ function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOpti
   return algorithm.start(from, { checkpoint: fromCheckpoint, root: root ?? defaultRoot });
 }
 
+/** Where a new run comes from, if not from its seed. */
+interface Origin {
+  readonly parent?: Start['parent'];
+  readonly beginning?: Manifest['beginning'];
+  readonly imported?: Manifest['imported'];
+}
+
 /** Makes the run of a learner that begins. */
-function createRun(
-  opened: Opened,
-  { parent, beginning }: { parent: Start['parent']; beginning: Manifest['beginning'] },
-  place: Place,
-): RunWriter {
+export function createRun(opened: Opened, { parent, beginning, imported }: Origin, place: Place): RunWriter {
   const { algorithm, learner, config } = opened;
   const { csv, tensorboard, seed } = config;
   const writer = RunWriter.create(
@@ -207,6 +210,7 @@ function createRun(
       versions: { keel: VERSION },
       ...(parent && { parent }),
       ...(beginning && { beginning }),
+      ...(imported && { imported }),
     },
     place,
     { csv, tensorboard },

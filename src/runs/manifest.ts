@@ -21,6 +21,7 @@ export interface RunSpec {
   readonly versions: Readonly<Record<string, string>>;
   readonly parent?: { readonly id: string; readonly step: number };
   readonly beginning?: Manifest['beginning'];
+  readonly imported?: Manifest['imported'];
 }
 
 /** The manifest of a run that begins now. */
@@ -43,6 +44,7 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
       },
       parent: spec.parent ?? null,
       ...(spec.beginning && { beginning: spec.beginning }),
+      ...(spec.imported && { imported: spec.imported }),
       startedAt: now,
       updatedAt: now,
       endedAt: null,

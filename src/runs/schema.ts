@@ -68,6 +68,22 @@ const manifestSchema = z.looseObject({
       written: json,
     }),
   ),
+  /** What another trainer's model was, of a run that was made of one. */
+  imported: z.optional(
+    z.looseObject({
+      /** The trainer and its version, in words. */
+      from: z.string(),
+      /** Absolute. */
+      file: z.string(),
+      sha256: z.string(),
+      /** Of what its observations were normalised by, if that was a file. */
+      normaliser: z.nullable(z.string()),
+      /** Environment steps that it had done. */
+      steps: count,
+      /** What could not be taken over as it was. */
+      notes: z.array(z.string()),
+    }),
+  ),
   /** Of when it was last resumed. */
   wentOn: z.optional(
     z.looseObject({

@@ -160,6 +160,12 @@ export const networkKeys = {
     'Widths of the hidden layers of actor and critic.',
     { aliases: 'netarch hiddensizes fcnethiddens layers', example: '[64, 64]' },
   ),
+  criticHidden: fixed(
+    z.nullable(z.array(count).check(z.minLength(1))),
+    null,
+    'Widths of the hidden layers of the critic alone; null is those of the actor.',
+    { example: '[128, 128]' },
+  ),
   activation: fixed(z.enum(['tanh', 'relu', 'gelu']), 'tanh', 'Between layers.'),
   network: fixed(
     z.enum(['mlp', 'set']),
@@ -180,6 +186,7 @@ export function* networkContradictions(config: {
   readonly logStdMin: number;
   readonly logStdMax: number;
   readonly network: string;
+  readonly criticHidden: readonly number[] | null;
   readonly normaliseObservations: boolean;
 }): Generator<Contradiction> {
   const { logStdInitial, logStdMin, logStdMax } = config;
@@ -187,6 +194,8 @@ export function* networkContradictions(config: {
     yield wrong('logStdMin', `${logStdMin} is above logStdMax ${logStdMax}: swap them`);
   if (logStdInitial < logStdMin || logStdInitial > logStdMax)
     yield wrong('logStdInitial', `${logStdInitial} is outside of ${logStdMin} to ${logStdMax}: start inside`);
+  if (config.network === 'set' && config.criticHidden !== null)
+    yield wrong('criticHidden', 'has no effect with network set: remove it, or use network mlp');
   if (config.network === 'set' && config.normaliseObservations)
     yield wrong(
       'normaliseObservations',

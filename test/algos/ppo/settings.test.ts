@@ -831,6 +831,16 @@ const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
     expect(await size([5, 3])).toBe(4 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2 + (4 * 5 + 5 + 5 * 3 + 3 + 3 + 1));
   },
 
+  async criticHidden() {
+    const size = async (criticHidden: number[] | null): Promise<number> =>
+      (await trainerOf({ hidden: [8], criticHidden })).model.layout.size;
+    expect(await size([5])).toBe(4 * 8 + 8 + 8 * 2 + 2 + (4 * 5 + 5 + 5 + 1));
+    expect(await size(null)).toBe(await size([8]));
+    expect(() => resolveSettings(ppoSettings, { given: { network: 'set', criticHidden: [5] } })).toThrow(
+      /criticHidden has no effect with network set/,
+    );
+  },
+
   async network() {
     const env = (): Env => cluster({ replicas: 'a100,a40', requests: 64 });
     for (const network of ['mlp', 'set'] as const) {
