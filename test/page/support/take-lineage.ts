@@ -71,7 +71,9 @@ async function main(): Promise<void> {
   console.info(diagnosis?.summary, remedy);
   if (!remedy) throw new Error('the doctor advises nothing: the run is not as sick as it should be');
   const { checkpoints } = await get<CheckpointsAnswer>(`runs/${id}/checkpoints`);
-  const checkpoint = remedy.fork?.checkpoint ?? checkpoints[0]!.step;
+  // Where the rate was too high from the start there is none from before the fault: then what it had learnt at its best.
+  const { step: best } = checkpoints.find(({ isBest }) => isBest)!;
+  const checkpoint = remedy.fork?.checkpoint ?? best;
   const answer = await fetch(at(`runs/${id}/actions`), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
