@@ -26,6 +26,16 @@ interface Change {
   readonly tracks: readonly Track[];
 }
 
+/** The largest value less the smallest. */
+function rangeOf(values: readonly number[]): number {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const v of values) {
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  }
+  return high - low;
+}
+
 /** Return for a step of an episode, where both are logged in the same rows. */
 function rewardPerStep(signals: Signals): { readonly x: number[]; readonly v: number[] } | undefined {
   const a = signals.get('episode/return');
@@ -82,6 +92,8 @@ function byRatio(signals: Signals): Change | undefined {
   // A reward that changes its sign was learnt, not scaled.
   if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]))) return undefined;
   const n = logs.length;
+  // No step is higher than all of it: most runs are done with here.
+  if (!(rangeOf(logs) >= Math.log(2.5))) return undefined;
   const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
   if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
   const before = logs.slice(0, step.index);
@@ -123,10 +135,11 @@ function byCritic(signals: Signals): Change | undefined {
   if (loss === undefined || loss.n < 16) return undefined;
   const logs = loss.v.map(v => Math.log(Math.max(v, 1e-12)));
   const found = changePoint(logs, Math.max(3, Math.floor(loss.n / 12)));
+  if (found === undefined || found.p > 0.01 || found.after - found.before < Math.log(8)) return undefined;
   const sharp = abruptStep(logs, Math.max(3, Math.floor(loss.n / 20)));
-  if (found === undefined || sharp === undefined || found.p > 0.01) return undefined;
+  if (sharp === undefined) return undefined;
   const jump = sharp.after - sharp.before;
-  if (!(jump > Math.log(10)) || found.after - found.before < Math.log(8)) return undefined;
+  if (!(jump > Math.log(10))) return undefined;
   if (sharp.index < 0.1 * loss.n || sharp.index > 0.92 * loss.n) return undefined;
   const x = loss.x[sharp.index];
   // The new level holds: a bump that heals is the policy finding something.

@@ -39,7 +39,16 @@ const usualEpochs = 10;
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
 const usualClip = 0.2;
 
+/** Eight rules ask the same of one run. */
+const known = new WeakMap<Signals, Suspect>();
+
 export function suspectOf(signals: Signals): Suspect {
+  const found = known.get(signals) ?? suspectIn(signals);
+  known.set(signals, found);
+  return found;
+}
+
+function suspectIn(signals: Signals): Suspect {
   const { run, settings } = signals;
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
