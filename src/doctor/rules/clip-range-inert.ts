@@ -1,9 +1,21 @@
+import { fellBack } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { OK_KL, WARNING_KL } from './streak.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
-const limits = { clip: 0.5, kl: 0.015, often: 0.25, unclipped: 0.02, unheldKl: 0.005 } as const;
+export const clipRangeInertLimits = {
+  clip: 0.5,
+  /** A KL that clipping would have held back, and in what share of the updates. */
+  kl: 0.015,
+  often: 0.25,
+  /** Or a clip fraction that is as good as none, at a KL above this. */
+  unclipped: 0.02,
+  unheldKl: 0.005,
+  /** Critical where the return fell and this share is far too large. */
+  harmful: 0.2,
+} as const;
+const limits = clipRangeInertLimits;
 
 export const clipRangeInert: Rule = {
   code: 'clip-range-inert',
@@ -26,11 +38,11 @@ export const clipRangeInert: Rule = {
     const large = kl.above(limits.kl);
     const unheld = (fraction?.median ?? 1) < limits.unclipped && kl.median > limits.unheldKl;
     if (large < limits.often && !unheld) return [];
-    const fell = progress !== undefined && (progress.collapsed || progress.drawdown >= 0.5);
+    const fell = progress !== undefined && fellBack(progress);
     const others = (settings.lr ?? 0) > 2e-3 || (settings.epochs ?? 0) > 20;
     return [
       finding('clip-range-inert', {
-        severity: fell && kl.above(WARNING_KL) >= 0.2 ? 'critical' : 'warning',
+        severity: fell && kl.above(WARNING_KL) >= limits.harmful ? 'critical' : 'warning',
         title: `A clip range of ${num(clip)} does not hold the updates: ${name(kl.track)} has a median of ${num(kl.median)}`,
         cause: 'clip-range-too-large',
         confidence: others ? 0.5 : 0.85,

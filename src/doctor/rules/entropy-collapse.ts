@@ -3,7 +3,7 @@ import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
-import { suspectOf } from './unstable.ts';
+import { FAR, suspectOf, UNUSUAL } from './unstable.ts';
 import { change, finding, mark, name, num, soon, stepAt } from './words.ts';
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
@@ -99,7 +99,7 @@ export const entropyCollapse: Rule = {
     const burst =
       kl !== undefined &&
       share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > 0.1) > 0;
-    const pushed = suspect.excess >= 0.9 && (burst || suspect.excess >= 2);
+    const pushed = suspect.excess >= UNUSUAL && (burst || suspect.excess >= FAR);
     const x = track.x[Math.min(at, track.n - 1)];
     return [
       finding('entropy-collapse', {
