@@ -26,6 +26,7 @@ beforeAll(() => {
     'src',
     'web',
     'configs',
+    'python',
     'package.json',
     '.npmrc',
     'tsconfig.json',

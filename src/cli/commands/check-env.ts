@@ -7,9 +7,10 @@ import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { setOption, wholeNumber } from '../options.ts';
+import { environmentFlags, type PythonFlags, pythonOptions } from '../python-flags.ts';
 import { parseSets } from '../settings.ts';
 
-interface CheckFlags {
+interface CheckFlags extends PythonFlags {
   readonly set?: readonly string[];
   readonly seed?: number;
   readonly steps?: number;
@@ -17,7 +18,7 @@ interface CheckFlags {
 }
 
 export function define(command: Command): void {
-  command
+  pythonOptions(command)
     .argument('<env>', 'an id or a file')
     .addOption(setOption())
     .option('--seed <n>', 'of the random walk', wholeNumber)
@@ -36,7 +37,10 @@ export async function run(
   flags: CheckFlags,
 ): Promise<void> {
   const { id } = await resolveEnv(reference);
-  const options = parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1];
+  const options = {
+    ...(parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1]),
+    ...environmentFlags(reference, flags),
+  };
   const report = checkEnv(() => makeEnv(id, options), flags);
   if (flags.json) json(report, 2);
   else {
