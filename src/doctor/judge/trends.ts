@@ -178,7 +178,12 @@ export function courseOf(series: Numbers): Course {
     peak,
     peakAt,
     get change() {
-      change ??= theilSen(Float64Array.from(points, (_, i) => i), points) * (m - 1);
+      change ??=
+        theilSen(
+          Float64Array.from(points, (_, i) => i),
+          points,
+        ) *
+        (m - 1);
       return change;
     },
     get shape() {

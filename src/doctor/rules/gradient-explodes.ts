@@ -35,7 +35,13 @@ export const gradientExplodes: Rule = {
     const late = part(norm, 0.8);
     const base = median(early);
     const level = median(late);
-    if (!(level > limits.times * base && level > base + limits.spreads * spread(early) && quantile(late, 0.25) > limits.most * base))
+    if (
+      !(
+        level > limits.times * base &&
+        level > base + limits.spreads * spread(early) &&
+        quantile(late, 0.25) > limits.most * base
+      )
+    )
       return [];
     const rate = settings.lr;
     return [

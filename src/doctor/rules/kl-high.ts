@@ -48,8 +48,7 @@ export const klHigh: Rule = {
       'Update after update moves the policy further than its samples support. PPO then optimises a surrogate that no longer describes the return, and what was learnt is lost again.',
     seen: `Shares of the rows after the first tenth. Critical: ${percent(limits.fallen)} above ${PROBLEM_KL} where the return fell back; ${percent(limits.stuck)} where it never rose, or where a setting is unusual and ${percent(limits.farUnusual)} are above ${limits.far}; ${percent(limits.mostlyFar)} above ${limits.far} beside an unusual setting or a return that does not hold. A warning: ${percent(limits.unusual)} above ${WARNING_KL} beside an unusual setting; ${percent(limits.farSetting)} above ${OK_KL} beside one that is far from usual; ${percent(limits.fell)} above ${PROBLEM_KL} where the return fell back, ${percent(limits.slips)} where it slips from its best; ${percent(limits.mostlyVast)} above ${limits.vast} in any case. Only told: ${percent(limits.borderline)} above ${OK_KL} where the return does not improve. ${STREAK} updates in a row above ${WARNING_KL}, anywhere in the run, are larger steps than usual: at least a warning, whatever else is well and whatever the target KL.`,
     todo: 'If the return still rises, nothing has to change yet; if it stalls, lower the learning rate or set a target KL. Otherwise change the setting that stands out: the learning rate (divide by 3 or more), the epochs (10 or fewer), the clip range (0.2). If none does, divide the learning rate by 3 and set a target KL of 0.015.',
-    silent:
-      `The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below ${limits.vast}, but for ${STREAK} updates in a row above ${WARNING_KL}. With k1, which scatters, medians of blocks are looked at.`,
+    silent: `The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below ${limits.vast}, but for ${STREAK} updates in a row above ${WARNING_KL}. With k1, which scatters, medians of blocks are looked at.`,
     references: [
       'DLR-RM/stable-baselines3#324',
       'openai/baselines#975',
@@ -92,7 +91,9 @@ function levelOf(signals: Signals, kl: StepKl): Level | undefined {
   const unusual = suspect.excess >= UNUSUAL;
   const { fell, holds, stuck } = standingOf(progress, unusual);
   const slips =
-    progress !== undefined && !progress.improving && progress.best - progress.end > limits.slipped * progress.noise;
+    progress !== undefined &&
+    !progress.improving &&
+    progress.best - progress.end > limits.slipped * progress.noise;
   const severity =
     (f5 >= limits.fallen && fell) ||
     (f5 >= limits.stuck && (stuck || (unusual && f10 >= limits.farUnusual))) ||

@@ -53,12 +53,14 @@ export const policyFrozen: Rule = {
     const entropy = signals.get('policy/entropy');
     const still =
       entropy !== undefined && entropy.n > 2
-        ? Math.abs(part(entropy, 0.8).at(-1)! - entropy.first) <= limits.entropy * Math.max(0.1, Math.abs(entropy.first))
+        ? Math.abs(part(entropy, 0.8).at(-1)! - entropy.first) <=
+          limits.entropy * Math.max(0.1, Math.abs(entropy.first))
         : undefined;
     // Without a low rate and without a policy that is truly dead there is too little to accuse anything of.
     if (!low && !stalled.frozen && still !== true) return [];
     // Nothing at all moves, for long, and nothing is gained: whatever the rate says, it is as good as none.
-    const dead = stalled.frozen && still === true && stalled.track.n >= limits.deadRows && progress !== undefined;
+    const dead =
+      stalled.frozen && still === true && stalled.track.n >= limits.deadRows && progress !== undefined;
     // A return that rises under a policy that stands still is luck, or another's doing: to be watched all the same.
     const lucky = gains && !low;
     const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;

@@ -13,7 +13,7 @@ export function scaleFor(largest: number, valueLoss: number): number {
 }
 
 /** A value loss that no critic lives with. */
-const VAST_LOSS = 1e7;
+export const VAST_LOSS = 1e7;
 
 export const rewardScale: Rule = {
   code: 'reward-scale',

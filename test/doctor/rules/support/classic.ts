@@ -9,7 +9,9 @@ import { clipFractionHighLimits } from '../../../../src/doctor/rules/clip-fracti
 import { clipRangeInertLimits } from '../../../../src/doctor/rules/clip-range-inert.ts';
 import { gradientExplodesLimits } from '../../../../src/doctor/rules/gradient-explodes.ts';
 import { klHighLimits } from '../../../../src/doctor/rules/kl-high.ts';
+import { klSpikesLimits } from '../../../../src/doctor/rules/kl-spikes.ts';
 import { policyFrozenLimits } from '../../../../src/doctor/rules/policy-frozen.ts';
+import { restartCriteriaLimits } from '../../../../src/doctor/rules/restart-criteria.ts';
 import { returnFlatLimits } from '../../../../src/doctor/rules/return-flat.ts';
 import { stalledLimits } from '../../../../src/doctor/rules/stalled.ts';
 import { stdGrowingLimits } from '../../../../src/doctor/rules/std-growing.ts';
@@ -24,9 +26,7 @@ export interface AtLimits {
   readonly limits: Numbers;
   readonly make: (at: Numbers) => CanonicalRun;
   /** What to set, just inside and just outside of the limit; and how loud it is inside alone, where it speaks on both sides. */
-  readonly cases: Readonly<
-    Record<string, readonly [inside: Numbers, outside: Numbers, loud?: Severity]>
-  >;
+  readonly cases: Readonly<Record<string, readonly [inside: Numbers, outside: Numbers, loud?: Severity]>>;
 }
 
 const level = (n: number, value: number): number[] => rows(n, () => value);
@@ -34,7 +34,9 @@ const level = (n: number, value: number): number[] => rows(n, () => value);
 const partly = (n: number, share: number, high: number, low: number): number[] =>
   rows(n, i => {
     const [at, of] = [i - Math.floor(n / 10), n - Math.floor(n / 10)];
-    return at >= 0 && Math.floor((at + 1) * share + 1e-9) > Math.floor(at * share + 1e-9) && at < of ? high : low;
+    return at >= 0 && Math.floor((at + 1) * share + 1e-9) > Math.floor(at * share + 1e-9) && at < of
+      ? high
+      : low;
   });
 /** Level for the first fifth, a line, level for the last fifth. */
 const bend = (n: number, from: number, to: number): number[] =>
@@ -124,7 +126,9 @@ export const atLimits: readonly AtLimits[] = [
           'kl/step': rows(n, (_, t) => (t < early ? 0.01 : kl)).map((v, i) => (i < more * n ? 0.01 : v)),
           'policy/entropy': bend(n, 0.69, ended),
           'episode/return': returns(n, 0),
-          ...(top === 1 ? {} : { 'train/lr': rows(n, (_, t) => (t < 0.2 ? rate : t < 0.8 ? rate * top : rate / 100)) }),
+          ...(top === 1
+            ? {}
+            : { 'train/lr': rows(n, (_, t) => (t < 0.2 ? rate : t < 0.8 ? rate * top : rate / 100)) }),
         },
         { learningRate: rate },
       ),
@@ -155,7 +159,9 @@ export const atLimits: readonly AtLimits[] = [
     limits: gradientExplodesLimits,
     make: ({ n = 60, late = 200, scatter = 0, low = 200 }) =>
       agent({
-        'grad/norm': rows(n, (i, t) => (t < 0.5 ? 1 + scatter * (i % 2 ? 1 : -1) : t < 0.78 ? 1 : i % 5 < 2 ? Math.min(low, late) : late)),
+        'grad/norm': rows(n, (i, t) =>
+          t < 0.5 ? 1 + scatter * (i % 2 ? 1 : -1) : t < 0.78 ? 1 : i % 5 < 2 ? Math.min(low, late) : late,
+        ),
         'episode/return': returns(60, 2),
       }),
     cases: {
@@ -177,7 +183,9 @@ export const atLimits: readonly AtLimits[] = [
       const [policy, value] = [wave(1.3), wave(2.9)];
       return agent(
         {
-          ...(unknown ? {} : { 'policy/std': wrong < 0 ? bend(n, 1, growth) : disordered(wrong).map(v => 1 + v) }),
+          ...(unknown
+            ? {}
+            : { 'policy/std': wrong < 0 ? bend(n, 1, growth) : disordered(wrong).map(v => 1 + v) }),
           'policy/entropy': entropy,
           'episode/return': returns(n, going),
           ...(implied
@@ -227,7 +235,10 @@ export const atLimits: readonly AtLimits[] = [
                 'loss/policy': policy,
                 'loss/value': loss,
                 'policy/entropy': entropy,
-                'loss/total': rows(n, i => policy[i] + 0.5 * loss[i] - implied * entropy[i] + noise * Math.sin(5.3 * i * i)),
+                'loss/total': rows(
+                  n,
+                  i => policy[i] + 0.5 * loss[i] - implied * entropy[i] + noise * Math.sin(5.3 * i * i),
+                ),
               }
             : {}),
         },
@@ -257,6 +268,104 @@ export const atLimits: readonly AtLimits[] = [
     cases: { rows: [{ n: 12 }, { n: 11 }] },
   },
   {
+    code: 'kl-spikes',
+    limits: klSpikesLimits,
+    // Calm rows of KL `base`, two in three off by `scatter`, and spikes from row `at` on. The return may fall after the first
+    // of them (5), or fall to `drop` and rise further than before (6).
+    make: ({
+      n = 58,
+      at = 24,
+      count = 4,
+      size = 0.1,
+      grow = 3,
+      base = 0.005,
+      scatter = 0,
+      noisy = 0,
+      going = 0,
+      depth = 1,
+      drop = 20,
+    }) => {
+      const places = Array.from({ length: count }, (_, i) =>
+        Math.round(at + (i * (n - 4 - at)) / Math.max(1, count)),
+      );
+      const value = rows(n, i => base + scatter * ((i % 3) - 1));
+      places.forEach((place, i) => {
+        value[place] = i < count / 2 ? size : size * grow;
+      });
+      const fallen = rows(n, i => (i <= at ? 10 * i : going === 5 ? 10 * at - depth : drop + 12 * (i - at)));
+      return run(
+        {
+          'kl/step': value,
+          'episode/return': going > 4 ? fallen : returns(n, going),
+        },
+        {
+          kl: { 'kl/step': { aggregation: noisy ? 'last-minibatch' : 'last-epoch' } },
+          config: { learningRate: 3e-4 },
+        },
+      );
+    },
+    cases: {
+      rows: [
+        { n: 15, at: 6 },
+        { n: 14, at: 6 },
+      ],
+      settled: [{ at: 20 }, { at: 19 }],
+      deviations: [
+        { base: 0.03, scatter: 0.011, size: 0.03 + 6.1 * 1.4826 * 0.011, grow: 2.1 },
+        { base: 0.03, scatter: 0.011, size: 0.03 + 5.9 * 1.4826 * 0.011, grow: 2.1 },
+      ],
+      times: [
+        { base: 0.03, size: 0.0905 },
+        { base: 0.03, size: 0.0895 },
+      ],
+      noisyDeviations: [
+        { noisy: 1, base: 0.015, scatter: 0.005, size: 0.015 + 10.1 * 1.4826 * 0.005 },
+        { noisy: 1, base: 0.015, scatter: 0.005, size: 0.015 + 9.9 * 1.4826 * 0.005 },
+      ],
+      noisyTimes: [
+        { noisy: 1, base: 0.03, size: 0.1505 },
+        { noisy: 1, base: 0.03, size: 0.1495 },
+      ],
+      count: [
+        { count: 3, going: 5, depth: 220, grow: 1 },
+        { count: 2, going: 5, depth: 220, grow: 1 },
+      ],
+      harmful: [
+        { count: 3, going: 6, grow: 1 },
+        { count: 4, going: 6, grow: 1 },
+      ],
+      growing: [{ count: 4 }, { count: 3 }],
+      growth: [{ grow: 2.01 }, { grow: 1.99 }],
+      fall: [
+        { count: 3, going: 6, grow: 1, drop: 38 },
+        { count: 3, going: 6, grow: 1, drop: 54 },
+      ],
+    },
+  },
+  {
+    code: 'restart-criteria',
+    limits: restartCriteriaLimits,
+    make: ({ n = 60, vast = 0, explained = -0.5, loss = 5, calm = 0.8, high = 0, going = 0 }) =>
+      agent({
+        'kl/step': rows(n, (_, t) =>
+          going === 2 ? (t >= calm && t < calm + 0.02 ? 0.06 : 0.005) : high || 0.04,
+        ),
+        'value/explained_variance': level(n, explained),
+        'loss/value': level(n, vast || loss),
+        'episode/return': returns(n, going),
+      }),
+    cases: {
+      rows: [{ n: 20 }, { n: 19 }],
+      signs: [{}, { high: 0.005 }],
+      explained: [{ explained: -0.11 }, { explained: -0.09 }],
+      loss: [{ loss: 1.1e-3 }, { loss: 0.9e-3 }],
+      before: [
+        { n: 400, going: 2, calm: 0.36 },
+        { n: 400, going: 2, calm: 0.26 },
+      ],
+    },
+  },
+  {
     code: 'kl-high',
     limits: klHighLimits,
     // Rows are spread, so that none are five in a row; of a scattered k1 that would be another matter.
@@ -274,7 +383,10 @@ export const atLimits: readonly AtLimits[] = [
         { kl: 0.099, share: 0.26, low: 0.06, lr: 3e-3, going: 1 },
         'critical',
       ],
-      vast: [{ kl: 0.201, share: 0.55, going: 1 }, { kl: 0.199, share: 0.55, going: 1 }],
+      vast: [
+        { kl: 0.201, share: 0.55, going: 1 },
+        { kl: 0.199, share: 0.55, going: 1 },
+      ],
       fallen: [{ share: 0.21, going: 2 }, { share: 0.19, going: 2 }, 'critical'],
       stuck: [{ share: 0.31 }, { share: 0.29 }, 'critical'],
       farUnusual: [
@@ -282,11 +394,7 @@ export const atLimits: readonly AtLimits[] = [
         { kl: 0.11, share: 0.24, low: 0.06, lr: 3e-3, going: 1 },
         'critical',
       ],
-      mostlyFar: [
-        { kl: 0.11, share: 0.61, going: -1 },
-        { kl: 0.11, share: 0.59, going: -1 },
-        'critical',
-      ],
+      mostlyFar: [{ kl: 0.11, share: 0.61, going: -1 }, { kl: 0.11, share: 0.59, going: -1 }, 'critical'],
       unusual: [
         { kl: 0.04, share: 0.31, lr: 3e-3, going: 1 },
         { kl: 0.04, share: 0.29, lr: 3e-3, going: 1 },
@@ -295,12 +403,11 @@ export const atLimits: readonly AtLimits[] = [
         { kl: 0.025, share: 0.31, lr: 5e-3, going: 1 },
         { kl: 0.025, share: 0.29, lr: 5e-3, going: 1 },
       ],
-      fell: [{ share: 0.16, going: 2 }, { share: 0.14, going: 2 }],
-      slips: [
-        { share: 0.41, going: 3, slip: 60 },
-        { share: 0.39, going: 3, slip: 60 },
-        'warning',
+      fell: [
+        { share: 0.16, going: 2 },
+        { share: 0.14, going: 2 },
       ],
+      slips: [{ share: 0.41, going: 3, slip: 60 }, { share: 0.39, going: 3, slip: 60 }, 'warning'],
       mostlyVast: [
         { kl: 0.21, share: 0.51, going: 1 },
         { kl: 0.21, share: 0.49, going: 1 },
@@ -309,11 +416,7 @@ export const atLimits: readonly AtLimits[] = [
         { kl: 0.025, share: 0.31 },
         { kl: 0.025, share: 0.29 },
       ],
-      slipped: [
-        { share: 0.5, going: 3, slip: 60 },
-        { share: 0.5, going: 3, slip: 6 },
-        'warning',
-      ],
+      slipped: [{ share: 0.5, going: 3, slip: 60 }, { share: 0.5, going: 3, slip: 6 }, 'warning'],
     },
   },
 ];
