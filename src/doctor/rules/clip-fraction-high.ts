@@ -1,4 +1,4 @@
-import { share } from '../statistics/order.ts';
+import { median, share } from '../statistics/order.ts';
 import { courseSaid, standingOf } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
@@ -27,6 +27,19 @@ export const clipFractionHigh: Rule = {
     silent:
       'While the return improves with ordinary settings: fast learning clips too. For language models, whose clip ratios have other scales.',
     references: ['DLR-RM/stable-baselines3#324', 'openai/baselines#456'],
+  },
+  gauges(_, signals) {
+    const clip = signals.get('policy/clip_fraction');
+    return [
+      clip === undefined || clip.n < MIN_POINTS
+        ? undefined
+        : {
+            of: 'the median of the clip fraction',
+            at: limits.clipped,
+            value: median(part(clip, 0.1)),
+            speaks: 'above',
+          },
+    ];
   },
   check(run, signals) {
     const clip = signals.get('policy/clip_fraction');

@@ -29,6 +29,9 @@ export const clipRangeInert: Rule = {
     silent: 'When the clip range is not known, or updates stay small anyway.',
     references: ['openai/baselines#456', 'Schulman 2017, arXiv:1707.06347'],
   },
+  gauges: (_, { settings: { clip } }) => [
+    clip === undefined ? undefined : { of: 'the clip range', at: limits.clip, value: clip, speaks: 'above' },
+  ],
   check(run, signals) {
     const { kl, settings, progress } = signals;
     const { clip } = settings;

@@ -56,6 +56,16 @@ export const klHigh: Rule = {
       'Schulman 2017, arXiv:1707.06347',
     ],
   },
+  gauges: (_, { kl }) => [
+    kl === undefined || kl.signed
+      ? undefined
+      : {
+          of: `updates in a row with a KL above ${WARNING_KL}`,
+          at: STREAK,
+          value: longestAbove(kl.track.v, WARNING_KL)?.length ?? 0,
+          speaks: 'above',
+        },
+  ],
   check(_, signals) {
     const { kl } = signals;
     if (kl === undefined) return [];

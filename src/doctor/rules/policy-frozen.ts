@@ -40,6 +40,11 @@ export const policyFrozen: Rule = {
       'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same or the task is solved, unless the KL is frozen.',
     references: ['docs/ppo.md', 'ray-project/ray#8889'],
   },
+  gauges: ({ kind }, { settings: { lr } }) => [
+    kind !== 'classic' || lr === undefined
+      ? undefined
+      : { of: 'the learning rate', at: limits.lowRate, value: lr, speaks: 'below' },
+  ],
   check(run, signals) {
     const stalled = stalledOf(signals);
     const { settings, progress } = signals;

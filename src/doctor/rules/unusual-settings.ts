@@ -100,6 +100,22 @@ export const unusualSettings: Rule = {
     silent: 'Where another rule accuses the same setting, and for language models.',
     references: ['docs/ppo.md'],
   },
+  gauges: ({ kind, config }, { settings: { targetKl } }) =>
+    kind !== 'classic'
+      ? []
+      : [
+          config.entropyCoef === undefined
+            ? undefined
+            : {
+                of: 'the entropy coefficient',
+                at: limits.entropyCoef,
+                value: config.entropyCoef,
+                speaks: 'above',
+              },
+          targetKl === undefined
+            ? undefined
+            : { of: 'the target KL', at: limits.targetKl, value: targetKl, speaks: 'below' },
+        ],
   check(run, signals, found) {
     const { progress } = signals;
     if (run.kind !== 'classic' || progress === undefined || progress.track.n < MIN_POINTS) return [];

@@ -5,10 +5,20 @@ import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { type AtLimits, atLimits } from './support/classic.ts';
 
 /** How loud it speaks, in the order of severities; -1 where it is silent. */
-function loudness({ code, make }: AtLimits, at: Readonly<Record<string, number>>): number {
+function loudness(
+  { code, make, causes }: AtLimits,
+  limit: string,
+  at: Readonly<Record<string, number>>,
+): number {
+  const cause = causes?.[limit];
   const made = make(at);
   const found: readonly Finding[] = rules.find(rule => rule.code === code)!.check(made, signalsOf(made), []);
-  return Math.max(-1, ...found.map(({ severity }) => severities.indexOf(severity)));
+  return Math.max(
+    -1,
+    ...found
+      .filter(one => cause === undefined || one.cause === cause)
+      .map(({ severity }) => severities.indexOf(severity)),
+  );
 }
 
 describe.each(atLimits.map(one => [one.code, one] as const))('%s', (_, one) => {
@@ -18,9 +28,9 @@ describe.each(atLimits.map(one => [one.code, one] as const))('%s', (_, one) => {
 
   it.each(Object.entries(one.cases))(
     '%s: speaks so just inside and not just outside',
-    (_, [inside, outside, loud = 'info']) => {
-      expect(loudness(one, inside)).toBeGreaterThanOrEqual(severities.indexOf(loud));
-      expect(loudness(one, outside)).toBeLessThan(severities.indexOf(loud));
+    (limit, [inside, outside, loud = 'info']) => {
+      expect(loudness(one, limit, inside)).toBeGreaterThanOrEqual(severities.indexOf(loud));
+      expect(loudness(one, limit, outside)).toBeLessThan(severities.indexOf(loud));
     },
   );
 });

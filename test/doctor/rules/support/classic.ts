@@ -3,10 +3,16 @@
  * at, all inside by default, and for each limit a number just inside and one just outside.
  */
 import type { CanonicalRun } from '../../../../src/doctor/canonical.ts';
-import type { Severity } from '../../../../src/doctor/findings.ts';
+import type { RootCause, Severity } from '../../../../src/doctor/findings.ts';
 import type { KnownConfig } from '../../../../src/doctor/known-settings.ts';
 import { clipFractionHighLimits } from '../../../../src/doctor/rules/clip-fraction-high.ts';
 import { clipRangeInertLimits } from '../../../../src/doctor/rules/clip-range-inert.ts';
+import {
+  criticDiedLimits,
+  criticFadingLimits,
+  criticFlatLimits,
+  criticNegativeLimits,
+} from '../../../../src/doctor/rules/critic.ts';
 import { gradientExplodesLimits } from '../../../../src/doctor/rules/gradient-explodes.ts';
 import { klHighLimits } from '../../../../src/doctor/rules/kl-high.ts';
 import { klSpikesLimits } from '../../../../src/doctor/rules/kl-spikes.ts';
@@ -27,6 +33,8 @@ export interface AtLimits {
   readonly make: (at: Numbers) => CanonicalRun;
   /** What to set, just inside and just outside of the limit; and how loud it is inside alone, where it speaks on both sides. */
   readonly cases: Readonly<Record<string, readonly [inside: Numbers, outside: Numbers, loud?: Severity]>>;
+  /** Of a limit that decides between two causes: which one is argued for inside alone. */
+  readonly causes?: Readonly<Record<string, RootCause>>;
 }
 
 const level = (n: number, value: number): number[] => rows(n, () => value);
@@ -152,6 +160,126 @@ export const atLimits: readonly AtLimits[] = [
         { early: 0.1, top: 0.31 },
         { early: 0.1, top: 0.29 },
       ],
+    },
+  },
+  {
+    code: 'critic-flat',
+    limits: criticFlatLimits,
+    // The 90th percentile of the explained variance is `top`, its median `late`.
+    make: ({
+      n = 40,
+      late = 0.02,
+      top = late,
+      loss = 5,
+      end = loss,
+      kl = 0.006,
+      coef = -1,
+      total = -1,
+      going = 0,
+    }) =>
+      agent(
+        {
+          'value/explained_variance': rows(n, i => (i % 4 === 0 ? top : late)),
+          'loss/value': bend(n, loss, end),
+          ...(total < 0 ? {} : { 'loss/total': bend(n, loss, end).map(v => v * total) }),
+          'kl/step': level(n, kl),
+          'episode/return': returns(n, going),
+        },
+        coef < 0 ? {} : { valueCoef: coef },
+      ),
+    cases: {
+      rows: [{ n: 12 }, { n: 11 }],
+      explained: [{ late: 0.099 }, { late: 0.101 }],
+      unweighted: [
+        { top: 0.29, coef: 0 },
+        { top: 0.31, coef: 0 },
+      ],
+      coef: [
+        { top: 0.2, coef: 0.9e-3 },
+        { top: 0.2, coef: 1.1e-3 },
+      ],
+      share: [
+        { top: 0.2, total: 0.0099 },
+        { top: 0.2, total: 0.0101 },
+      ],
+      weighted: [{ coef: 0.1 }, { coef: 0.099 }],
+      loss: [{ loss: 1.01e-3 }, { loss: 0.99e-3 }],
+      kl: [{ kl: 2.01e-4 }, { kl: 1.99e-4 }],
+      falls: [{ end: 2.51 }, { end: 2.49 }],
+      sure: [{ n: 30 }, { n: 29 }, 'critical'],
+    },
+    causes: { weighted: 'no-reward-signal' },
+  },
+  {
+    code: 'critic-died',
+    limits: criticDiedLimits,
+    make: ({ n = 60, before = 0.8, after = 0, died = n / 2, rise = 3 }) =>
+      agent({
+        'value/explained_variance': rows(n, i => (i < died ? before : after)),
+        'loss/value': rows(n, i => (i < died ? 1 : rise)),
+        'episode/return': returns(n, 0),
+      }),
+    cases: {
+      rows: [{ n: 30 }, { n: 29, died: 14 }],
+      before: [{ before: 0.41 }, { before: 0.39 }],
+      after: [{ after: 0.099 }, { after: 0.101 }],
+      worst: [{ after: -0.49 }, { after: -0.51 }],
+      stays: [{ died: 45 }, { died: 46 }],
+      rise: [{ rise: 1.21 }, { rise: 1.19 }],
+    },
+  },
+  {
+    code: 'critic-fading',
+    limits: criticFadingLimits,
+    // A bend; or a line that waves; or one that loses so much on its way, and the rest in its last fifth.
+    make: ({ n = 60, best = 0.9, end = -0.5, rise = 2, wave = 0, slow = 0 }) =>
+      agent({
+        'value/explained_variance':
+          wave > 0
+            ? rows(n, (i, t) => best + (end - best) * t + wave * Math.sin(7.1 * i))
+            : slow > 0
+              ? rows(n, (_, t) => (t < 0.8 ? best - slow * t : end - 0.1 * t))
+              : bend(n, best, end),
+        'loss/value': bend(n, 5, 5 * rise),
+        'episode/return': returns(n, 0),
+      }),
+    cases: {
+      rows: [{ n: 20 }, { n: 19 }],
+      best: [{ best: 0.501 }, { best: 0.499 }],
+      end: [{ end: 0.199 }, { end: 0.201 }],
+      fall: [
+        { best: 0.7, end: 0.09 },
+        { best: 0.7, end: 0.11 },
+      ],
+      tau: [
+        { n: 200, end: -3, wave: 1.9 },
+        { n: 200, end: -3, wave: 2 },
+      ],
+      slope: [{ slow: 0.74 }, { slow: 0.7 }],
+      rise: [
+        { end: 0, rise: 1.51 },
+        { end: 0, rise: 1.49 },
+      ],
+      worse: [
+        { end: -0.21, rise: 1 },
+        { end: -0.19, rise: 1 },
+      ],
+    },
+  },
+  {
+    code: 'critic-negative',
+    limits: criticNegativeLimits,
+    make: ({ n = 40, explained = -0.3, loss = 5 }) =>
+      agent({
+        'value/explained_variance': level(n, explained),
+        'loss/value': level(n, loss),
+        'episode/return': returns(n, 0),
+      }),
+    cases: {
+      rows: [{ n: 15 }, { n: 14 }],
+      explained: [{ explained: -0.21 }, { explained: -0.19 }],
+      worse: [{ explained: -0.51 }, { explained: -0.49 }, 'critical'],
+      loss: [{ loss: 0.0101 }, { loss: 0.0099 }],
     },
   },
   {
