@@ -13,12 +13,14 @@ import {
   criticFlatLimits,
   criticNegativeLimits,
 } from '../../../../src/doctor/rules/critic.ts';
+import { entropyCollapseLimits } from '../../../../src/doctor/rules/entropy-collapse.ts';
 import { gradientExplodesLimits } from '../../../../src/doctor/rules/gradient-explodes.ts';
 import { klHighLimits } from '../../../../src/doctor/rules/kl-high.ts';
 import { klSpikesLimits } from '../../../../src/doctor/rules/kl-spikes.ts';
 import { policyFrozenLimits } from '../../../../src/doctor/rules/policy-frozen.ts';
 import { restartCriteriaLimits } from '../../../../src/doctor/rules/restart-criteria.ts';
 import { returnFlatLimits } from '../../../../src/doctor/rules/return-flat.ts';
+import { rewardScaleLimits } from '../../../../src/doctor/rules/reward-scale.ts';
 import { stalledLimits } from '../../../../src/doctor/rules/stalled.ts';
 import { stdGrowingLimits } from '../../../../src/doctor/rules/std-growing.ts';
 import { unusualSettingsLimits } from '../../../../src/doctor/rules/unusual-settings.ts';
@@ -281,6 +283,165 @@ export const atLimits: readonly AtLimits[] = [
       worse: [{ explained: -0.51 }, { explained: -0.49 }, 'critical'],
       loss: [{ loss: 0.0101 }, { loss: 0.0099 }],
     },
+  },
+  {
+    code: 'reward-scale',
+    limits: rewardScaleLimits,
+    make: ({
+      n = 40,
+      ev = 0,
+      top = ev,
+      loss = 2e3,
+      first = loss,
+      kl = 0.006,
+      lr = 3e-4,
+      largest = 1000,
+      share = -1,
+      seen = 1,
+      floor = -1,
+      floorRows = n,
+    }) =>
+      agent(
+        {
+          ...(seen ? { 'value/explained_variance': rows(n, i => (i % 4 === 0 ? top : ev)) } : {}),
+          'loss/value': bend(n, first, loss),
+          ...(share < 0 ? {} : { 'loss/total': bend(n, first, loss).map(v => v * share) }),
+          'kl/step': level(n, kl),
+          'episode/return': rows(n, i => largest * (1 + 1e-3 * Math.sin(i))),
+          ...(floor < 0 ? {} : { 'train/lr': rows(floorRows, (_, t) => (t < floor ? 1e-5 : 1e-3)) }),
+        },
+        { learningRate: lr },
+        floor < 0
+          ? {}
+          : {
+              klProxy: {
+                theirs: 'lr',
+                id: 'train/lr',
+                floor: 1e-5,
+                ceiling: 1e-2,
+                meaning: 'KL stays too large',
+              },
+            },
+      ),
+    cases: {
+      rows: [
+        { n: 8, largest: 1 },
+        { n: 7, largest: 1 },
+      ],
+      blind: [
+        { ev: 0.049, largest: 1 },
+        { ev: 0.051, largest: 1 },
+      ],
+      blindMost: [
+        { top: 0.19, largest: 1 },
+        { top: 0.21, largest: 1 },
+      ],
+      loss: [
+        { loss: 1001, largest: 1 },
+        { loss: 999, largest: 1 },
+      ],
+      swamping: [
+        { loss: 1.01e4, kl: 1e-3 },
+        { loss: 0.99e4, kl: 1e-3 },
+      ],
+      millions: [
+        { loss: 1.01e6, ev: 0.2, largest: 1e4 },
+        { loss: 0.99e6, ev: 0.2, largest: 1e4 },
+      ],
+      vast: [
+        { loss: 1.01e7, ev: 0.9, largest: 1e4 },
+        { loss: 0.99e7, ev: 0.9, largest: 1e4 },
+      ],
+      explained: [
+        { loss: 2e6, ev: 0.29, largest: 1e4 },
+        { loss: 2e6, ev: 0.31, largest: 1e4 },
+      ],
+      beyond: [{ largest: Math.sqrt(2e3) / 3.05 }, { largest: Math.sqrt(2e3) / 2.95 }],
+      rate: [
+        { kl: 1e-4, lr: 2.01e-5 },
+        { kl: 1e-4, lr: 1.99e-5 },
+      ],
+      falls: [
+        { first: 2e4, loss: 0.49 * 2e4, lr: 1e-5 },
+        { first: 2e4, loss: 0.51 * 2e4, lr: 1e-5 },
+      ],
+      maybe: [
+        { loss: 2e4, kl: 1e-3, share: 0.0101 },
+        { loss: 2e4, kl: 1e-3, share: 0.0099 },
+      ],
+      surely: [
+        { loss: 2e4, share: 0.101 },
+        { loss: 2e4, share: 0.099 },
+      ],
+      kl: [
+        { loss: 2e4, kl: 1.49e-3 },
+        { loss: 2e4, kl: 1.51e-3 },
+      ],
+      pinnedRows: [
+        { seen: 0, floor: 2, floorRows: 20 },
+        { seen: 0, floor: 2, floorRows: 19 },
+      ],
+      pinnedLoss: [
+        { seen: 0, floor: 2, loss: 501 },
+        { seen: 0, floor: 2, loss: 499 },
+      ],
+      pinned: [
+        { seen: 0, n: 100, floor: 0.71 },
+        { seen: 0, n: 100, floor: 0.69 },
+      ],
+    },
+  },
+  {
+    code: 'entropy-collapse',
+    limits: entropyCollapseLimits,
+    // Entropy as a share of its maximum (or in nats, without one) falls to `low` at a place, and comes back to `late`.
+    make: ({
+      n = 60,
+      low = 0.01,
+      at = 0.2,
+      late = low,
+      known = 1,
+      std = -1,
+      nats = 0,
+      kl = 0.006,
+      lr = 3e-4,
+    }) => {
+      const fallen = rows(n, (_, t) => (t < at ? 0.9 : t < 0.59 ? low : late));
+      const continuous = std >= 0 || nats < 0;
+      return run(
+        {
+          ...(std >= 0 ? { 'policy/std': rows(n, (_, t) => (t < at ? 0.6 : std)) } : {}),
+          'policy/entropy': continuous ? level(n, nats) : fallen.map(v => (known ? v * Math.LN2 : v)),
+          'kl/step': rows(n, i => (i === 2 ? kl : 0.006)),
+          'episode/return': returns(n, 0),
+        },
+        {
+          config: { learningRate: lr },
+          actions: continuous ? 'continuous' : 'discrete',
+          ...(known ? { maxEntropy: Math.LN2 } : {}),
+        },
+      );
+    },
+    cases: {
+      rows: [{ n: 8 }, { n: 7 }],
+      relative: [{ low: 0.049 }, { low: 0.051 }],
+      creeps: [
+        { at: 0.02, late: 0.19 },
+        { at: 0.02, late: 0.21 },
+      ],
+      absolute: [
+        { known: 0, low: 0.0099 },
+        { known: 0, low: 0.0101 },
+      ],
+      std: [{ std: 0.0299 }, { std: 0.0301 }],
+      gaussian: [{ nats: -1.51 }, { nats: -1.49 }],
+      early: [{ at: 0.61 }, { at: 0.67 }, 'critical'],
+      burst: [
+        { kl: 0.101, lr: 3e-3 },
+        { kl: 0.099, lr: 3e-3 },
+      ],
+    },
+    causes: { burst: 'learning-rate-too-high' },
   },
   {
     code: 'gradient-explodes',
