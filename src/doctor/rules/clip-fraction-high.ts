@@ -4,7 +4,7 @@ import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { part } from './track.ts';
 import { suspectOf, UNUSUAL } from './unstable.ts';
-import { finding, mark, name, num, percent, soon } from './words.ts';
+import { finding, mark, name, num, percent, said, soon } from './words.ts';
 
 export const clipFractionHighLimits = {
   clipped: 0.3,
@@ -61,7 +61,10 @@ export const clipFractionHigh: Rule = {
         cause: suspect.cause === 'clip-range-too-large' ? 'learning-rate-too-high' : suspect.cause,
         confidence: suspect.confidence - 0.15,
         evidence: [
-          `${name(clip)}: median ${num(clip.median)}, largest ${num(clip.q(1))}; 0.02 to 0.2 is usual`,
+          said(
+            clip,
+            `${name(clip)}: median ${num(clip.median)}, largest ${num(clip.q(1))}; 0.02 to 0.2 is usual`,
+          ),
           suspect.why,
           progress !== undefined && (fell || stuck) ? courseSaid(progress) : undefined,
         ],

@@ -2,7 +2,7 @@ import { fellBack } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { OK_KL, WARNING_KL } from './streak.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon } from './words.ts';
 
 export const clipRangeInertLimits = {
   clip: 0.5,
@@ -53,8 +53,14 @@ export const clipRangeInert: Rule = {
           `the clip range is ${num(clip)}; 0.1 to 0.2 is usual`,
           fraction === undefined
             ? undefined
-            : `${name(fraction)} has a median of ${num(fraction.median)}: clipping ${fraction.median < limits.unclipped ? 'never acts' : 'acts late'}`,
-          `${name(kl.track)} is above ${limits.kl} in ${percent(large)} of the updates, at most ${num(kl.max)}`,
+            : said(
+                fraction,
+                `${name(fraction)} has a median of ${num(fraction.median)}: clipping ${fraction.median < limits.unclipped ? 'never acts' : 'acts late'}`,
+              ),
+          said(
+            kl.track,
+            `${name(kl.track)} is above ${limits.kl} in ${percent(large)} of the updates, at most ${num(kl.max)}`,
+          ),
         ],
         fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2')],
         watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${OK_KL}`,

@@ -11,7 +11,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';
 import { weightOfValueLoss } from './value-weight.ts';
-import { change, finding, mark, name, num, percent, place, soon, stepAt } from './words.ts';
+import { change, finding, mark, name, num, percent, place, said, soon, stepAt } from './words.ts';
 
 const OWN_RATE = 'give the critic a learning rate of its own, 3 times that of the policy';
 const OWN_NETWORK = 'give the critic its own network and a learning rate 3 times that of the policy';
@@ -94,14 +94,20 @@ export const criticFlat: Rule = {
         cause: pointless ? 'no-reward-signal' : 'critic-not-learning',
         confidence: unweighted ? 0.95 : moving && ev.n >= 20 ? 0.75 : 0.65,
         evidence: [
-          `${name(ev)} is below ${l.explained} in ${percent(share(settled, v => v < l.explained))} of the rows after the first tenth`,
+          said(
+            ev,
+            `${name(ev)} is below ${l.explained} in ${percent(share(settled, v => v < l.explained))} of the rows after the first tenth`,
+          ),
           loss === undefined || over === undefined
             ? undefined
-            : `${name(loss)} ${falls ? 'falls' : 'does not fall'}: ${num(over.start)} at the start, ${num(over.end)} at the end`,
+            : said(
+                loss,
+                `${name(loss)} ${falls ? 'falls' : 'does not fall'}: ${num(over.start)} at the start, ${num(over.end)} at the end`,
+              ),
           evidenceOfWeight,
           kl === undefined
             ? undefined
-            : `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`,
+            : said(kl.track, `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`),
         ],
         fix: pointless
           ? [
@@ -188,10 +194,13 @@ export const criticDied: Rule = {
         confidence: 0.85,
         evidence: [
           `before ${place(x)} its median is ${num(median(before))}; in the ${after.length} rows since it is ${num(median(after))}, 90% below ${num(quantile(after, 0.9))}`,
-          Number.isNaN(rise) ? undefined : `${name(loss!)} is ${num(rise)} times as large since`,
+          Number.isNaN(rise) ? undefined : said(loss!, `${name(loss!)} is ${num(rise)} times as large since`),
           progress === undefined
             ? undefined
-            : `${name(progress.track)} ends at ${num(progress.end)}: the policy goes on without a critic`,
+            : said(
+                progress.track,
+                `${name(progress.track)} ends at ${num(progress.end)}: the policy goes on without a critic`,
+              ),
         ],
         fix: [
           `restart from a checkpoint before ${stepAt(run, x)}`,
@@ -303,10 +312,16 @@ export const criticFading: Rule = {
         cause: 'critic-not-learning',
         confidence: rise > f.rise ? 0.65 : 0.55,
         evidence: [
-          `${name(ev)} was ${num(best)} around ${place(x)} and is ${num(end)} in the last fifth, losing ${num(-slope)} a row`,
+          said(
+            ev,
+            `${name(ev)} was ${num(best)} around ${place(x)} and is ${num(end)} in the last fifth, losing ${num(-slope)} a row`,
+          ),
           Number.isNaN(rise)
             ? undefined
-            : `${name(loss!)} is ${num(rise)} times what it was then: the returns still vary, the critic does not follow`,
+            : said(
+                loss!,
+                `${name(loss!)} is ${num(rise)} times what it was then: the returns still vary, the critic does not follow`,
+              ),
           courseSaid(progress),
         ],
         fix: [
@@ -369,8 +384,11 @@ export const criticNegative: Rule = {
         cause: 'critic-not-learning',
         confidence: 0.6,
         evidence: [
-          `${name(ev)} is below ${num(quantile(part(ev, 0.5), 0.75))} in three quarters of the second half`,
-          loss === undefined ? undefined : `${name(loss)} is ${num(critic.lossLate)}`,
+          said(
+            ev,
+            `${name(ev)} is below ${num(quantile(part(ev, 0.5), 0.75))} in three quarters of the second half`,
+          ),
+          loss === undefined ? undefined : said(loss, `${name(loss)} is ${num(critic.lossLate)}`),
           courseSaid(progress),
         ],
         fix: [moreWeight(run), `${OWN_NETWORK}, and normalise returns`],

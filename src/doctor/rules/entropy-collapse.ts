@@ -4,7 +4,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
 import { FAR, suspectOf, UNUSUAL } from './unstable.ts';
-import { change, finding, mark, name, num, percent, soon, stepAt } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon, stepAt } from './words.ts';
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
 function below(values: Float64Array, level: number): number | undefined {
@@ -127,7 +127,10 @@ export const entropyCollapse: Rule = {
         cause: pushed ? suspect.cause : 'entropy-collapse',
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [
-          `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
+          said(
+            track,
+            `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
+          ),
           courseSaid(progress),
           pushed ? suspect.why : undefined,
           run.config.entropyCoef !== undefined

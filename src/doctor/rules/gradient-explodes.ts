@@ -1,7 +1,7 @@
 import { median, quantile, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
-import { change, finding, mark, name, num, place, round, soon } from './words.ts';
+import { change, finding, mark, name, num, place, round, said, soon } from './words.ts';
 
 export const gradientExplodesLimits = {
   rows: 20,
@@ -51,8 +51,14 @@ export const gradientExplodes: Rule = {
         cause: 'learning-rate-too-high',
         confidence: 0.55,
         evidence: [
-          `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
-          `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
+          said(
+            norm,
+            `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
+          ),
+          said(
+            progress.track,
+            `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
+          ),
         ],
         fix: [
           change(

@@ -10,7 +10,7 @@ import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from './signals.ts';
 import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from './streak.ts';
 import { FAR, suspectOf, UNUSUAL, unguarded } from './unstable.ts';
-import { finding, mark, name, num, percent, place, soon } from './words.ts';
+import { finding, mark, name, num, percent, place, type Said, said, soon } from './words.ts';
 
 /** Shares of the rows after the first tenth above the marks of a KL. */
 export const klHighLimits = {
@@ -163,10 +163,13 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, share,
 }
 
 /** `median 0.034 (problem), largest 0.048 (problem); healthy to 0.01, ok to 0.02`: by the run's own bands. */
-function sizes(kl: StepKl, contract: KlContract): string {
-  const said = (value: number): string =>
+function sizes(kl: StepKl, contract: KlContract): Said {
+  const banded = (value: number): string =>
     kl.signed ? num(value) : `${num(value)} (${klBand(value, contract).name})`;
-  return `${name(kl.track)}: median ${said(kl.median)}, largest ${said(kl.max)}; ${healthyWords(klBandsFor(contract))}`;
+  return said(
+    kl.track,
+    `${name(kl.track)}: median ${banded(kl.median)}, largest ${banded(kl.max)}; ${healthyWords(klBandsFor(contract))}`,
+  );
 }
 
 /**
@@ -202,7 +205,10 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
       progress === undefined ? undefined : courseSaid(progress),
       guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
       after.length >= STREAK
-        ? `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`
+        ? said(
+            track,
+            `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`,
+          )
         : undefined,
     ],
     fix: [...suspect.fix.map(later), off?.fix],

@@ -5,7 +5,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { PROBLEM_KL } from './streak.ts';
 import { suspectOf, unguarded } from './unstable.ts';
-import { finding, mark, name, num, percent, place, soon, stepAt } from './words.ts';
+import { finding, mark, name, num, percent, place, said, soon, stepAt } from './words.ts';
 
 export const klSpikesLimits = {
   rows: 15,
@@ -123,7 +123,10 @@ export const klSpikes: Rule = {
           `spikes stand ${num(top.value / Math.max(top.base, 1e-12))} times above the median of ${num(top.base)} around them`,
           growing ? `they grow: the later half is ${num(growth)} times the earlier` : undefined,
           harmful.length > 0
-            ? `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0].index])}`
+            ? said(
+                progress!.track,
+                `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0].index])}`,
+              )
             : undefined,
           suspect.why,
           off?.why,

@@ -5,7 +5,7 @@ import type { Rule } from './rule.ts';
 import { stalledLimits, stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 import { part } from './track.ts';
-import { change, finding, mark, name, num, percent, round, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, round, said, soon } from './words.ts';
 
 export const policyFrozenLimits = {
   /** A rate that lets nothing move; a tenth above what people type as 1e-5. */
@@ -77,12 +77,18 @@ export const policyFrozen: Rule = {
         cause: 'learning-rate-too-low',
         confidence: certain,
         evidence: [
-          `${name(stalled.track)} is below ${num(stalled.most)} in ${percent(stalledLimits.most)} of the updates; ${SMALL_KL} to ${HEALTHY_KL} is what learning looks like`,
+          said(
+            stalled.track,
+            `${name(stalled.track)} is below ${num(stalled.most)} in ${percent(stalledLimits.most)} of the updates; ${SMALL_KL} to ${HEALTHY_KL} is what learning looks like`,
+          ),
           Number.isNaN(stalled.unclipped)
             ? undefined
             : `the clip fraction is 0 in ${percent(stalled.unclipped)} of the rows`,
           still === true
-            ? `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`
+            ? said(
+                entropy!,
+                `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`,
+              )
             : undefined,
           rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
           progress === undefined ? undefined : courseSaid(progress),

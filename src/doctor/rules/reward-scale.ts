@@ -4,7 +4,7 @@ import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { part } from './track.ts';
 import { weightOfValueLoss } from './value-weight.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon } from './words.ts';
 
 /** A power of ten that brings the returns, as the log or else the error of the critic tells them, to about ±10. */
 export function scaleFor(largest: number, valueLoss: number): number {
@@ -134,15 +134,21 @@ export const rewardScale: Rule = {
         cause: 'reward-scale-too-large',
         confidence,
         evidence: [
-          `${name(loss)} has a median of ${num(vl)} in the second half, at most ${num(loss.q(1))}`,
+          said(
+            loss,
+            `${name(loss)} has a median of ${num(vl)} in the second half, at most ${num(loss.q(1))}`,
+          ),
           ev === undefined
             ? undefined
-            : `${name(ev)} stays at ${num(critic.evLate)}: the critic explains nothing`,
+            : said(ev, `${name(ev)} stays at ${num(critic.evLate)}: the critic explains nothing`),
           beyond
             ? `its error of about ${num(Math.sqrt(vl))} is larger than any return in the log (${num(largest)}): what the learner gets is scaled up`
             : undefined,
           stalled !== undefined
-            ? `the policy hardly moves (${name(stalled.track)} ${num(stalled.level)}) at a learning rate of ${num(rate ?? Number.NaN)}: the value loss takes the whole gradient`
+            ? said(
+                stalled.track,
+                `the policy hardly moves (${name(stalled.track)} ${num(stalled.level)}) at a learning rate of ${num(rate ?? Number.NaN)}: the value loss takes the whole gradient`,
+              )
             : undefined,
           pinned
             ? `the adaptive learning rate is at its floor in ${percent(share(lr.v, v => v <= 1.05 * proxy.floor))} of the rows`

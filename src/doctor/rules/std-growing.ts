@@ -4,7 +4,7 @@ import { courseSaid } from './course.ts';
 import { impliedEntropyCoef } from './entropy-stuck.ts';
 import type { Rule } from './rule.ts';
 import type { Track } from './track.ts';
-import { change, finding, mark, name, num, soon } from './words.ts';
+import { change, finding, mark, name, num, said, soon } from './words.ts';
 
 /** Entropy of one dimension with std 1. */
 const unit = 0.5 * Math.log(2 * Math.PI * Math.E);
@@ -86,8 +86,14 @@ export const stdGrowing: Rule = {
         confidence: large ? 0.93 : growth >= 3 ? 0.85 : 0.65,
         evidence: [
           track === std
-            ? `${name(track)} goes from ${num(track.first)} to ${num(track.last)}, steadily (trend ${num(z)} standard scores)`
-            : `${name(track)} goes from ${num(track.first)} to ${num(track.last)} nats: a std ${num(growth)} times as large`,
+            ? said(
+                track,
+                `${name(track)} goes from ${num(track.first)} to ${num(track.last)}, steadily (trend ${num(z)} standard scores)`,
+              )
+            : said(
+                track,
+                `${name(track)} goes from ${num(track.first)} to ${num(track.last)} nats: a std ${num(growth)} times as large`,
+              ),
           coef === undefined
             ? (implied ?? 0) > 0.05
               ? `the losses imply an entropy coefficient of at least ${num(implied!)}`

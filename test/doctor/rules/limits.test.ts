@@ -34,3 +34,24 @@ describe.each(atLimits.map(one => [one.code, one] as const))('%s', (_, one) => {
     },
   );
 });
+
+it('a sentence that names a series cites it', () => {
+  const bare = atLimits.flatMap(({ cases, make }) =>
+    Object.values(cases).flatMap(([inside]) => {
+      const made = make(inside);
+      const signals = signalsOf(made);
+      return rules
+        .flatMap(rule => rule.check(made, signals, []))
+        .flatMap(({ code, evidence, cites }) =>
+          evidence
+            .filter(
+              (text, i) =>
+                text.includes('`their/') &&
+                !cites.some(cite => cite.evidence === i && text.includes(cite.theirs)),
+            )
+            .map(text => `${code}: ${text}`),
+        );
+    }),
+  );
+  expect(bare).toEqual([]);
+});
