@@ -1,3 +1,4 @@
+import type { Fix } from '../fixes.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
@@ -87,6 +88,22 @@ function collapseOf(signals: Signals): Collapse | undefined {
   return at === undefined ? undefined : { track: entropy, at, what: `below ${l.absolute}`, certain: true };
 }
 
+/** Of a policy that was narrow from its first row: no bonus widens it as surely as beginning wide. */
+function wider({ run, get }: Signals): Fix | undefined {
+  const [std, entropy] = [get('policy/std'), get('policy/entropy')];
+  const isNarrow =
+    std === undefined
+      ? run.actions === 'continuous' && (entropy?.first ?? 0) < l.gaussian
+      : std.first < l.std;
+  if (!isNarrow) return undefined;
+  const { logStdMax } = run.config;
+  return change(
+    run,
+    { logStdInitial: 0, ...(logStdMax !== undefined && logStdMax < 0 && { logStdMax: 2 }) },
+    'start with a std of about 1',
+  );
+}
+
 export const entropyCollapse: Rule = {
   code: 'entropy-collapse',
   title: 'The policy stopped exploring',
@@ -140,6 +157,7 @@ export const entropyCollapse: Rule = {
         fix: pushed
           ? suspect.fix
           : [
+              wider(signals),
               change(run, { entropyCoef: 0.01 }, 'add an entropy bonus of 0.01'),
               'start anew, or from a checkpoint before the collapse: a deterministic policy gets no gradient',
             ],
