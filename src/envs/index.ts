@@ -1,5 +1,15 @@
 /** Environments: the contract, Keel's own, a user's own, many at once, and checks of them. */
 export { isEnvFile } from '../base/code-reference.ts';
+export type {
+  Colour,
+  Drawing,
+  DrawnCells,
+  DrawnCircle,
+  DrawnLine,
+  DrawnRectangle,
+  DrawnShape,
+  DrawnText,
+} from '../view/drawing.ts';
 export {
   type CheckCode,
   type CheckFinding,
@@ -63,7 +73,7 @@ export {
   type RegisteredEnv,
   registerEnv,
 } from './registry.ts';
-export { type Simulation, simulation } from './simulation.ts';
+export { type Simulation, type SimulationView, simulation } from './simulation.ts';
 export * from './spaces.ts';
 export type { VectorArrays, VectorShape } from './vector/arrays.ts';
 export { inProcessVectorEnv } from './vector/in-process.ts';

@@ -105,7 +105,7 @@ export function loadReplay(path: string): Replay {
 }
 
 /** The bytes of one replay, checked. */
-export function readReplayBytes(path: string): Buffer {
+export function readReplayBytes(path: string): Uint8Array {
   const bytes = readBounded(path, replayLimits.bytes);
   decodeReplay(bytes, path);
   return bytes;

@@ -65,6 +65,7 @@ function isGzip(head: Uint8Array): boolean {
 /**
  * The bytes of a file, up to the size it has now: one that grows as fast as it is read must not be read for ever. A chunk
  * is valid until the next one is asked for.
+ * @internal
  */
 export async function* readChunks(path: string, reading: Reading, ending: Ending): AsyncGenerator<Buffer> {
   let fd: number;
@@ -163,7 +164,7 @@ async function* unpack(
   if (failure !== undefined) throw failure;
 }
 
-/** The first bytes of a file, unpacked if it is gzip: what its format is told by. */
+/** The first bytes of a file, unpacked if it is gzip: what its format is told by. @internal */
 export async function readHead(
   path: string,
   most: number,

@@ -29,7 +29,7 @@ export interface EventFileHead {
   readonly tags: number;
 }
 
-/** Reads the first records of an event file's head. */
+/** Reads the first records of an event file's head. @internal */
 export function eventFileHead(head: Buffer): EventFileHead {
   let firstWallTime = Number.NaN;
   const tags = new TagTable();
