@@ -27,7 +27,10 @@ export default defineEnv({
       // The body from its head on, where it is going, the apple, and steps since the last one.
       start: rng => ({ body: [27, 26, 25], way: 0, apple: 28 + rng.integer(8), hungry: 0 }),
       observe({ body, way, apple }) {
-        const [dx, dy] = [(apple % edge) - (body[0] % edge), Math.floor(apple / edge) - Math.floor(body[0] / edge)];
+        const [dx, dy] = [
+          (apple % edge) - (body[0] % edge),
+          Math.floor(apple / edge) - Math.floor(body[0] / edge),
+        ];
         const [x, y] = ways[way];
         const blocked = turns.map(turn => {
           const next = after(body[0], (way + turn + 4) % 4);
@@ -53,9 +56,26 @@ export default defineEnv({
         result.measures![0] = state.body.length;
       },
       draw({ body, apple }) {
-        const cells = Array.from({ length: edge * edge }, (_, i) => (i === body[0] ? 3 : body.includes(i) ? 2 : i === apple ? 1 : 0));
+        const cells = Array.from({ length: edge * edge }, (_, i) =>
+          i === body[0] ? 3 : body.includes(i) ? 2 : i === apple ? 1 : 0,
+        );
         const label = { kind: 'text', x: 0.2, y: 8.5, size: 0.7, text: `length ${body.length}` } as const;
-        return { width: 8, height: 9, shapes: [{ kind: 'cells', x: 0, y: 0, size: 1, columns: edge, cells, colours: ['#eef1f4', 'red', 'green', 'blue'] }, label] };
+        return {
+          width: 8,
+          height: 9,
+          shapes: [
+            {
+              kind: 'cells',
+              x: 0,
+              y: 0,
+              size: 1,
+              columns: edge,
+              cells,
+              colours: ['#eef1f4', 'red', 'green', 'blue'],
+            },
+            label,
+          ],
+        };
       },
     }),
 });

@@ -23,7 +23,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ONNX_RUNTIME_VERSION, type Platform, platformPackage, platforms } from '../src/engine/onnx/native.ts';
+import {
+  ONNX_RUNTIME_VERSION,
+  type Platform,
+  platformPackage,
+  platforms,
+} from '../src/engine/onnx/native.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const runtime = join(root, 'node_modules/onnxruntime-node');
@@ -75,14 +80,20 @@ export function faults(): string[] {
     for (const name of packed[platform]) wanted.set(`${folderOf(platform)}/${name}`, platform);
   const there = readdirSync(binaries, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name).slice(binaries.length + 1).replaceAll('\\', '/'));
+    .map(entry =>
+      join(entry.parentPath, entry.name)
+        .slice(binaries.length + 1)
+        .replaceAll('\\', '/'),
+    );
   return [
     ...there.filter(name => !wanted.has(name) && !(name in leftOut)).map(name => `${name} is in no list`),
     ...[...wanted.keys(), ...Object.keys(leftOut)]
       .filter(name => !there.includes(name))
       .map(name => `${name} is not in onnxruntime-node ${version}`),
     ...[...wanted]
-      .filter(([name, platform]) => there.includes(name) && machineOf(headOf(join(binaries, name))) !== platform)
+      .filter(
+        ([name, platform]) => there.includes(name) && machineOf(headOf(join(binaries, name))) !== platform,
+      )
       .map(([name, platform]) => `${name} is no binary for ${platform}`),
   ];
 }
@@ -103,11 +114,13 @@ interface Manifest {
   readonly files: readonly string[];
 }
 
-const readManifest = (): Manifest =>
-  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+const readManifest = (): Manifest => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 
 /** A platform's package.json: npm installs it where `os`, `cpu` and `libc` fit, and it runs nothing. */
-export function platformManifest(platform: Platform, { version, engines }: Manifest = readManifest()): object {
+export function platformManifest(
+  platform: Platform,
+  { version, engines }: Manifest = readManifest(),
+): object {
   const [os, cpu] = platform.split('-');
   return {
     name: platformPackage(platform),

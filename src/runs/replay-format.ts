@@ -186,8 +186,13 @@ export function replayHeaderBytes(prefix: Uint8Array, source = 'replay'): number
 }
 
 /** The header alone, from the beginning of a file that has `size` bytes in all. */
-export function replayHeader(start: Uint8Array, size: number, source = 'replay'): ReplayHeader {
-  return readHeader(start, size, source).header;
+export function replayHeader(
+  start: Uint8Array,
+  size: number,
+  source = 'replay',
+): ReplayHeader & { readonly drawn: boolean } {
+  const { header, drawingBytes } = readHeader(start, size, source);
+  return { ...header, drawn: drawingBytes > 0 };
 }
 
 function readHeader(

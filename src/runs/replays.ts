@@ -25,6 +25,8 @@ const mostFiles = 2000;
 
 /** One replay of a run as its file's name and header tell of it. */
 export interface ReplayInfo extends ReplayHeader {
+  /** In two dimensions, as a board is. */
+  readonly drawn: boolean;
   /** Without its ending: the step, and `-<n>` for a further episode. */
   readonly name: string;
   readonly bytes: number;
@@ -87,7 +89,7 @@ export function listReplays(runDir: string, cache: ReplayCache = new Map()): Rep
   return found;
 }
 
-function headerOf(path: string, size: number): ReplayHeader {
+function headerOf(path: string, size: number): ReplayHeader & { readonly drawn: boolean } {
   const fd = attempt('read', path, () => openRegular(path));
   try {
     const prefix = Buffer.alloc(replayPrefixBytes);
@@ -96,6 +98,18 @@ function headerOf(path: string, size: number): ReplayHeader {
     return replayHeader(start.subarray(0, readAt(fd, start, start.length, 0)), size, path);
   } finally {
     closeSync(fd);
+  }
+}
+
+/** Whether the newest replay of a run is drawn in two dimensions; false where there is none that can be read. */
+export function isDrawn(runDir: string): boolean {
+  const newest = listed(runDir).at(-1);
+  if (newest === undefined) return false;
+  try {
+    const path = replayPath(runDir, newest.name);
+    return headerOf(path, statSync(path).size).drawn;
+  } catch {
+    return false; // damaged, or deleted meanwhile
   }
 }
 

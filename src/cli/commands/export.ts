@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { openPolicy } from '../../algos/runs.ts';
 import { fileError } from '../../base/files.ts';
 import { grouped } from '../../base/numbers.ts';
@@ -10,16 +10,16 @@ import { checkpointHelp, runMeant, using, whyCheckpoint } from '../policies.ts';
 import { trustOf } from '../trust.ts';
 
 interface ExportFlags extends PolicyFlags {
+  readonly out?: string;
+  /** As `--out` was called before. */
   readonly output?: string;
 }
 
 export function define(command: Command): void {
   command
     .addArgument(policyArgument())
-    .option(
-      '-o, --output <file>',
-      'where to (default: policy.onnx; of a language model the directory model)',
-    );
+    .option('-o, --out <file>', 'where to (default: policy.onnx; of a language model the directory model)')
+    .addOption(new Option('--output <file>').hideHelp());
   policyOptions(command);
 }
 
@@ -41,7 +41,7 @@ export async function run({ print }: Context, reference: string, flags: ExportFl
   const { checkpoint } = flags;
   const { run, envFile } = await runMeant(reference, flags);
   await using(openPolicy(run.dir, { checkpoint, envFile, trust: trustOf(flags) }), async policy => {
-    const output = flags.output ?? policy.exportName;
+    const output = flags.out ?? flags.output ?? policy.exportName;
     const exported = await policy.export(output).catch(error => {
       throw fileError(error, 'write', output);
     });

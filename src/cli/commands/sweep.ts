@@ -28,6 +28,7 @@ import { doJob } from '../../sweep/work.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type Examples, examplesText } from '../examples.ts';
+import { exitCodeOfSignal, exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { absoluteEnv, parseSets } from '../settings.ts';
 import { type ConductFlags, conductHere } from '../study/conduct.ts';
@@ -131,7 +132,7 @@ async function search(context: Context, what: string, flags: SweepFlags): Promis
     return;
   }
   const { status } = await conductHere(context, opened, flags);
-  if (status === 'stopped') throw new ExitWith(130);
+  if (status === 'stopped') throw new ExitWith(exitCodes.interrupted);
 }
 
 /** Flags that say what a new study is: a study that is there has said so already. */
@@ -231,7 +232,7 @@ async function task(
   const trial = { number, params, purpose: 'search', seeds: study.seeds, rungs: [] } as const;
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
-    process.once(name, () => controller.abort(new ExitWith(name === 'SIGINT' ? 130 : 143)));
+    process.once(name, () => controller.abort(new ExitWith(exitCodeOfSignal[name])));
   const { runs: root } = studyPaths(dir);
   mkdirSync(root, { recursive: true });
   const files = study.subject.sha256 === null ? [] : [study.subject.reference];
@@ -241,7 +242,7 @@ async function task(
     context.print(
       `${outcome.run}: ${outcome.status === 'failed' ? outcome.problem : `${outcome.value === null ? 'no value' : paramText(outcome.value)}, ${outcome.verdict}`}`,
     );
-  if (outcome.status === 'failed') throw new ExitWith(1);
+  if (outcome.status === 'failed') throw new ExitWith(exitCodes.failed);
 }
 
 // ---- looking -------------------------------------------------------------------------------------------------------

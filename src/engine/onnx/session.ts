@@ -8,7 +8,7 @@
 import type { DType, TypedArray } from '../dtype.ts';
 import { EngineError } from '../errors.ts';
 import type { Shape } from '../shape.ts';
-import { NativeTensor, ONNX_RUNTIME_VERSION, nativeBinding } from './native.ts';
+import { NativeTensor, nativeBinding, ONNX_RUNTIME_VERSION } from './native.ts';
 
 /** ONNX Runtime's view of an array. */
 export interface OrtTensor {
@@ -51,7 +51,8 @@ export async function openSession(
   return {
     inputNames: session.inputMetadata.map(({ name }) => name),
     tensor: (dtype, data, shape) => new NativeTensor(dtype, data, shape),
-    run: (feeds, fetches) => session.run(feeds as Record<string, NativeTensor>, fetches as Record<string, NativeTensor>, {}),
+    run: (feeds, fetches) =>
+      session.run(feeds as Record<string, NativeTensor>, fetches as Record<string, NativeTensor>, {}),
     dispose: () => session.dispose(),
   };
 }

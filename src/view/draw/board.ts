@@ -54,8 +54,7 @@ export function createBoardPainter(
     const { scale, left, top } = placeIn(drawing, width, height);
     const atX = (x: number): number => left + scale * x;
     const atY = (y: number): number => top + scale * y;
-    if (drawing.background)
-      rectangle(drawing.background, left, top, atX(drawing.width), atY(drawing.height));
+    if (drawing.background) rectangle(drawing.background, left, top, atX(drawing.width), atY(drawing.height));
     const paint = (shape: DrawnShape): void => {
       switch (shape.kind) {
         case 'rectangle': {
