@@ -1,5 +1,6 @@
 /** Episodes as replays: the policy plays in an environment of its own, and where its bodies were is kept. */
 import { join } from 'node:path';
+import { documentPath } from '../../base/documents.ts';
 import { TrainError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import type { MadeEnv, RecordingHook } from '../../envs/definition.ts';
@@ -258,7 +259,7 @@ export async function recordEpisodes(
   const recorder = await openRecorder(recorded);
   if (recorder === undefined)
     throw new TrainError(
-      `${recorded.env} cannot be drawn: it has no view; environments of your own can have one, with draw or view (docs/robot-view.md)`,
+      `${recorded.env} cannot be drawn: it has no view; environments of your own can have one, with draw or view (${documentPath('docs/robot-view.md')})`,
     );
   try {
     return Array.from({ length: episodes }, (_, episode) => {

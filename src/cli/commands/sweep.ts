@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
+import { documentPath } from '../../base/documents.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { counted } from '../../base/numbers.ts';
 import { fit, fitMiddle, table } from '../../base/terminal.ts';
@@ -37,7 +38,8 @@ import { paramText, printStudy } from '../study/show.ts';
 
 export const help = `A study is a directory in studies/: its file, a journal that Optuna reads, and
 its runs. Killed or stopped, it goes on with \`${typed('sweep', 'studies/<name>')}\`.
-What a study file may say is in docs/sweeps.md.`;
+What a study file may say is in
+${documentPath('docs/sweeps.md')}.`;
 
 export const examples: Examples = [
   ['sweep cartpole --trials 20'],
