@@ -1,80 +1,59 @@
-/**
- * A game of one's own with a board to look at: a snake eats apples and dies where it bites itself or leaves the board.
- *
- *     keel train ./snake.ts --steps 300000      the page's tab shows the newest policy as it plays
- *     keel render last --out snake.gif
- */
+/** A game with a board to look at: a snake eats apples, and dies where it bites itself or leaves the board. */
 import { box, defineEnv, discrete, simulation } from 'keel';
 
 const edge = 8;
-const turns = [-1, 0, 1]; // left, straight on, right
-const ways = [[1, 0], [0, 1], [-1, 0], [0, -1]]; // biome-ignore format: a table
-const after = (cell: number, way: number): number => {
-  const [x, y] = [(cell % edge) + ways[way][0], Math.floor(cell / edge) + ways[way][1]];
-  return x < 0 || y < 0 || x >= edge || y >= edge ? -1 : y * edge + x;
-};
+const dx = [1, 0, -1, 0]; // right, down, left, up
+const dy = [0, 1, 0, -1];
+const turned = (way: number, action: number): number => (way + action + 3) % 4; // left, straight on, right
+
+function ahead(cell: number, way: number): number | undefined {
+  const [x, y] = [(cell % edge) + dx[way], Math.floor(cell / edge) + dy[way]];
+  return x < 0 || y < 0 || x >= edge || y >= edge ? undefined : y * edge + x;
+}
 
 export default defineEnv({
   id: 'Snake-v0',
-  description: 'Eat apples; 1 for each, -1 for dying.',
+  description: 'Eat apples: 1 for each, -1 for dying.',
   maxEpisodeSteps: 400,
   make: () =>
     simulation({
-      observationSpace: box({ shape: [8], low: -1, high: 1 }),
+      observationSpace: box({ shape: [5], low: -1, high: 1 }),
       actionSpace: discrete(3),
       measures: ['length'],
       stepSeconds: 0.15,
-      // The body from its head on, where it is going, the apple, and steps since the last one.
-      start: rng => ({ body: [27, 26, 25], way: 0, apple: 28 + rng.integer(8), hungry: 0 }),
-      observe({ body, way, apple }) {
-        const [dx, dy] = [
-          (apple % edge) - (body[0] % edge),
-          Math.floor(apple / edge) - Math.floor(body[0] / edge),
-        ];
-        const [x, y] = ways[way];
-        const blocked = turns.map(turn => {
-          const next = after(body[0], (way + turn + 4) % 4);
-          return next < 0 || body.includes(next) ? 1 : 0;
+      // The body from its head on, which way it goes, the apple, steps since the last one.
+      start: rng => ({ body: [27, 26, 25], way: 0, apple: 32 + rng.integer(32), hungry: 0 }),
+      observe({ body: [head, ...tail], way, apple }) {
+        const blocked = [0, 1, 2].map(action => {
+          const next = ahead(head, turned(way, action));
+          return next === undefined || tail.includes(next) ? 1 : 0;
         });
-        const ahead = dx * x + dy * y; // of the apple, as the snake sees it
-        const right = dy * x - dx * y;
-        return [...blocked, ahead / edge, right / edge, Math.sign(ahead), Math.sign(right), body.length / 64];
+        const [x, y] = [(apple % edge) - (head % edge), Math.floor(apple / edge) - Math.floor(head / edge)];
+        return [...blocked, Math.sign(x * dx[way] + y * dy[way]), Math.sign(y * dx[way] - x * dy[way])];
       },
       step(state, [action], result, rng) {
-        state.way = (state.way + turns[action] + 4) % 4;
-        const next = after(state.body[0], state.way);
-        const dead = next < 0 || state.body.slice(0, -1).includes(next) || state.hungry++ > 60;
-        if (!dead) state.body.unshift(next);
-        if (!dead && next === state.apple) {
+        state.way = turned(state.way, action);
+        const next = ahead(state.body[0], state.way);
+        if (next === undefined || state.body.includes(next) || state.hungry++ === 60) {
+          result.reward = -1;
+          result.terminated = true;
+        } else if (state.body.unshift(next) && next === state.apple) {
           result.reward = 1;
           state.hungry = 0;
-          do state.apple = rng.integer(edge * edge);
-          while (state.body.includes(state.apple) && state.body.length < edge * edge);
-        } else if (!dead) state.body.pop();
-        if (dead) result.reward = -1;
-        result.terminated = dead;
+          while (state.body.includes(state.apple)) state.apple = rng.integer(edge * edge);
+        } else state.body.pop();
         result.measures![0] = state.body.length;
       },
       draw({ body, apple }) {
-        const cells = Array.from({ length: edge * edge }, (_, i) =>
-          i === body[0] ? 3 : body.includes(i) ? 2 : i === apple ? 1 : 0,
-        );
+        const cells: number[] = Array(edge * edge).fill(0);
+        cells[apple] = 1;
+        for (const cell of body) cells[cell] = cell === body[0] ? 3 : 2;
+        const board = { kind: 'cells', x: 0, y: 0, size: 1, columns: edge, cells } as const;
         const label = { kind: 'text', x: 0.2, y: 8.5, size: 0.7, text: `length ${body.length}` } as const;
         return {
           width: 8,
           height: 9,
-          shapes: [
-            {
-              kind: 'cells',
-              x: 0,
-              y: 0,
-              size: 1,
-              columns: edge,
-              cells,
-              colours: ['#eef1f4', 'red', 'green', 'blue'],
-            },
-            label,
-          ],
+          shapes: [{ ...board, colours: ['#eef1f4', 'red', 'green', 'blue'] }, label],
         };
       },
     }),

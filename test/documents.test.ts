@@ -21,7 +21,9 @@ const filesBelow = (folder: string, ending: string): string[] =>
     .map(name => join(folder, name).replaceAll('\\', '/'));
 
 const packedDocuments = files
-  .flatMap(name => (statSync(join(root, name), { throwIfNoEntry: false })?.isDirectory() ? filesBelow(name, '.md') : [name]))
+  .flatMap(name =>
+    statSync(join(root, name), { throwIfNoEntry: false })?.isDirectory() ? filesBelow(name, '.md') : [name],
+  )
   .filter(name => name.endsWith('.md') && existsSync(join(root, name)));
 
 /** Headings as a link names them. */
@@ -68,9 +70,11 @@ test('every document that the program names is in the package', () => {
   const named = [...filesBelow('src', '.ts'), ...filesBelow('web', '.svelte'), ...filesBelow('web', '.ts')]
     .filter(name => !name.includes('node_modules'))
     .flatMap(file =>
-      [...readFileSync(join(root, file), 'utf8').matchAll(/\b(?:docs|examples)\/[\w./-]+\.(?:md|ts)\b|\b(?:SECURITY|CONTRIBUTING|CHANGELOG)\.md\b/g)].map(
-        ([path]) => ({ file, path }),
-      ),
+      [
+        ...readFileSync(join(root, file), 'utf8').matchAll(
+          /\b(?:docs|examples)\/[\w./-]+\.(?:md|ts)\b|\b(?:SECURITY|CONTRIBUTING|CHANGELOG)\.md\b/g,
+        ),
+      ].map(([path]) => ({ file, path })),
     );
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter(({ path }) => !isPacked(path) || !existsSync(join(root, path)))).toEqual([]);

@@ -10,7 +10,10 @@ export function metricPage(): string {
   const groups = metricGroups.map(({ id, title }) => {
     const rows = metrics
       .filter(({ group }) => group === id)
-      .map(metric => `| \`${metric.id}\` | ${metric.unit === '1' ? '' : metric.unit} | ${cell(metric.doc)}${metric.healthy ? ` ${cell(metric.healthy)}` : ''} |`);
+      .map(
+        metric =>
+          `| \`${metric.id}\` | ${metric.unit === '1' ? '' : metric.unit} | ${cell(metric.doc)}${metric.healthy ? ` ${cell(metric.healthy)}` : ''} |`,
+      );
     return `## ${title}\n\n| name | unit | |\n|---|---|---|\n${rows.join('\n')}\n`;
   });
   return `# What is logged

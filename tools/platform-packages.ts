@@ -2,7 +2,7 @@
  * ONNX Runtime's native binding for those who install Keel, taken from the pinned onnxruntime-node of the development
  * dependencies, whose own install script looks for CUDA outside of npm and which holds the binaries of every platform.
  *
- * `npm run packages` writes to packages/ what a release publishes: a package a platform (`@keel/onnxruntime-linux-x64` …), and
+ * `npm run packages` (`-- linux-x64` for one of them) writes to packages/ what a release publishes: a package a platform (`@keel/onnxruntime-linux-x64` …), and
  * Keel itself with all of them as optional dependencies, of which npm installs the one that fits.
  *
  * `npm pack` puts the binding of its own machine inside of Keel (`--here`, to native/), so that one file installs without a registry
@@ -172,10 +172,10 @@ function pack(folder: string, destination: string): string {
 }
 
 /** Everything that a release publishes, from the build in dist/. */
-function writeRelease(folder: string): void {
+function writeRelease(folder: string, wanted: readonly Platform[]): void {
   const manifest = readManifest();
   rmSync(folder, { recursive: true, force: true });
-  for (const platform of platforms) {
+  for (const platform of wanted) {
     const target = join(folder, platform);
     writeBinaries(platform, target);
     writeJson(target, platformManifest(platform, manifest));
@@ -203,8 +203,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     rmSync(native, { recursive: true, force: true });
     const here = platforms.find(platform => platform === `${process.platform}-${process.arch}`);
     if (here) writeBinaries(here, join(native, here));
-  } else if (existsSync(join(root, 'dist/cli/main.js'))) writeRelease(join(root, 'packages'));
-  else {
+  } else if (existsSync(join(root, 'dist/cli/main.js'))) {
+    const named = platforms.filter(platform => process.argv.includes(platform));
+    writeRelease(join(root, 'packages'), named.length > 0 ? named : platforms);
+  } else {
     console.error('There is no build: npm run build');
     process.exitCode = 1;
   }

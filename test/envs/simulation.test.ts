@@ -1,6 +1,14 @@
 /** What `simulation` takes besides the task itself: what it looks like, what it measures, how far training is. */
 import { expect, test } from 'vitest';
-import { box, checkEnv, createEnv, defineEnv, discrete, type Simulation, simulation } from '../../src/envs/index.ts';
+import {
+  box,
+  checkEnv,
+  createEnv,
+  defineEnv,
+  discrete,
+  type Simulation,
+  simulation,
+} from '../../src/envs/index.ts';
 
 interface State {
   x: number;
@@ -19,7 +27,14 @@ const base: Simulation<State> = {
 };
 
 const made = (more: Partial<Simulation<State>>) =>
-  createEnv(defineEnv({ id: 'Try-v0', description: 'A try.', maxEpisodeSteps: 50, make: () => simulation({ ...base, ...more }) }));
+  createEnv(
+    defineEnv({
+      id: 'Try-v0',
+      description: 'A try.',
+      maxEpisodeSteps: 50,
+      make: () => simulation({ ...base, ...more }),
+    }),
+  );
 
 const circleAt = (x: number) => ({ kind: 'circle', x: x + 2, y: 1, radius: 0.2, fill: 'red' }) as const;
 
@@ -67,7 +82,12 @@ test('measures are 0 before each step, and what the step says after it', () => {
 
 test('progress reaches the next start, and only where it is asked for', () => {
   let far = 1;
-  const env = made({ setProgress: fraction => { far = fraction; }, start: () => ({ x: far }) });
+  const env = made({
+    setProgress: fraction => {
+      far = fraction;
+    },
+    start: () => ({ x: far }),
+  });
   const obs = new Float32Array(1);
   env.setProgress!(0.25);
   env.reset({ seed: 0 }, obs);
@@ -80,7 +100,9 @@ test('what is unknown is refused by name, with what was meant', () => {
   expect(wrong({ veiw: 1 })).toThrow('simulation: veiw is unknown: did you mean view?');
   expect(wrong({ qqqqqq: 1, zzzzzz: 2 })).toThrow(/qqqqqq, zzzzzz are unknown: it has observationSpace/);
   expect(wrong({ step: undefined })).toThrow('simulation: step is undefined, not a function');
-  expect(wrong({ draw: () => ({}), view: {} })).toThrow('simulation has draw and view: leave one of them out');
+  expect(wrong({ draw: () => ({}), view: {} })).toThrow(
+    'simulation has draw and view: leave one of them out',
+  );
 });
 
 test('check-env finds a drawing that cannot be kept', () => {

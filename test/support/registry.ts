@@ -6,8 +6,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+}
+
 interface Packed {
-  readonly manifest: { readonly name: string; readonly version: string };
+  readonly manifest: Manifest;
   readonly bytes: Buffer;
   readonly file: string;
 }
@@ -23,12 +28,19 @@ function packedIn(directory: string): Packed[] {
     });
 }
 
-/** Serves them until it is closed; `asked` has the names that were asked for. */
+/**
+ * Serves them until it is closed; `asked` has the names that were asked for. Of `others` there is the manifest alone, which is
+ * all that npm reads of a package for another platform.
+ */
 export async function serveRegistry(
   directory: string,
   upstream: string,
+  others: readonly Manifest[] = [],
 ): Promise<{ readonly url: string; readonly asked: Set<string>; readonly server: Server }> {
-  const packed = packedIn(directory);
+  const packed = [
+    ...packedIn(directory),
+    ...others.map(manifest => ({ manifest, bytes: Buffer.alloc(0), file: `${manifest.version}.none` })),
+  ];
   const asked = new Set<string>();
   const server = createServer(({ url = '/' }, response) => {
     const path = decodeURIComponent(url.slice(1));

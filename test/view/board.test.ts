@@ -1,10 +1,10 @@
 /** Drawings in two dimensions: what is refused, areas in closed form, and the way through a replay and back. */
 import { describe, expect, test } from 'vitest';
-import { decodeReplay, encodeReplay, type Replay, replayHeader } from '../../src/runs/replay-format.ts';
+import { decodeReplay, encodeReplay, replayHeader } from '../../src/runs/replay-format.ts';
 import { createBoardPainter } from '../../src/view/draw/board.ts';
 import { dotsOf } from '../../src/view/draw/letters.ts';
 import { type Drawing, type DrawnShape, drawingLimits, parseDrawing } from '../../src/view/drawing.ts';
-import { emptyScene } from '../../src/view/scene.ts';
+import { boardReplay } from './support/board-replay.ts';
 
 const board = (...shapes: DrawnShape[]): Drawing => ({ width: 10, height: 10, shapes });
 
@@ -23,8 +23,16 @@ describe('pictures', () => {
     ['circle', { kind: 'circle', x: 5, y: 5, radius: 3, fill: black }, Math.PI * 9],
     ['ring', { kind: 'circle', x: 5, y: 5, radius: 3, stroke: black, lineWidth: 0.5 }, 2 * Math.PI * 3 * 0.5],
     ['frame', { kind: 'rectangle', x: 2, y: 2, width: 4, height: 4, stroke: black, lineWidth: 1 }, 25 - 9],
-    ['line', { kind: 'line', points: [1, 1, 9, 1], stroke: black, lineWidth: 0.4 }, 8 * 0.4 + Math.PI * 0.2 ** 2],
-    ['cells', { kind: 'cells', x: 0, y: 0, size: 2, columns: 2, cells: [0, 1, 1, 0], colours: [null, black] }, 8],
+    [
+      'line',
+      { kind: 'line', points: [1, 1, 9, 1], stroke: black, lineWidth: 0.4 },
+      8 * 0.4 + Math.PI * 0.2 ** 2,
+    ],
+    [
+      'cells',
+      { kind: 'cells', x: 0, y: 0, size: 2, columns: 2, cells: [0, 1, 1, 0], colours: [null, black] },
+      8,
+    ],
     ['letter', { kind: 'text', x: 2, y: 5, size: 5, text: 'I', fill: black }, dotsOf('I').length * 0.25],
   ])('a %s has its area', (_, shape, area) => {
     expect(areaOf(board(shape))).toBeCloseTo(area, 0);
@@ -42,7 +50,9 @@ describe('pictures', () => {
         { kind: 'rectangle', x: 0.5, y: 0, width: 0.5, height: 1, fill: '#0000ff80' },
       ],
     });
-    const at = (x: number, y: number): number[] => [...pixels.subarray(3 * (y * 40 + x), 3 * (y * 40 + x) + 3)];
+    const at = (x: number, y: number): number[] => [
+      ...pixels.subarray(3 * (y * 40 + x), 3 * (y * 40 + x) + 3),
+    ];
     expect(at(9, 10)).toEqual([255, 255, 255]);
     expect(at(12, 10)).toEqual([255, 0, 0]);
     expect(at(25, 10)).toEqual([127, 0, 128]);
@@ -66,47 +76,45 @@ describe('what is refused, by name', () => {
   test.each<[object, RegExp]>([
     [{ width: 0, height: 1, shapes: [] }, /width is 0, not a number above 0/],
     [{ width: 1, height: 1, shapes: [], colour: 'red' }, /colour is unknown/],
-    [{ ...board(), shapes: [{ kind: 'square' }] }, /shapes\[0\]\.kind is "square".*rectangle, circle, line, text, cells/],
+    [
+      { ...board(), shapes: [{ kind: 'square' }] },
+      /shapes\[0\]\.kind is "square".*rectangle, circle, line, text, cells/,
+    ],
     [{ ...board(), shapes: [{ kind: 'circle', x: 1, y: 1 }] }, /shapes\[0\]\.radius is missing/],
     [{ ...board(), shapes: [{ kind: 'circle', x: 1, y: 1, radius: Number.NaN }] }, /radius is NaN/],
-    [{ ...board(), shapes: [{ kind: 'circle', x: 1, y: 1, radius: 1, fill: 'mauve' }] }, /fill is "mauve": use #rrggbb, or black/],
+    [
+      { ...board(), shapes: [{ kind: 'circle', x: 1, y: 1, radius: 1, fill: 'mauve' }] },
+      /fill is "mauve": use #rrggbb, or black/,
+    ],
     [{ ...board(), shapes: [{ kind: 'line', points: [1, 2, 3], stroke: 'red' }] }, /points has 3 numbers/],
-    [{ ...board(), shapes: [{ kind: 'cells', x: 0, y: 0, size: 1, columns: 1, cells: [2], colours: ['red'] }] }, /cells\[0\] is 2, not an index of its 1 colours/],
-    [{ ...board(), shapes: Array(drawingLimits.shapes + 1).fill({ kind: 'circle', x: 0, y: 0, radius: 1 }) }, /2001 parts: at most 2000/],
+    [
+      {
+        ...board(),
+        shapes: [{ kind: 'cells', x: 0, y: 0, size: 1, columns: 1, cells: [2], colours: ['red'] }],
+      },
+      /cells\[0\] is 2, not an index of its 1 colours/,
+    ],
+    [
+      { ...board(), shapes: Array(drawingLimits.shapes + 1).fill({ kind: 'circle', x: 0, y: 0, radius: 1 }) },
+      /2001 parts: at most 2000/,
+    ],
   ])('%o', (drawing, says) => {
     expect(() => parseDrawing(drawing)).toThrow(says);
   });
 
   test('arrays of numbers may be typed ones, and come out plain', () => {
     const cells = Uint8Array.of(0, 1);
-    const drawing = { ...board(), shapes: [{ kind: 'cells', x: 0, y: 0, size: 1, columns: 2, cells, colours: [null, 'red'] }] };
+    const drawing = {
+      ...board(),
+      shapes: [{ kind: 'cells', x: 0, y: 0, size: 1, columns: 2, cells, colours: [null, 'red'] }],
+    };
     expect((parseDrawing(drawing).shapes[0] as { cells: unknown }).cells).toEqual([0, 1]);
   });
 });
 
 describe('replays', () => {
-  const drawings = [board({ kind: 'circle', x: 1, y: 1, radius: 1, fill: 'red' }), board({ kind: 'text', x: 1, y: 2, size: 1, text: 'größer' })];
-  const replay: Replay = {
-    step: 64,
-    iteration: 2,
-    environment: 'Board-v0',
-    seed: 1,
-    recordedAt: 1,
-    frameSeconds: 0.1,
-    frames: 2,
-    actionSize: 1,
-    terms: [],
-    episodeReturn: 1,
-    end: 'terminated',
-    scene: emptyScene,
-    positions: new Float32Array(0),
-    joints: new Float32Array(0),
-    actions: Float32Array.of(0, 1),
-    rewards: Float32Array.of(0, 1),
-    rewardTerms: new Float32Array(0),
-    rotations: new Int16Array(0),
-    drawings,
-  };
+  const replay = boardReplay(64);
+  const drawings = replay.drawings!;
 
   test('hold a drawing a frame', () => {
     const bytes = encodeReplay(replay);
@@ -115,7 +123,7 @@ describe('replays', () => {
   });
 
   test('are refused where a drawing is missing or the file was cut', () => {
-    expect(() => encodeReplay({ ...replay, drawings: drawings.slice(1) })).toThrow(/1 drawings for 2 frames/);
+    expect(() => encodeReplay({ ...replay, drawings: drawings.slice(1) })).toThrow(/3 drawings for 4 frames/);
     const bytes = encodeReplay(replay);
     expect(() => decodeReplay(bytes.subarray(0, bytes.length - 1))).toThrow(/cut off or changed/);
     bytes[bytes.length - 1] = 0x20;

@@ -94,7 +94,7 @@ async function list({ print, json, paint }: Context, flags: EnvsFlags): Promise<
 /** An option's value, what it may be and what it does. */
 function describeOption({ default: value, doc, oneOf, min, max, integer }: OptionSchema): string {
   const bounds = [
-    oneOf && oneOf.map(String).join(', '),
+    oneOf?.map(String).join(', '),
     integer && 'whole',
     min !== undefined && max !== undefined
       ? `${min} to ${max}`
