@@ -132,7 +132,7 @@ test('the program of the README runs after npm init', () => {
 
 test('who only reads a log needs neither the engine nor the trainer', () => {
   const folder = project('doctor', {});
-  run(work, 'cp', '-rl', join(app, 'node_modules'), join(folder, 'node_modules'));
+  run(work, 'cp', '-al', join(app, 'node_modules'), join(folder, 'node_modules'));
   const modules = join(folder, 'node_modules');
   for (const name of ['@keel', '@mujoco', '@esbuild', 'esbuild', 'tsx', 'bullmq', 'ioredis', '@huggingface'])
     rmSync(join(modules, name), { recursive: true, force: true });
@@ -151,7 +151,7 @@ test('who only reads a log needs neither the engine nor the trainer', () => {
 
 test('without the engine small networks train, and what needs it says in one line how to get it', () => {
   const folder = project('small', {});
-  run(work, 'cp', '-rl', join(app, 'node_modules'), join(folder, 'node_modules'));
+  run(work, 'cp', '-al', join(app, 'node_modules'), join(folder, 'node_modules'));
   rmSync(join(folder, 'node_modules/@keel'), { recursive: true });
   const keel = join(folder, 'node_modules/.bin/keel');
   expect(run(folder, keel, 'train', 'cartpole', '--steps', '1024')).toMatch(/Finished: [\d,]+ steps/);

@@ -22,6 +22,7 @@ export type CheckCode =
   | 'not-deterministic'
   | 'observation-categorical'
   | 'observation-constant'
+  | 'observation-flattened'
   | 'observation-large'
   | 'observation-outside'
   | 'reward-constant'
@@ -163,6 +164,12 @@ function checkSpaces(env: Env, add: Add): void {
     }
   }
   for (const { path, space } of leavesOf(observationSpace)) {
+    if (space.kind === 'box' && space.shape.length > 1)
+      add(
+        'info',
+        'observation-flattened',
+        `${path ? `observation ${path}` : 'the observation'} is ${space.shape.join('x')}: networks here have no convolution and read its ${space.flatSize} numbers as a row`,
+      );
     if (space.kind === 'discrete' || space.kind === 'multiDiscrete') {
       const name = path ? `observation ${path}` : 'the observation';
       add(

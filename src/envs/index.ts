@@ -58,7 +58,11 @@ export {
   quadruped,
   quadrupedDefinition,
 } from './mujoco/arachne/arachne.ts';
+export { loadEngine } from './mujoco/engine.ts';
+export { type Attributes, type AttributeValue, type Element, element, toXml } from './mujoco/mjcf.ts';
+export type { MoreArrays, Physics, PhysicsArrays, SavedPhysics } from './mujoco/physics.ts';
 export * from './mujoco/suite/suite.ts';
+export { type PhysicsTask, physicsEnv } from './mujoco/task.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';

@@ -76,6 +76,17 @@ test('envs shows one environment, a file or a text task with all that can be set
   });
 });
 
+test('the robot of the documentation keeps the contract, and can be seen', async () => {
+  const docs = readFileSync(join(root, 'docs/robots.md'), 'utf8');
+  const [, source] = /## A robot of your own\n[^`]*```ts\n([\s\S]*?)```/.exec(
+    docs.replaceAll('`keel/envs`', 'keel/envs').replaceAll('`toXml`', 'toXml'),
+  )!;
+  writeFileSync(join(here, 'spin.ts'), source);
+  const checked = await keel(['check-env', './spin.ts', '--steps', '200'], { cwd: here });
+  expect([checked.code, checked.stderr]).toEqual([0, '']);
+  expect((await keel(['envs', './spin.ts'], { cwd: here })).stdout).toMatch(/seen with .*play last/);
+});
+
 test('probes are found by their names, and offered to nobody', async () => {
   expect((await keel(['envs'])).stdout).not.toContain('Probe');
   expect((await keel(['envs', '--all'])).stdout).toContain('ProbeAction-v0');
