@@ -15,6 +15,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   learning: () => import('./learning.ts'),
   mutants: () => import('./mutants.ts'),
   ppo: () => import('./ppo.ts'),
+  python: () => import('./python.ts'),
   robots: () => import('./robots.ts'),
   router: () => import('./router.ts'),
   scaling: () => import('./scaling.ts'),

@@ -26,7 +26,16 @@ const tsc = join(root, 'node_modules/@typescript/native/bin/tsc');
 const packageFiles: readonly string[] = packageJson.files;
 /** What of the package the build makes, and what it makes it from. */
 const built = ['dist', 'native'];
-const sources = ['src', 'web', 'tools', 'package.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json'];
+const sources = [
+  'src',
+  'web',
+  'tools',
+  'python',
+  'package.json',
+  '.npmrc',
+  'tsconfig.json',
+  'tsconfig.build.json',
+];
 
 function run(cwd: string, command: string, ...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', env });

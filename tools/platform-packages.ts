@@ -158,16 +158,29 @@ function writeJson(folder: string, value: object): void {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(value, null, 2)}\n`);
 }
 
-function pack(folder: string, destination: string): string {
-  const { status, stdout, stderr } = spawnSync(
-    'npm',
-    ['pack', '--ignore-scripts', '--json', '--pack-destination', destination],
-    { cwd: folder, encoding: 'utf8', shell: process.platform === 'win32' },
-  );
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+function npmPack(folder: string, ...flags: readonly string[]): Packed {
+  const { status, stdout, stderr } = spawnSync('npm', ['pack', '--ignore-scripts', '--json', ...flags], {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 27,
+    shell: process.platform === 'win32',
+  });
   if (status !== 0) throw new Error(`npm pack of ${folder}: ${stderr}`);
-  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
-    { filename: string; size: number; unpackedSize: number },
-  ];
+  return (JSON.parse(stdout) as [Packed])[0];
+}
+
+/** What npm would pack of the checkout. */
+const packedFiles = (): string[] => npmPack(root, '--dry-run').files.map(({ path }) => path);
+
+function pack(folder: string, destination: string): string {
+  const { filename, size, unpackedSize } = npmPack(folder, '--pack-destination', destination);
   return `${filename}: ${(size / 1e6).toFixed(1)} MB, ${(unpackedSize / 1e6).toFixed(1)} MB unpacked`;
 }
 
@@ -187,7 +200,7 @@ function writeRelease(folder: string, wanted: readonly Platform[]): void {
   }
   const keel = join(folder, 'keel');
   mkdirSync(keel);
-  for (const name of manifest.files.filter(name => name !== 'native'))
+  for (const name of packedFiles().filter(path => !path.startsWith('native/')))
     cpSync(join(root, name), join(keel, name), { recursive: true });
   writeJson(keel, publishedManifest(manifest));
   console.log(pack(keel, folder));

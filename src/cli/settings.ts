@@ -11,9 +11,10 @@ import { settingProblems } from '../settings/explain.ts';
 import { readSettings } from '../settings/files.ts';
 import { isTaskName } from '../tasks/registry.ts';
 import { UsageError } from './errors.ts';
+import { environmentFlags, type PythonFlags } from './python-flags.ts';
 
 /** What the options of `train`, `config` and `preflight` say. */
-export interface SettingFlags {
+export interface SettingFlags extends PythonFlags {
   readonly config?: string;
   readonly set?: readonly string[];
   readonly preset?: boolean;
@@ -100,6 +101,7 @@ export function gatherSettings(
     );
   }
   const env = envArgument ?? envSetting;
+  envOptions = { ...envOptions, ...environmentFlags(env, flags) };
   const wrong = overruled.flatMap(([key, value, source]) =>
     problemsFor(env, verb, { [key]: value }).map(problem => ({ key, text: source + problem.text })),
   );

@@ -47,7 +47,7 @@ test('draw shows the state as it is now', () => {
   env.step(Float32Array.of(1), obs);
   expect(view.stepSeconds).toBe(0.5);
   expect(view.scene.bodies).toEqual([]);
-  const [circle] = view.draw!().shapes as [{ x: number }];
+  const [circle] = view.draw!().shapes as unknown as [{ x: number }];
   expect(Math.fround(circle.x - 2)).toBe(obs[0]);
 });
 

@@ -1,5 +1,6 @@
 /** A policy that acts in environments, to hold. */
 
+import { isPythonId } from '../../base/code-reference.ts';
 import { show, TrainError } from '../../base/errors.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
@@ -18,7 +19,8 @@ import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';
 import { type NetworkConfig, networkFor } from './networks/network.ts';
-import { recordEpisodes } from './record.ts';
+import { playPictures } from './pictures.ts';
+import { recordEpisodes, seedOf } from './record.ts';
 import { normaliserOf, startOf } from './start.ts';
 
 /** Compiles the network of a checkpoint. */
@@ -97,6 +99,13 @@ export async function agentPolicy(
       const recorded = { env, options: envOptions, model, policy: () => policy };
       return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
     },
+    ...(isPythonId(env) && {
+      async pictures() {
+        checkOpen('pictures');
+        const live = { env, options: envOptions, model, policy: () => policy };
+        return playPictures(live, seedOf(run.manifest.seed));
+      },
+    }),
     async close() {
       if (close()) actor.dispose();
     },

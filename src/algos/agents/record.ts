@@ -144,7 +144,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
 const LARGEST_SHARE = 0.02;
 const LEAST_PAUSE_MS = 10_000;
 /** Replays of one run all begin alike, so that what differs between them is the policy. */
-const seedOf = (seed: number): number => 10_000 + seed;
+export const seedOf = (seed: number): number => 10_000 + seed;
 
 /** Writes recordings of a policy, as it is then, into its run. */
 export interface RecordingWriter {

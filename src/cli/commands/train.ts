@@ -13,7 +13,10 @@ import { absoluteEnv, checkEach, gatherSettings, locate, type Wanted } from '../
 
 export function define(command: Command): void {
   trainingOptions(beginOptions(settingOptions(command)))
-    .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
+    .argument(
+      '[env]',
+      'an id (cartpole, Pendulum-v1, gym:Hopper-v5), a text task (chess) or a file (./my-env.ts, ./my_env.py:MyEnv)',
+    )
     .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial')
     .option(...queueFlag);
 }
@@ -27,6 +30,8 @@ export const examples: Examples = [
   ['train pendulum --steps 200k --seed 1 --set "hidden=[64,64]"'],
   ['train cartpole --seeds 0..9', 'ten runs, and what they come to'],
   ['train ./my-env.ts -c config.yaml'],
+  ['train gym:Hopper-v5 --python .venv/bin/python', "Gymnasium's, in Python"],
+  [`train ./my_env.py:MyEnv --env-args '{"size": 8}'`, 'a class of your own, in Python'],
   ['train hopper --set shards=4 --queue redis://head', 'workers collect its rollouts'],
   ['train chess --from last --set groupSize=16'],
   ['train cluster --from last --set klRefCoefInitial=0.3'],

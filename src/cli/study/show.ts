@@ -14,6 +14,9 @@ import { type Context, shownDir } from '../context.ts';
 /** How many trials a table shows. */
 const SHOWN = 10;
 
+/** With three seeds a side the one is wholly above the other by chance one time in ten; with four, in 35. */
+const FEWEST_TO_TELL = 4;
+
 const verdictTones: Readonly<Record<Verdict, Tone>> = {
   healthy: toneColours[verdictTone.healthy],
   watch: toneColours[verdictTone.watch],
@@ -38,7 +41,7 @@ export const paramsText = (params: Params): string => {
 };
 
 /** What the worst of a trial's runs is called. */
-export const verdictOf = ({ outcomes }: Pick<Trial, 'outcomes'>): Verdict | null =>
+const verdictOf = ({ outcomes }: Pick<Trial, 'outcomes'>): Verdict | null =>
   worstOf(outcomes.map(({ verdict }) => verdict));
 
 /** The same as people read it. */
@@ -139,21 +142,33 @@ function printConfirmation(
     raw(fit(`  ${line.trimEnd()}`, columns));
   if (improvement === null) return;
   const { probability, interval } = improvement;
-  const sure = interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
+  const few = Math.min(winner?.values.length ?? 0, base?.values.length ?? 0) < FEWEST_TO_TELL;
+  const sure = few
+    ? 'too few seeds to tell'
+    : interval.low > 0.5
+      ? 'better'
+      : interval.high < 0.5
+        ? 'worse'
+        : 'not told apart';
   print(
     `  probability that the winner is better: ${number(probability)} (${number(interval.low)} to ${number(interval.high)}): ${sure}`,
   );
 }
 
 /** What to do with it. */
-export function printNext({ print }: Context, { dir, study }: OpenStudy, finished: boolean): void {
+export function printNext(
+  { print }: Context,
+  { dir, study }: OpenStudy,
+  finished: boolean,
+  hasWinner: boolean,
+): void {
   const at = shownDir(dir);
   print();
   if (!finished) {
     print(`go on:   ${typed('sweep', at)}`);
     return;
   }
-  if (study.space.length > 0)
+  if (study.space.length > 0 && hasWinner)
     print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
   print(`look:    ${typed('dash', at)}`);
 }

@@ -8,14 +8,14 @@ import type { Signals } from '../rules/signals.ts';
 const MOST_NAMES = 50;
 
 export function understoodOf(signals: Signals): Understood {
-  const { run, from, to, rows } = signals;
+  const { run, from, to, logged } = signals;
   return {
     columns: [...run.series.values()].map(({ id, theirs }) => ({ metric: id, theirs })),
     settings: (Object.entries(run.config) as [KnownSetting, number | string | undefined][]).flatMap(
       ([setting, value]) =>
         value === undefined ? [] : [{ setting, name: run.wording.nameOf(setting) ?? setting, value }],
     ),
-    rows,
+    rows: logged,
     from,
     to,
     notUnderstood: run.unknown.slice(0, MOST_NAMES),

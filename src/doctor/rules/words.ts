@@ -27,7 +27,10 @@ export function stepAt(run: Pick<CanonicalRun, 'unit'>, x: number): string {
 }
 
 export function percent(share: number): string {
-  return `${Math.round(100 * share)}%`;
+  const whole = Math.round(100 * share);
+  // What is there is not 0, and what is not all is not 100.
+  if (whole === 0 && share > 0) return 'less than 1%';
+  return whole === 100 && share < 1 ? 'more than 99%' : `${whole}%`;
 }
 
 /** `` `train/approx_kl` ``: the user's own name for it. */
@@ -115,6 +118,6 @@ export function round(value: number): number {
 
 /** `within 50,000 steps`: a tenth of the run, at least a few rows of it. */
 export function soon(run: CanonicalRun, span: number): string {
-  const tenth = Number((Math.max(span, 1) / 10).toPrecision(1));
-  return `within ${place(Math.max(1, tenth))} ${run.unit}`;
+  const tenth = Math.max(1, Number((Math.max(span, 1) / 10).toPrecision(1)));
+  return `within ${place(tenth)} ${tenth === 1 ? run.unit.replace(/s$/, '') : run.unit}`;
 }

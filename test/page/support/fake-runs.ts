@@ -97,6 +97,7 @@ export interface FakeRun {
   note: string;
   archived: boolean;
   parent: string | null;
+  group: string | null;
   problem: string | null;
   updatedAt: number;
   events: PageEvent[];
@@ -138,6 +139,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
     note: '',
     archived: false,
     parent: null,
+    group: null,
     problem: null,
     updatedAt: Date.now() - 3_600_000,
     events: [],
@@ -254,8 +256,8 @@ export function summaryOf(run: FakeRun): RunSummary {
     algorithm: run.trainer === 'unknown' ? null : 'PPO',
     seed: run.seed,
     step: run.rows * stepsPerRow,
-    totalSteps: run.trainer === 'keel' ? run.plannedRows * stepsPerRow : null,
-    startedAt: startTime,
+    totalSteps: run.trainer === 'keel' && run.state !== 'unreadable' ? run.plannedRows * stepsPerRow : null,
+    startedAt: run.updatedAt - run.rows * rowMs,
     updatedAt: run.updatedAt,
     stepsPerSecond: run.state === 'running' ? 21_400 : null,
     sparkline: Array.from({ length: points }, (_, k) =>
@@ -269,6 +271,8 @@ export function summaryOf(run: FakeRun): RunSummary {
     verdict,
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
+    parentId: run.parent,
+    group: run.group,
     notes: { tags: run.tags, note: run.note, archived: run.archived },
     problem: run.problem,
     generation: run.generation,
@@ -276,6 +280,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     replaysAt: null,
     completionsAt: run.groups.length > 0 ? startTime : null,
     clusterAt: null,
+    drawn: false,
   };
 }
 
