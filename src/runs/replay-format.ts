@@ -225,6 +225,9 @@ function readHeader(
     drawingBytes > replayLimits.drawingBytes
   )
     damaged(source, `drawingBytes is ${show(drawingBytes)}, not in 0..${replayLimits.drawingBytes}`);
+  const version = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+  if (drawingBytes > 0 !== (version === VERSION_WITH_DRAWINGS))
+    damaged(source, `drawingBytes is ${drawingBytes} in version ${version}`);
   const scene = drawingBytes > 0 ? emptyScene : parseScene(fields.scene, `the scene of ${source}`);
   const expected = headerEnd + partsOf(header, scene).bytes + drawingBytes;
   if (expected !== size)
