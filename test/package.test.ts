@@ -147,7 +147,7 @@ test('who only reads a log needs neither the engine nor the trainer', () => {
   const modules = join(folder, 'node_modules');
   for (const name of ['@keel', '@mujoco', '@esbuild', 'esbuild', 'tsx', 'bullmq', 'ioredis', '@huggingface'])
     rmSync(join(modules, name), { recursive: true, force: true });
-  for (const name of ['engine', 'nn', 'kl', 'lm', 'algos', 'rollout', 'sweep'])
+  for (const name of ['engine', 'nn', 'kl', 'lm', 'rollout', 'sweep'])
     rmSync(join(modules, 'keel/dist', name), { recursive: true });
   const log = join(root, 'test/doctor/fixtures/sb3/cartpole-lr-high/progress.csv');
   const { status, stdout, stderr } = spawnSync(join(modules, '.bin/keel'), ['doctor', log, '--json'], {
