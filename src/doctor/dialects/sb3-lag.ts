@@ -4,6 +4,7 @@
  * value of `train/*` is moved to the end of the rollout that it was trained on.
  */
 import type { KnownConfig } from '../known-settings.ts';
+import type { Series } from '../series.ts';
 import { moved, seriesOf } from './derive.ts';
 import type { Draft, Log, Refine } from './dialect.ts';
 
@@ -65,6 +66,17 @@ function rolloutSize(drafts: readonly Draft[], log: Log, ends: readonly number[]
   return middle !== undefined && Number.isFinite(middle) && middle > 0 ? middle : undefined;
 }
 
+/** The first rollout runs about as many epochs as the next. */
+const mostTimes = 3;
+/** Where there is no next. */
+const mostEpochs = 100;
+
+/** Whether a model had been trained before: then its first row also counts the epochs of that. */
+function wasLoaded({ length, max }: Series): boolean {
+  const next = length > 1 ? mostTimes * (max[1] - max[0]) : mostEpochs;
+  return max[0] > next;
+}
+
 /**
  * `n_updates` counts epochs, also those that the target KL cut short, so that its growth from row to row is the epochs
  * that an update ran. Always 1 may be one epoch by choice or a stop in the first: then nothing is said of the setting.
@@ -82,7 +94,7 @@ function epochsRun(
   for (let i = 0; i < points.length; i++) {
     const more = points.max[i] - (i === 0 ? 0 : points.max[i - 1]);
     const rollouts = Math.round((points.x[i] - (i === 0 ? 0 : points.x[i - 1])) / size);
-    if (i === 0 && rollouts !== 1) continue;
+    if (i === 0 && (rollouts !== 1 || wasLoaded(points))) continue;
     if (!(more > 0) || rollouts < 1) continue;
     x.push(points.x[i]);
     values.push(more / rollouts);

@@ -105,6 +105,11 @@ const mappings: readonly Mapping[] = [
 /** A bare `kl`: of which pair, its name does not say. */
 const bareKl = named(`kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
 
+/** Of a language model these are of the reference, unless they say of which step. */
+const languageKl = named(
+  `(?:mean${sep}|policy${sep}|token${sep}|avg${sep})kl(?:${sep}(?:mean|avg|div|divergence|loss))?`,
+);
+
 /** Words that only language-model trainers use. */
 const languageModel =
   /(?:^|[/_. ])(?:completions?|responses?|prompts?|tokens?|num_tokens|generations?|logps?|vllm)(?:$|[/_. ])/i;
@@ -123,6 +128,7 @@ export function unknownDialect(names: readonly string[]): Dialect {
     kind: language ? 'language-model' : 'classic',
     signs: [],
     mappings: [
+      ...(language ? [{ theirs: languageKl, id: 'kl/ref', kl: refKl }] : []),
       ...mappings,
       { theirs: bareKl, id: language ? 'kl/ref' : 'kl/step', kl: language ? refKl : stepKl },
     ],
