@@ -15,6 +15,10 @@ _HOMES: dict[str, str] = {
     "snapshot": "keel._guard",
     "Guarded": "keel._guard",
     "GuardedPPO": "keel._guarded_ppo",
+    "KeelCallback": "keel._callback",
+    "Run": "keel._run",
+    "log": "keel._run",
+    "start": "keel._run",
 }
 
 __all__ = ["__version__", *_HOMES]
