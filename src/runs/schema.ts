@@ -69,7 +69,9 @@ const manifestSchema = z.looseObject({
     }),
   ),
   /** The settings that a trainer which is not ours lets be changed while it trains. */
-  controls: z.optional(z.array(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/))).check(z.maxLength(64))),
+  controls: z.optional(
+    z.array(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/))).check(z.maxLength(64)),
+  ),
   /** Of when it was last resumed. */
   wentOn: z.optional(
     z.looseObject({

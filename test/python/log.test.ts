@@ -5,10 +5,10 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import { bernoulli, categorical, composite, gaussian, guardSearch } from '../../src/kl/index.ts';
 import { findMetric } from '../../src/metrics/registry.ts';
 import { openRun, readAdjustments, readEvents, readRows } from '../../src/runs/index.ts';
 import type { ActionAnswer, RunDetail, RunList } from '../../src/server/api.ts';
-import { bernoulli, categorical, composite, gaussian, guardSearch } from '../../src/kl/index.ts';
 import { startKeel } from '../cli/support/keel.ts';
 import { python } from '../envs/python/support/files.ts';
 import { start, until } from '../server/support/client.ts';
@@ -38,7 +38,10 @@ afterEach(() => {
 
 test('is followed live by its exact names, changed, paused and stopped from the page', async () => {
   const root = scratch();
-  const child = spawn(python || 'python3', ['-c', loop, root], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(python || 'python3', ['-c', loop, root], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   children.push(child);
   await until(() => readdirSync(root).length === 1, 'it begins');
   const dir = join(root, readdirSync(root)[0]);
@@ -118,7 +121,10 @@ for i in range(1, 41):
 print("ready", flush=True)
 time.sleep(60)
 `;
-  const training = spawn(python || 'python3', ['-c', program, root], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const training = spawn(python || 'python3', ['-c', program, root], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(training);
   await once(training.stdout, 'data');
   const doctor = startKeel(['doctor', join(root, readdirSync(root)[0]), '--follow', '--interval', '0.2']);

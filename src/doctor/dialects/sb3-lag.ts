@@ -36,8 +36,29 @@ export const sb3Lag: Refine = (drafts, log, stepOf) => {
     ...(size === undefined ? {} : { samplesPerUpdate: size }),
     ...(epochs === undefined ? {} : epochs.config),
   };
-  return { drafts: epochs === undefined ? shifted : [...shifted, epochs.draft], config };
+  const { drafts: named, notes } = withEstimator(epochs === undefined ? shifted : [...shifted, epochs.draft]);
+  return { drafts: named, config, notes };
 };
+
+/** Below this a KL is less than 0 by more than single precision does. */
+const NEGATIVE = -1e-5;
+
+/** k3 cannot be negative; SB3 logged the mean log-ratio, which may be, until its issue 417 was mended. */
+function withEstimator(drafts: readonly Draft[]): { drafts: readonly Draft[]; notes: readonly string[] } {
+  let isOld = false;
+  const named = drafts.map(draft => {
+    const { id, mapping, series } = draft;
+    const { kl } = mapping;
+    if (id !== 'kl/step' || typeof kl !== 'object' || kl.estimator !== 'k3') return draft;
+    if (!series.min.subarray(0, series.length).some(v => v < NEGATIVE)) return draft;
+    isOld = true;
+    return { ...draft, mapping: { ...mapping, kl: { ...kl, estimator: 'k1' as const } } };
+  });
+  return { drafts: named, notes: isOld ? [oldKl] : [] };
+}
+
+const oldKl =
+  '`train/approx_kl` is negative in places: early versions of Stable-Baselines3 (before their issue 417 was mended) logged the mean log-ratio, which scatters around the KL; a newer version logs one that is never negative';
 
 /** Steps at which a rollout ended: only those rows have a speed. */
 function rolloutEnds(drafts: readonly Draft[]): number[] {

@@ -76,6 +76,8 @@ const config: Dialect['config'] = {
   epochs: ['num_iterations'],
   totalSteps: ['max_steps'],
   clipRange: ['epsilon'],
+  clipRangeHigh: ['epsilon_high'],
+  entropyCoef: ['entropy_coef'],
   maxGradNorm: ['max_grad_norm'],
   refCoef: ['beta'],
   groupSize: ['num_generations'],
@@ -151,7 +153,7 @@ export const trlGrpo: Dialect = {
   eventStep: { unit: 'updates', better: [{ theirs: 'global_step', unit: 'updates' }] },
   config,
   wording: {
-    names: namesIn(config, { without: ['task'], and: { clipRangeHigh: 'epsilon_high' } }),
+    names: namesIn(config, { without: ['task'] }),
     write: call('GRPOConfig', ''),
   },
   refine,

@@ -37,11 +37,11 @@ const mappings: readonly Mapping[] = [
   { theirs: named(`entropy|policy${sep}entropy|entropy${sep}mean|mean${sep}entropy`), id: 'policy/entropy' },
   {
     theirs: named(
-      `value${sep}loss|v(?:f)?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf?|value|critic)`,
+      `value${sep}loss|v[fl]?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf?|value|critic)`,
     ),
     id: 'loss/value',
   },
-  { theirs: /(?:.*\/)?loss(?:es)?\/(?:value|critic|vf)/i, id: 'loss/value' },
+  { theirs: /(?:.*\/)?loss(?:es)?\/(?:value|critic|vf?)/i, id: 'loss/value' },
   {
     theirs: named(`explained${sep}var(?:iance)?|vf${sep}explained${sep}var|exp${sep}var`),
     id: 'value/explained_variance',
@@ -66,7 +66,10 @@ const mappings: readonly Mapping[] = [
     id: 'episode/return',
   },
   { theirs: /rewards?\/(?:train|training|episode|total)/i, id: 'episode/return' },
-  { theirs: named(`rewards?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
+  // `100rew`: the mean of so many episodes; `Rewards/mean_episodes`.
+  { theirs: named(`\\d+${sep}(?:rew(?:ard)?|ret(?:urn)?)s?`), id: 'episode/return' },
+  { theirs: named(`rewards?[/](?:mean|avg)${sep}ep(?:isode)?s?`), id: 'episode/return' },
+  { theirs: named(`rew(?:ard)?s?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
   { theirs: /rewards?[/](?:mean|avg)/i, id: 'reward/mean' },
   { theirs: named(`reward${sep}std|rewards?[/]std`), id: 'reward/std' },
   {
@@ -81,6 +84,7 @@ const mappings: readonly Mapping[] = [
     ),
     id: 'episode/length',
   },
+  { theirs: named(`len(?:gth)?s?[/](?:mean|avg)${sep}ep(?:isode)?s?`), id: 'episode/length' },
   { theirs: named(`lr|learning${sep}rate|actor${sep}lr|policy${sep}lr|cur${sep}lr`), id: 'train/lr' },
   { theirs: named(`(?:value|critic)${sep}(?:lr|learning${sep}rate)`), id: 'train/lr_critic' },
   { theirs: named(`grad(?:ient)?${sep}norm|(?:actor|policy)${sep}grad${sep}norm`), id: 'grad/norm' },

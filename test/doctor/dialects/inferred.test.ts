@@ -1,5 +1,6 @@
 /** Settings that a log tells without naming them, and names that mean another thing in another trainer. */
 import { describe, expect, it } from 'vitest';
+import { objectiveOf } from '../../../src/doctor/canonical.ts';
 import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { readContent } from '../support/files.ts';
 import { scalarFile, summaryEvent, textValue } from '../support/tensorboard-file.ts';
@@ -29,6 +30,57 @@ describe('epochs of Stable-Baselines3', () => {
     expect(toCanonical(table(rows)).config.epochs).toBe(10);
     expect(toCanonical(table(rows.slice(0, 2))).config.epochs).toBe(10);
   });
+});
+
+it('approx_kl of an old Stable-Baselines3 is the mean log-ratio, which may be negative', () => {
+  const kl = (value: (i: number) => number) =>
+    toCanonical(
+      table(
+        list.map(i => ({
+          'time/iterations': i,
+          'time/total_timesteps': 2048 * i,
+          'time/fps': 900,
+          'train/approx_kl': value(i),
+          'rollout/ep_rew_mean': i,
+        })),
+      ),
+    );
+  const old = kl(i => (i % 3 === 0 ? -0.001 : 0.004));
+  expect(old.series.get('kl/step')?.kl?.estimator).toBe('k1');
+  expect(old.notes.join()).toContain('417');
+  // What rounding does is no sign of it.
+  const usual = kl(i => (i % 3 === 0 ? -1e-9 : 0.004));
+  expect(usual.series.get('kl/step')?.kl?.estimator).toBe('k3');
+  expect(usual.notes.join()).not.toContain('417');
+});
+
+it('returns of scripts that name them in their own way', () => {
+  const found = (theirs: string): string | undefined =>
+    [...toCanonical(table(list.map(i => ({ step: i, pg_loss: 0.1, [theirs]: i })))).series].find(
+      ([, series]) => series.theirs === theirs,
+    )?.[0];
+  expect(
+    ['100rew', 'Rewards/mean_episodes', 'rew', 'Loss/v', 'vl_loss', 'Len/mean_episodes'].map(found),
+  ).toEqual([
+    'episode/return',
+    'episode/return',
+    'reward/mean',
+    'loss/value',
+    'loss/value',
+    'episode/length',
+  ]);
+  // Of an evaluation, and of single episodes: not the return of training.
+  expect(['test100rew', 'Rewards/max_episodes'].map(found)).toEqual([undefined, undefined]);
+});
+
+it('a return with two values does not stand before evaluations that tell how it went', () => {
+  const rows = list.map(i => ({
+    'time/total_timesteps': 2048 * i,
+    'train/approx_kl': 0.004,
+    'eval/mean_reward': i,
+    ...(i < 3 ? { 'rollout/ep_rew_mean': 1 } : {}),
+  }));
+  expect(objectiveOf(toCanonical(table(rows)))?.id).toBe('eval/return');
 });
 
 describe('Stable-Baselines 2', () => {

@@ -201,6 +201,24 @@ describe('event files', () => {
     });
   });
 
+  it("take Hugging Face's arguments, a JSON document, as settings; what is none stays text", async () => {
+    const args =
+      '{\n  "learning_rate": 1e-06,\n  "beta": 0.04,\n  "epsilon_high": null,\n  "use_vllm": true\n}';
+    const run = await readContent(
+      file(summaryEvent(at, textValue('args/text_summary', args), simpleValue('t', 1))),
+    );
+    expect(Object.fromEntries(run.config)).toEqual({
+      learning_rate: 1e-6,
+      beta: 0.04,
+      epsilon_high: null,
+      use_vllm: true,
+    });
+    const cut = await readContent(
+      file(summaryEvent(at, textValue('args/text_summary', args.slice(0, -1)), simpleValue('t', 1))),
+    );
+    expect([cut.config.size, cut.texts.get('args')]).toEqual([0, args.slice(0, -1)]);
+  });
+
   it('keep other texts, and the settings of the hparams plugin', async () => {
     const run = await readContent(
       file(
