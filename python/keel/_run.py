@@ -240,7 +240,7 @@ class Run:
             "status": "running",
             "algorithm": algorithm,
             "environment": {"id": name[:200] or "python", "version": "", "options": {}, "reward": {}},
-            "config": plain({**config, "paused": 0}),
+            "config": plain({**config, "csv": False, "tensorboard": False, "paused": 0}),
             "seed": number,
             "versions": {"keel-python": __version__, "python": sys.version.split()[0], **{k: str(v)[:100] for k, v in versions.items()}},
             "parent": None,

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { bernoulli, categorical, composite, gaussian, guardSearch } from '../../src/kl/index.ts';
 import { findMetric } from '../../src/metrics/registry.ts';
-import { openRun, readAdjustments, readEvents, readRows } from '../../src/runs/index.ts';
+import { openRun, readAdjustments, readEvents, readRows, verifyRun } from '../../src/runs/index.ts';
 import type { ActionAnswer, RunDetail, RunList } from '../../src/server/api.ts';
 import { startKeel } from '../cli/support/keel.ts';
 import { python } from '../envs/python/support/files.ts';
@@ -95,6 +95,7 @@ test('is followed live by its exact names, changed, paused and stopped from the 
   ]);
   const { items: events, broken: damaged } = readEvents(dir);
   expect(damaged).toEqual([]);
+  expect(verifyRun(dir).problems).toEqual([]);
   expect(events.map(({ type }) => type)).toEqual(['started', 'act', 'act', 'act', 'act', 'stopped']);
 });
 
