@@ -72,14 +72,14 @@ test('is followed live by its exact names, changed, paused and stopped from the 
   const rate = await act({ type: 'set', key: 'learningRate', value: 0.0005 });
   expect(rate.json<ActionAnswer>().message).toMatch(/^learningRate is 0\.0005 from iteration \d+ on$/);
   await until(() => readRows(dir).items.at(-1)?.['train/lr'] === 0.0005, 'the loop has it');
-  expect((await detail()).adjustable.learningRate).toBe(0.0005);
+  await until(async () => (await detail()).adjustable.learningRate === 0.0005, 'the page knows');
   expect((await act({ type: 'set', key: 'gamma', value: 0.9 })).status).toBe(422);
 
   expect((await act({ type: 'set', key: 'paused', value: 1 })).status).toBe(200);
   const waiting = readRows(dir).items.length;
   expect((await act({ type: 'set', key: 'targetKl', value: 0.02 })).status).toBe(200); // it answers while it waits
   expect(readRows(dir).items.length).toBe(waiting);
-  expect((await detail()).adjustable.paused).toBe(1);
+  await until(async () => (await detail()).adjustable.paused === 1, 'the page knows that it waits');
   expect((await act({ type: 'set', key: 'paused', value: 0 })).status).toBe(200);
   await until(() => readRows(dir).items.length > waiting + 2, 'it goes on');
 
