@@ -1,6 +1,7 @@
 /** Ways to watch a run, to stop it, and to know what came of it. */
 
 import type { RunConfig } from '../settings/spec.ts';
+import type { Advisor } from './autopilot/advice.ts';
 import type { Reached } from './evaluation.ts';
 import type { TrainEvent } from './events.ts';
 
@@ -28,6 +29,8 @@ export interface TrainHooks {
   onEvent?: (event: TrainEvent & { step: number; message: string }) => void;
   /** Stops after the iteration under way, with a checkpoint. */
   signal?: AbortSignal;
+  /** Who judges a run with `autopilot`; `train`, `resume` and `fork` of the package bring the doctor. */
+  advisor?: Advisor;
 }
 
 /** What a run has come to. */

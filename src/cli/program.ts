@@ -31,6 +31,10 @@ const commands = {
     'go on with a run that was stopped or killed, to the same bits, or with a finished one',
   ],
   fork: ['[options] <run>', 'start a new run from a checkpoint of another, with other settings'],
+  import: [
+    '[options] <trainer> <file>',
+    "make a run of another trainer's model (Stable-Baselines3, CleanRL), to go on with inside the bound",
+  ],
   eval: ['[options] <run>', 'play episodes with a trained policy, or grade completions of a language model'],
   export: ['[options] <run>', 'write a policy as ONNX, observation normaliser inside, for any ONNX runtime'],
   play: ['[options] <run>', 'see a trained robot in the browser: live, or any recorded episode'],
@@ -63,6 +67,7 @@ const modules: Readonly<Record<keyof typeof commands, () => Promise<CommandModul
   clone: () => import('./commands/clone.ts'),
   resume: () => import('./commands/resume.ts'),
   fork: () => import('./commands/fork.ts'),
+  import: () => import('./commands/import.ts'),
   eval: () => import('./commands/eval.ts'),
   export: () => import('./commands/export.ts'),
   play: () => import('./commands/play.ts'),

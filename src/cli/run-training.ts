@@ -111,6 +111,8 @@ export async function runTraining(
         for (const text of [algorithm.remark?.({ ...progress, started }), remark?.(progress)])
           if (text !== undefined) (json ? context.note : context.print)(`note: ${text}`);
         reporter.start(progress);
+        // A run that goes on for one whose autopilot had it begin is on the page of that one.
+        if (page !== undefined) return;
         // Unless somebody said, it is there where someone may be looking.
         if (!(dash ?? (open === true || (context.isTerminal && !json)))) return;
         page = startDash(context, progress.dir, flags, progress.recorded);

@@ -23,9 +23,12 @@ import { EnvError, fail, show } from './errors.ts';
 import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
 import { pythonFileDefinition } from './python/definition.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
+import { SPACES_ID, spacesOnly } from './spaces-only.ts';
 
 /** The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several. */
 export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
+  // Not in the registry before a run names it.
+  if (reference === SPACES_ID) return registerEnv(spacesOnly);
   const env = isEnvFile(reference) ? await loadEnvFile(reference) : findEnv(reference);
   await env.definition.prepare?.();
   return env;

@@ -30,6 +30,7 @@ function tinyConfig(config: PpoConfig): PpoConfig {
   return resolveSettings(ppoSettings, {
     preset: {
       ...config,
+      autopilot: false,
       envs,
       shards,
       collectors: config.collectors === 'auto' ? 'auto' : Math.min(config.collectors, shards),

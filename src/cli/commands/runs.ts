@@ -163,6 +163,12 @@ function show({ print, json, paint }: Context, reference: string, flags: RunFlag
   if (endedAt) line('ended', shownTime(endedAt));
   line('versions', pairs(versions));
   line('directory', shownDir(run.dir));
+  const { imported } = manifest;
+  if (imported !== undefined) {
+    line('imported from', `${imported.from}, ${grouped(imported.steps)} steps: ${shownDir(imported.file)}`);
+    if (imported.normaliser !== null) line('normaliser', shownDir(imported.normaliser));
+    for (const note of imported.notes) line('left', note);
+  }
   const { from, sources } = manifest.config;
   if (typeof from === 'string') line('began from', shownDir(from));
   for (const [name, source] of Object.entries(sources ?? {})) line(name, String(source));
