@@ -39,6 +39,8 @@ const mayImport = {
     'view',
     'runs',
   ],
+  // Where the trainer meets the doctor: it hands the one to the other.
+  autopilot: ['base', 'doctor', 'algos'],
   sweep: [
     'base',
     'settings',
@@ -84,6 +86,7 @@ const pageMayImport = [
   'src/metrics/tones.ts',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
+  'src/view/drawing.ts',
   'src/view/scene.ts',
   'src/view/motion.ts',
   'src/view/orbit.ts',

@@ -22,6 +22,7 @@ export interface SettingFlags extends PythonFlags {
   readonly seed?: number;
   readonly envs?: number;
   readonly device?: string;
+  readonly autopilot?: boolean;
   /** Cloning of environments: passes over the demonstrations. */
   readonly epochs?: number;
   /** The same: names with commas between. */
@@ -89,9 +90,17 @@ export function gatherSettings(
   };
   if (flags.config !== undefined) add(readSettings(flags.config), () => `${flags.config}: `);
   add(parseSets(flags.set ?? []), () => '--set ');
-  const { steps, seed, envs, device, epochs } = flags;
+  const { steps, seed, envs, device, autopilot, epochs } = flags;
   const demonstrators = flags.demonstrators?.split(',').map(name => name.trim());
-  for (const [key, value] of Object.entries({ steps, seed, envs, device, epochs, demonstrators })) {
+  for (const [key, value] of Object.entries({
+    steps,
+    seed,
+    envs,
+    device,
+    autopilot,
+    epochs,
+    demonstrators,
+  })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
   const { env: envSetting, ...rest } = settings;

@@ -24,6 +24,14 @@ const number = z.pipe(
   z.transform(value => decodeNumber(value)!),
 );
 
+const text = z.string();
+
+/** What a step of the autopilot does. */
+export const autopilotActions = ['set', 'fork', 'begin-again'] as const;
+const settingValue = z.union([number, z.boolean(), text, z.null()]);
+/** A setting that the autopilot changed. */
+const settingChange = z.object({ key: text, from: settingValue, value: settingValue });
+
 // ---------------------------------------------------------------------------------------------------- manifest
 
 /** What the trainer says about itself. One that says `running` and whose process is gone was killed. */
@@ -68,6 +76,10 @@ const manifestSchema = z.looseObject({
       written: json,
     }),
   ),
+  /** The settings that a trainer which is not ours lets be changed while it trains. */
+  controls: z.optional(
+    z.array(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/))).check(z.maxLength(64)),
+  ),
   /** What another trainer's model was, of a run that was made of one. */
   imported: z.optional(
     z.looseObject({
@@ -83,6 +95,18 @@ const manifestSchema = z.looseObject({
       /** What could not be taken over as it was. */
       notes: z.array(z.string()),
     }),
+  ),
+  /** Of a run that goes on for others whose autopilot had it begin: the steps that were taken in those, oldest first. */
+  autopilot: z.optional(
+    z.array(
+      z.looseObject({
+        run: z.string(),
+        action: z.enum(autopilotActions),
+        rule: z.string(),
+        cause: z.string(),
+        changes: z.array(settingChange),
+      }),
+    ),
   ),
   /** Of when it was last resumed. */
   wentOn: z.optional(
@@ -125,7 +149,6 @@ export function parseManifest(value: unknown, source = 'manifest'): Manifest {
 
 // ---------------------------------------------------------------------------------------------------- events
 
-const text = z.string();
 const optionalNumber = z.optional(number);
 
 const heldStates = z.object({ before: number, after: number, bound: number });
@@ -244,6 +267,27 @@ const eventKinds = {
       /** The setting, and its value from this iteration on. */
       key: z.optional(text),
       value: z.optional(z.nullable(number)),
+    }),
+  },
+  autopilot: {
+    scope: 'training',
+    title: 'Autopilot',
+    doc: 'The doctor was sure of something and did it: a setting was changed, or the run goes on as another one from a healthy checkpoint.',
+    fields: z.object({
+      /** `set` in the run itself, `fork` from a checkpoint, `begin-again` with settings that no checkpoint can take. */
+      action: z.enum(autopilotActions),
+      rule: text,
+      cause: text,
+      confidence: number,
+      /** What the doctor saw. */
+      why: text,
+      /** The step at which it was first seen. */
+      firstSeen: number,
+      changes: z.array(settingChange),
+      /** Of a fork: where from. */
+      checkpoint: z.optional(count),
+      /** The run that goes on. */
+      child: z.optional(text),
     }),
   },
   started: {

@@ -69,6 +69,35 @@ export const evaluationKeys = ({
   ),
 });
 
+const whenPiloted = { key: 'autopilot', is: true } as const;
+
+/** What the doctor may do by itself (docs/autopilot.md). */
+export const autopilotKeys = {
+  autopilot: setting(
+    z.boolean(),
+    false,
+    'The doctor looks at the run while it trains, and does what it is sure of: changes a setting, or goes back to a healthy checkpoint.',
+  ),
+  autopilotEvery: setting(count, 10, 'Iterations between two looks of the autopilot.', {
+    needs: whenPiloted,
+  }),
+  autopilotWait: setting(
+    count,
+    20,
+    'Iterations after a step of the autopilot before it judges again, by what came since.',
+    { needs: whenPiloted },
+  ),
+  autopilotSteps: setting(count, 3, 'Steps that the autopilot takes at most, those of forks included.', {
+    needs: whenPiloted,
+  }),
+  autopilotConfidence: setting(
+    share,
+    0.8,
+    'How sure the doctor must be of the root cause before the autopilot acts.',
+    { needs: whenPiloted },
+  ),
+};
+
 /** Of policies in environments. */
 const episodeEvaluation = {
   episodes: 20,
@@ -146,10 +175,14 @@ export const environmentKeys = ({ ownReturns }: { readonly ownReturns: boolean }
 export const logStdKeys = {
   logStdInitial: fixed(z.number(), 0, 'Starting log of the std of continuous actions.', {
     aliases: 'logstdinit',
+    doctor: 'logStdInitial',
     actions: 'continuous',
   }),
   logStdMin: setting(z.number().check(z.minimum(-20)), -5, 'Its lower bound.', { actions: 'continuous' }),
-  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', { actions: 'continuous' }),
+  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', {
+    actions: 'continuous',
+    doctor: 'logStdMax',
+  }),
 };
 
 /** What the network is, and what it sees. */

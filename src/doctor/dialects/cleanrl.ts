@@ -81,6 +81,10 @@ export const cleanrl: Dialect = {
         'in make_env: env = gym.wrappers.NormalizeReward(env, gamma=gamma), then env = gym.wrappers.TransformReward(env, lambda r: np.clip(r, -10, 10))',
       minibatchSize: value =>
         `choose --num-minibatches so that num_envs x num_steps / num_minibatches is ${value}`,
+      logStdInitial: (text, value) => ({
+        code: `self.actor_logstd = nn.Parameter(torch.full((1, np.prod(envs.single_action_space.shape)), ${text}.0))`,
+        sets: [['actor_logstd', value]],
+      }),
       learningRateSchedule: value => ({ code: value === 'constant' ? '--no-anneal-lr' : '--anneal-lr' }),
     },
     write: flags,

@@ -62,6 +62,10 @@ export const sb3Names: WordingSpec['names'] = namesIn(sb3Config, { without: ['en
 export const sb3Otherwise: NonNullable<WordingSpec['otherwise']> = {
   envs: value => ({ code: `make_vec_env(..., n_envs=${value})` }),
   rewardScale: () => ({ code: 'env = VecNormalize(env, norm_obs=False, norm_reward=True)' }),
+  logStdInitial: (text, value) => ({
+    code: `PPO(..., policy_kwargs=dict(log_std_init=${text}))`,
+    sets: [['log_std_init', value]],
+  }),
   totalSteps: value => ({ code: `model.learn(total_timesteps=${value})` }),
   learningRateSchedule: value =>
     `learning_rate takes a function of the remaining progress (1 to 0) for a ${value} schedule`,

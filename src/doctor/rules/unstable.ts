@@ -18,6 +18,10 @@ export interface Suspect {
   readonly fix: readonly (Fix | undefined)[];
 }
 
+/** Doublings beyond the upper end of what is usual from which a setting is unusual, and from which far so. */
+export const UNUSUAL = 0.9;
+export const FAR = 2;
+
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
 const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
 /** PufferLib's default goes with the optimiser Muon, whose rates are of another size. */
@@ -29,9 +33,9 @@ function usualRate({ trainer, kind }: CanonicalRun): number {
   return defaultRates[trainer] ?? usual[kind].lr;
 }
 
-/** A learning rate that does no harm in nearly all runs. */
+/** A learning rate to come down to: of small policies a lower one heals as surely, and then learns too slowly (docs/results.md). */
 function safeRate({ trainer, kind }: CanonicalRun): number {
-  return kind === 'classic' ? 3e-4 : trainer === 'keel' ? 3e-5 : 1e-6;
+  return kind === 'classic' ? usual.classic.lr : trainer === 'keel' ? 3e-5 : 1e-6;
 }
 
 const usualEpochs = 10;
@@ -39,7 +43,16 @@ const usualEpochs = 10;
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
 const usualClip = 0.2;
 
+/** Eight rules ask the same of one run. */
+const known = new WeakMap<Signals, Suspect>();
+
 export function suspectOf(signals: Signals): Suspect {
+  const found = known.get(signals) ?? suspectIn(signals);
+  known.set(signals, found);
+  return found;
+}
+
+function suspectIn(signals: Signals): Suspect {
   const { run, settings } = signals;
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
@@ -48,7 +61,7 @@ export function suspectOf(signals: Signals): Suspect {
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
-  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, 3e-4)));
+  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, safeRate(run))));
   // Never looser than what is set, and well within the guard's bound.
   const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
@@ -80,7 +93,7 @@ export function suspectOf(signals: Signals): Suspect {
     ] as const
   ).toSorted((a, b) => b.excess - a.excess);
   const [first, second] = ranked;
-  if (first.excess >= 0.9) {
+  if (first.excess >= UNUSUAL) {
     const margin = first.excess - Math.max(second.excess, 0);
     return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin) };
   }

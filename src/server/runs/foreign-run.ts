@@ -162,6 +162,7 @@ export class ForeignRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded,
       replaysAt: null,
+      drawn: false,
       completionsAt: null,
       clusterAt: null,
     };

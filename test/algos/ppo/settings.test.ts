@@ -178,10 +178,13 @@ const broken: TrainerOptions = { env: faultyEnv({ reward: () => inf }) };
 // ---- the cases -----------------------------------------------------------------------------------------------------
 
 /** Keys of the run around the updates, which test/algos/runs.test.ts and others are about. */
-const { logKeys } = shared;
+const { logKeys, autopilotKeys } = shared;
 const environmentKeys = shared.environmentKeys({ ownReturns: true });
-const runKeys = [...Object.keys(environmentKeys), ...Object.keys(logKeys), 'steps', 'record'];
-type RunKey = keyof typeof environmentKeys | keyof typeof logKeys | 'steps' | 'record';
+const runKeys = [
+  ...Object.keys({ ...environmentKeys, ...logKeys, ...autopilotKeys }),
+  ...['steps', 'record'],
+];
+type RunKey = keyof (typeof environmentKeys & typeof logKeys & typeof autopilotKeys) | 'steps' | 'record';
 
 const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
   async stepsPerRollout() {
