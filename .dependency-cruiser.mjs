@@ -88,6 +88,8 @@ const pageMayImport = [
   'src/doctor/findings.ts',
   'src/server/api.ts',
   'src/studies/schema.ts',
+  'src/studies/interquartile-mean.ts',
+  'src/studies/statistics.ts',
 ];
 
 /** The files behind the package's subpaths. */

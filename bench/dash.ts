@@ -2,17 +2,20 @@
  * What the page costs: training with it open against training without, in turns; how long a row takes to a browser; what
  * twenty browsers cost; how fast a long log is read, a whole view of it answered, opened and panned.
  *
- * `npm run bench -- dash [parts…] [--minutes 10] [--rows 1000000]`, the parts being training, latency, browsers, long,
+ * `npm run bench -- dash [parts…] [--minutes 10] [--rows 1000000] [--listed 2000]`, the parts being training, latency, browsers, overview, long,
  * memory (dash-memory.ts); all but the last if none is named. Twenty browsers are watched for one minute unless it says
  * otherwise, the memory of many runs for thirty.
  */
 import { spawn } from 'node:child_process';
 import {
   closeSync,
+  copyFileSync,
   fstatSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
   writeSync,
@@ -28,7 +31,7 @@ import { train } from '../src/algos/runs.ts';
 import { RunWriter } from '../src/runs/index.ts';
 import { startPageThread } from '../src/server/page-thread.ts';
 import { serve } from '../src/server/serve.ts';
-import { builtPage, heapOf, launch, lookAt, openAndPan } from './dash-browser.ts';
+import { builtPage, heapOf, launch, listAndSort, lookAt, openAndPan } from './dash-browser.ts';
 import { dashMemory } from './dash-memory.ts';
 import { machine, median, report, round } from './measure.ts';
 
@@ -46,6 +49,7 @@ const parts = {
   training: trainingCost,
   latency,
   browsers: () => browsers(Number(flag('--minutes', '1'))),
+  overview: () => overviewOf(Number(flag('--listed', '2000'))),
   long: () => longLog(Number(flag('--rows', '1000000')), 50),
   memory: () =>
     dashMemory(
@@ -288,6 +292,59 @@ async function browsers(minutes: number): Promise<void> {
     clients.kill();
     await server.close();
     rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Many runs in the list: how long it takes to be there, and the frames while it is sorted. */
+async function overviewOf(runs: number): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'keel-bench-'));
+  try {
+    writeManyRuns(root, runs);
+    const started = performance.now();
+    const server = await serve({
+      roots: [root],
+      port: 0,
+      token: false,
+      foreign: false,
+      page: await builtPage(),
+    });
+    while ([...server.index.all()].some(run => !run.loaded)) await sleep(50);
+    const read = performance.now() - started;
+    const answer = await (await fetch(`${server.url}api/runs`)).text();
+    report({
+      name: `${runs} runs in the list`,
+      all_read_s: round(read / 1000, 1),
+      answer_kilobytes: round(answer.length / 1024, 0),
+    });
+    await listAndSort(server.url, runs);
+    await server.close();
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Runs with thirty rows each, five seeds of each learning rate: one is written, the others are copies of it. */
+function writeManyRuns(root: string, runs: number): void {
+  const write = writer(root);
+  for (let i = 1; i <= 30; i++) write(i);
+  const [first] = readdirSync(root);
+  const manifest = JSON.parse(readFileSync(join(root, first, 'manifest.json'), 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  for (let i = 0; i < runs - 1; i++) {
+    const id = `bench-${i}`;
+    mkdirSync(join(root, id));
+    for (const name of ['metrics.jsonl', 'events.jsonl'])
+      copyFileSync(join(root, first, name), join(root, id, name));
+    const own = {
+      ...manifest,
+      id,
+      seed: i % 5,
+      status: 'finished',
+      config: { steps: 1e9, learningRate: Math.floor(i / 5) * 1e-6 },
+    };
+    writeFileSync(join(root, id, 'manifest.json'), JSON.stringify(own));
   }
 }
 

@@ -12,6 +12,7 @@ import {
   isRight,
   matrixCases,
   precisionAndRecall,
+  reliability,
   scoreOf,
 } from './doctor/matrix.ts';
 import { speed } from './doctor/speed.ts';
@@ -41,7 +42,11 @@ export async function run(): Promise<void> {
     healthy: healthy.length,
     called_sick: healthy.filter(one => one.said.verdict === 'sick').length,
     called_watch: healthy.filter(one => one.said.verdict === 'watch').length,
+    cannot_tell: healthy.filter(one => one.said.verdict === 'cannot-tell').length,
   });
+  for (const bin of reliability(readable)) report({ confidence: 'all', ...bin });
+  const heldOut = readable.filter(one => one.heldOut);
+  for (const bin of reliability(heldOut)) report({ confidence: 'held-out seeds', ...bin });
   for (const spelling of spellings) {
     report({ top1: spelling, ...scoreOf(readable.filter(one => one.source === spelling)) });
   }

@@ -61,11 +61,18 @@ export function answerOf({ said }: Case): string {
   return said.rootCause ?? said.verdict;
 }
 
-/** A healthy run is healthy; a fault is named; one that did no harm may also be worth no more than a look. */
+/** Whether a remark names it: a setting that is unusual and did no harm. */
+const isRemarked = ({ said, fault }: Case): boolean => said.findings.some(({ cause }) => cause === fault);
+
+/**
+ * A healthy run is healthy; a fault is named; one that did no harm may also be worth no more than a look, or healthy if
+ * the report says what is unusual.
+ */
 export function isRight(one: Case): boolean {
   const answer = answerOf(one);
   if (one.fault === null) return answer === 'healthy';
-  return answer === one.fault || (one.harmless && one.said.verdict === 'watch');
+  if (answer === one.fault) return true;
+  return one.harmless && (one.said.verdict === 'watch' || (answer === 'healthy' && isRemarked(one)));
 }
 
 export interface Score {
@@ -93,6 +100,24 @@ export function precisionAndRecall(cases: readonly Case[], cause: RootCause): Re
     // Where the fault did no harm, a warning is a right answer too.
     found_or_watched: share(there.filter(isRight).length, there.length),
   };
+}
+
+/** Of the answers that were said to be so sure, how many were right: the curve by which a confidence means something. */
+export function reliability(cases: readonly Case[], bins = 5): Record<string, number>[] {
+  return Array.from({ length: bins }, (_, bin) => {
+    const [from, to] = [bin / bins, (bin + 1) / bins];
+    const within = cases.filter(({ said: { confidence } }) =>
+      bin === bins - 1 ? confidence >= from : confidence >= from && confidence < to,
+    );
+    const said = within.reduce((sum, { said: { confidence } }) => sum + confidence, 0);
+    return {
+      from,
+      to,
+      runs: within.length,
+      said: share(said, within.length),
+      right: share(within.filter(isRight).length, within.length),
+    };
+  }).filter(({ runs }) => runs > 0);
 }
 
 const share = (part: number, whole: number): number =>

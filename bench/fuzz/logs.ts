@@ -144,7 +144,7 @@ async function judge(candidate: Candidate): Promise<void> {
   const run = await readRun(candidate);
   check(run);
   const { verdict, confidence, findings } = judged(toCanonical(run));
-  insist(['healthy', 'watch', 'sick'].includes(verdict), () => `a verdict that is ${verdict}`);
+  insist(['healthy', 'watch', 'sick', 'cannot-tell'].includes(verdict), () => `a verdict that is ${verdict}`);
   insist(confidence >= 0 && confidence <= 1, () => `a confidence of ${confidence}`);
   for (const { code, from, to } of findings)
     insist(Number.isFinite(from) && Number.isFinite(to), () => `${code} from ${from} to ${to}`);

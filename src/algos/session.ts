@@ -158,7 +158,8 @@ async function trainIn(
       ...learner.results?.(),
     };
   } catch (error) {
-    writer.end('failed', error instanceof Error ? error.message : String(error));
+    const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
+    writer.end('failed', message, stack);
     byHand?.close('the run has failed');
     throw error;
   } finally {

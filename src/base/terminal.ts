@@ -10,7 +10,8 @@ export type Tone =
   | 'bold'
   | 'badge-red'
   | 'badge-green'
-  | 'badge-yellow';
+  | 'badge-yellow'
+  | 'badge-dim';
 export type Paint = (text: string, tone: Tone) => string;
 
 const codes: Readonly<Record<Tone, readonly [string, string]>> = {
@@ -23,6 +24,7 @@ const codes: Readonly<Record<Tone, readonly [string, string]>> = {
   'badge-red': ['1;37;41', '22;39;49'],
   'badge-green': ['1;30;42', '22;39;49'],
   'badge-yellow': ['1;30;43', '22;39;49'],
+  'badge-dim': ['1;7', '22;27'],
 };
 
 const ESCAPE = '\u001b';

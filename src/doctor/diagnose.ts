@@ -4,22 +4,29 @@ import { klBand, redAbove } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
 import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
+import { withAdvice } from './judge/advice.ts';
+import { basisOf } from './judge/basis.ts';
+import { checkedOf } from './judge/checked.ts';
+import { withFirstSeen } from './judge/first-seen.ts';
+import { trendLimits } from './judge/trends.ts';
+import { understoodOf } from './judge/understood.ts';
 import { rules } from './rules/all.ts';
 import type { Rule } from './rules/rule.ts';
 import { type Signals, signalsOf } from './rules/signals.ts';
-import { num, stepAt } from './rules/words.ts';
+import { name, num, stepAt } from './rules/words.ts';
 import { stretchesAbove } from './statistics/stretches.ts';
 import { type Case, casesOf, explains, roots } from './story.ts';
 
 /** Says how a run is doing. Never throws for what is in the series. */
 export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagnosis {
   const signals = signalsOf(run);
-  const found = use.flatMap(rule => rule.check(run, signals));
+  const found: Finding[] = [];
+  for (const rule of use) found.push(...rule.check(run, signals, found));
   const span = signals.to - signals.from;
   const cases = casesOf(found);
   const root = roots(cases, signals.from, span)[0];
-  const findings = ordered(found, cases, root, signals);
-  const verdict = verdictOf(found);
+  const findings = withAdvice(withFirstSeen(ordered(found, cases, root, signals), use, signals), run);
+  const verdict = verdictOf(found, signals);
   return {
     path: run.path,
     trainer: run.trainer,
@@ -29,13 +36,20 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
     confidence: root?.confidence ?? (verdict === 'healthy' ? healthConfidence(signals) : 0.4),
     summary: summaryOf(verdict, findings, root, signals),
     findings,
+    understood: understoodOf(signals),
+    basis: verdict === 'healthy' ? basisOf(signals) : [],
+    checked: use.map(rule => checkedOf(rule, found, signals)),
     notes: run.notes,
   };
 }
 
-function verdictOf(findings: readonly Finding[]): Verdict {
+/** What is wrong decides first, whatever else is well; where nothing is, a return that shows progress. */
+function verdictOf(findings: readonly Finding[], { progress }: Signals): Verdict {
   if (findings.some(f => f.severity === 'critical')) return 'sick';
-  return findings.some(f => f.severity === 'warning') ? 'watch' : 'healthy';
+  if (findings.some(f => f.severity === 'warning')) return 'watch';
+  if (progress === undefined) return 'cannot-tell';
+  const { improved, improving, saturated, kept, collapsed } = progress;
+  return (improved || improving || saturated || kept) && !collapsed ? 'healthy' : 'cannot-tell';
 }
 
 /** How sure silence is: few rows, or neither KL nor returns in the log, say little. */
@@ -83,6 +97,20 @@ function largeSteps({ run, kl }: Signals): string {
   return `; ${counted(count, 'large step')} (largest ${num(largest)}, ${klBand(largest, contract).name}), ${streak === 1 ? 'none after another' : `at most ${streak} in a row`}`;
 }
 
+/** Why there is no verdict, in a sentence. */
+function cannotTell({ run, logged, to, progress }: Signals): string {
+  const calm = `Nothing is wrong in ${logged} rows up to ${stepAt(run, to)} as far as the log shows`;
+  if (progress === undefined)
+    return `${calm}, but it has no ${run.kind === 'classic' ? 'return' : 'reward'}: whether anything is learnt cannot be told.`;
+  const { track, course, collapsed, best, end } = progress;
+  const who = name(track);
+  if (collapsed)
+    return `${calm}, but ${who} was ${num(best)} and ends at ${num(end)}: perhaps the task changed.`;
+  return course.n < trendLimits.points
+    ? `${calm}, but ${who} has ${counted(course.n, 'value')}: too few to tell whether anything is learnt.`
+    : `${calm}, but ${who} neither surely rises nor surely stands still: it scatters by ${num(course.noise)} in ${counted(course.n, 'row')}.`;
+}
+
 /** One sentence, cause before consequence. */
 function summaryOf(
   verdict: Verdict,
@@ -92,7 +120,8 @@ function summaryOf(
 ): string {
   const { run } = signals;
   if (verdict === 'healthy') {
-    return `Nothing wrong in ${signals.rows} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
+    return `Nothing wrong in ${signals.logged} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
   }
+  if (verdict === 'cannot-tell') return cannotTell(signals);
   return root === undefined ? tale(findings) : `${causeWords(root.cause)}: ${tale(findings)}`;
 }

@@ -4,11 +4,33 @@
  */
 import type { Tone } from '../metrics/registry.ts';
 import type { Fix } from './fixes.ts';
+import type { KnownSetting } from './known-settings.ts';
 
-/** How a run is doing; the exit codes of `keel doctor` are 0, 1 and 2 in this order. */
-export const verdicts = ['healthy', 'watch', 'sick'] as const;
+/**
+ * How a run is doing; the exit codes of `keel doctor` are 0, 1, 2 and 3 in this order. `cannot-tell` is said where the log
+ * does not show how well the run does its task, or too little of it, and nothing else in it is wrong.
+ */
+export const verdicts = ['healthy', 'watch', 'sick', 'cannot-tell'] as const;
 /** What is said of a run as a whole. */
 export type Verdict = (typeof verdicts)[number];
+
+/** How bad a verdict is beside others: what nobody can tell is no success, and no alarm either. */
+export const verdictRank: Readonly<Record<Verdict, number>> = {
+  healthy: 0,
+  'cannot-tell': 1,
+  watch: 2,
+  sick: 3,
+};
+
+/** The worst of several verdicts; null of none. */
+export const worstOf = (all: readonly (Verdict | null)[]): Verdict | null =>
+  all.reduce(
+    (worst, one) => (one !== null && (worst === null || verdictRank[one] > verdictRank[worst]) ? one : worst),
+    null,
+  );
+
+/** A verdict as people read it. */
+export const verdictWords = (verdict: Verdict): string => verdict.replace('-', ' ');
 
 /** `info` never changes the verdict; `warning` makes it watch; `critical` makes it sick. */
 export const severities = ['info', 'warning', 'critical'] as const;
@@ -16,7 +38,12 @@ export const severities = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof severities)[number];
 
 /** How loud a verdict and a finding are shown, everywhere. */
-export const verdictTone: Readonly<Record<Verdict, Tone>> = { healthy: 'good', watch: 'warn', sick: 'bad' };
+export const verdictTone: Readonly<Record<Verdict, Tone>> = {
+  healthy: 'good',
+  watch: 'warn',
+  sick: 'bad',
+  'cannot-tell': 'muted',
+};
 export const severityTone: Readonly<Record<Severity, Tone>> = {
   info: 'muted',
   warning: 'warn',
@@ -57,6 +84,12 @@ export interface Mark {
   readonly to: number;
 }
 
+/** What a sentence of the evidence speaks of. */
+export interface Cite extends Mark {
+  /** The sentence, by its place in `evidence`. */
+  readonly evidence: number;
+}
+
 /** One thing that a rule saw. */
 export interface Finding {
   /** The rule's stable code: `kl-spikes`. `keel doctor --explain <code>` prints its page. */
@@ -67,8 +100,15 @@ export interface Finding {
   /** The steps over which it was seen, on the run's own axis. */
   readonly from: number;
   readonly to: number;
+  /**
+   * The step at which it was first seen. It stays where it is while the run goes on, so that a checkpoint from before it
+   * is one from before the fault.
+   */
+  readonly firstSeen: number;
   /** Sentences with numbers and steps. */
   readonly evidence: readonly string[];
+  /** The series and stretch that each sentence of the evidence speaks of, where it speaks of one. */
+  readonly cites: readonly Cite[];
   readonly cause: RootCause | null;
   /** Between 0 and 1: how sure the rule is of the cause, given that what it saw is there. */
   readonly confidence: number;
@@ -79,6 +119,41 @@ export interface Finding {
   /** What to look at next, and what it should do. */
   readonly watch?: string;
   readonly marks: readonly Mark[];
+}
+
+/** What the log was taken to say. */
+export interface Understood {
+  /** Which column is which metric, in the registry's names. */
+  readonly columns: readonly { readonly metric: string; readonly theirs: string }[];
+  /** The settings that are known, with the trainer's own names for them. */
+  readonly settings: readonly {
+    readonly setting: KnownSetting;
+    readonly name: string;
+    readonly value: number | string;
+  }[];
+  readonly rows: number;
+  /** The run's axis, from its first to its last row. */
+  readonly from: number;
+  readonly to: number;
+  /** Names in the log that nobody understood. */
+  readonly notUnderstood: readonly string[];
+  /** What would have been needed to say more: metrics that are not in the log, and why they are missed. */
+  readonly absent: readonly { readonly metric: string; readonly why: string }[];
+}
+
+/**
+ * What became of a rule: `found` it spoke, `near` it is close to its limit, `clear` it looked and saw nothing, `blind` the
+ * log lacks what it looks at.
+ */
+export const checkStates = ['found', 'near', 'clear', 'blind'] as const;
+/** What became of a rule on one run. */
+export interface Checked {
+  readonly code: string;
+  readonly state: (typeof checkStates)[number];
+  /** Of `near`: the limit in words, where it lies, and what the run has. */
+  readonly limit?: { readonly of: string; readonly at: number; readonly value: number };
+  /** Of `blind`: metrics and settings without which the rule cannot look. */
+  readonly missing?: readonly string[];
 }
 
 /** What is said about one run. */
@@ -96,6 +171,12 @@ export interface Diagnosis {
   readonly summary: string;
   /** The root cause's finding first, then its consequences, then the rest. */
   readonly findings: readonly Finding[];
+  /** What the log was taken to say, and what it does not say. */
+  readonly understood: Understood;
+  /** What "healthy" rests on, in sentences; empty of other verdicts. */
+  readonly basis: readonly string[];
+  /** Each rule, and what became of it. */
+  readonly checked: readonly Checked[];
   /** What the reader should know of the log itself: restarts, dropped lines, names that no one understood. */
   readonly notes: readonly string[];
 }
@@ -118,7 +199,7 @@ export const loud = (findings: readonly Finding[]): readonly Finding[] =>
 
 /** The summary of a diagnosis where its cause is said beside it. */
 export const lead = ({ verdict, summary, findings }: Diagnosis): string =>
-  verdict === 'healthy' ? summary : tale(findings);
+  verdict === 'healthy' || verdict === 'cannot-tell' ? summary : tale(findings);
 
 /** A stretch of a sentence: words, or a name that is code. */
 export interface Span {

@@ -9,7 +9,9 @@ export interface SettingChange {
   readonly setting: KnownSetting;
   /** The trainer's own name: `learning_rate`, `clipLow`. */
   readonly name: string;
-  /** As it is typed: a number has the digits that are shown. */
+  /** What it is now; null where the log does not say. */
+  readonly from: number | string | boolean | null;
+  /** What it should be, as it is typed: a number has the digits that are shown. */
   readonly value: number | string | boolean;
 }
 

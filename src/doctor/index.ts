@@ -8,6 +8,8 @@ export { diagnose } from './diagnose.ts';
 export { type CanonicalOptions, dialects, toCanonical } from './dialects/translate.ts';
 export { mapProblem, metricOf } from './dialects/user-map.ts';
 export {
+  type Checked,
+  type Cite,
   type Diagnosis,
   type Finding,
   type Mark,
@@ -15,6 +17,7 @@ export {
   rootCauses,
   type Severity,
   severities,
+  type Understood,
   type Verdict,
   verdicts,
 } from './findings.ts';

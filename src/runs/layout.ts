@@ -19,6 +19,8 @@ export const defaultRoot = 'runs';
  *   policy.onnx                    the deployable policy
  *   metrics.csv                    projections of metrics.jsonl:
  *   events.out.tfevents.<n>.keel   made again on resume
+ *   failure.txt                    the stack of the error that ended it
+ *   process.log                    what its process printed, where the page started it
  *   cluster.json                   what a policy that routes requests did when it was last recorded or simulated
  *   lock.<n>                       while a process writes
  * ```
@@ -36,6 +38,8 @@ export function runPaths(runDir: string) {
     onnx: join(runDir, 'policy.onnx'),
     csv: join(runDir, 'metrics.csv'),
     cluster: join(runDir, 'cluster.json'),
+    failure: join(runDir, 'failure.txt'),
+    output: join(runDir, 'process.log'),
   };
 }
 

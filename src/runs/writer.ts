@@ -10,6 +10,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { cleanLeftovers } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
+import { writeFileAtomic } from '../base/files.ts';
 import { typed } from '../base/typed.ts';
 import type { Row } from '../metrics/row.ts';
 import { jsonlSink } from '../metrics/sinks/jsonl.ts';
@@ -36,6 +37,9 @@ import { referenceTo } from './reference.ts';
 import { discardReplaysAfter } from './replays.ts';
 import { describeEventType, type EventFields, type Manifest, parseEvent, type RunEvent } from './schema.ts';
 import { cleanRoot, createLockedRun, openRun, type Place } from './store.ts';
+
+/** Characters of a stack that are kept. */
+const longestTrace = 65_536;
 
 /** How a run is written. */
 export interface WriterOptions extends ProjectionOptions {
@@ -270,8 +274,8 @@ export class RunWriter {
     this.#update({ config });
   }
 
-  /** Ends the run: says how, and why where it is not that all its steps are done, in events and manifest, closes everything, gives up the lock. May be called twice. */
-  end(status: 'finished' | 'stopped' | 'failed', reason?: string): void {
+  /** Ends the run: says how, and why where it is not that all its steps are done, in events and manifest, closes everything, gives up the lock. `trace` is where in the program it failed. May be called twice. */
+  end(status: 'finished' | 'stopped' | 'failed', reason?: string, trace?: string): void {
     if (this.#ended) return;
     const errors: unknown[] = [];
     const trying = (act: () => void): void => {
@@ -284,6 +288,8 @@ export class RunWriter {
     const message = reason ?? (status === 'finished' ? 'the run did all its steps' : status);
     const event = status === 'finished' ? { type: status } : { type: status, reason: message };
     trying(() => this.#happened(message, event));
+    if (trace !== undefined)
+      trying(() => writeFileAtomic(runPaths(this.dir).failure, `${trace.slice(0, longestTrace)}\n`));
     for (const sink of this.#sinks) trying(() => sink.close());
     trying(() =>
       this.#update({

@@ -218,7 +218,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
         `the new run did not start: ${exit === undefined ? `nothing happened within ${startMs / 1000} seconds` : complaint(said)}`,
       );
     }
-    renameSync(log, join(dir, 'process.log'));
+    renameSync(log, runPaths(dir).output);
     await index.refresh();
     const changes = Object.entries(set).map(([name, value]) => `${name} ${value}`);
     return {

@@ -6,10 +6,13 @@
  * |---|---|---|
  * | GET | `/api/hello` | {@link Hello} |
  * | GET | `/api/runs` | {@link RunList} |
+ * | GET | `/api/settings` | {@link AllSettings} |
  * | GET | `/api/runs/:id` | {@link RunDetail} |
  * | GET | `/api/runs/:id/series?metrics=a,b&x=step&from=&to=&buckets=600` | {@link SeriesAnswer} |
  * | GET | `/api/runs/:id/events?after=<sequence>` | {@link EventsAnswer} |
  * | GET | `/api/runs/:id/diagnosis` | {@link DiagnosisAnswer} |
+ * | GET | `/api/runs/:id/output` | {@link OutputAnswer} |
+ * | GET | `/api/runs/:id/settings` | {@link SettingsAnswer} |
  * | GET | `/api/runs/:id/checkpoints` | {@link CheckpointsAnswer} |
  * | POST | `/api/runs/:id/checkpoints/:step/evaluate` | {@link EvaluationAnswer} |
  * | GET | `/api/runs/:id/completions?groups=20&before=<iteration>` | {@link CompletionsAnswer} |
@@ -100,7 +103,12 @@ export interface RunSummary {
   readonly atRest: boolean;
   readonly verdict: Verdict | null;
   readonly rootCause: RootCause | null;
+  /** The name of the run that it went on from. */
   readonly parent: string | null;
+  /** That run's id, if it is among the runs here. */
+  readonly parentId: string | null;
+  /** The same for runs that differ in nothing but their seed; null where nothing is known of the settings or the seed. */
+  readonly group: string | null;
   readonly notes: Notes;
   /** What is wrong with reading it, as a sentence. */
   readonly problem: string | null;
@@ -144,6 +152,30 @@ export interface MetricInfo {
   readonly healthy: string | null;
   readonly points: number;
   readonly last: number | null;
+}
+
+/** Of every run its settings, for a search in them. */
+export interface AllSettings {
+  /** What runs have in common is said once: of each run, which of these it has. */
+  readonly settings: readonly string[];
+  readonly runs: Readonly<Record<string, readonly number[]>>;
+}
+
+/** What is known of a run's settings beside their values; of Keel's own runs. */
+export interface SettingsAnswer {
+  readonly settings: Readonly<
+    Record<string, { readonly doc: string; readonly fallback: string | number | boolean | null }>
+  >;
+}
+
+/** What a run's process said, as plain text. */
+export interface OutputAnswer {
+  readonly parts: readonly {
+    readonly title: string;
+    readonly text: string;
+    /** Whether there is more before it. */
+    readonly cut: boolean;
+  }[];
 }
 
 export interface RunDetail {

@@ -10,6 +10,7 @@ import type {
   CheckpointsAnswer,
   CompletionsAnswer,
   Hello,
+  OutputAnswer,
   ReplaysAnswer,
   RunDetail,
   SeriesAnswer,
@@ -26,6 +27,7 @@ import { missingPage, plainPolicy, tokenPage } from './http/plain-page.ts';
 import { reportPolicy, security } from './http/security.ts';
 import { createStaticFiles, type StaticFiles } from './http/static-files.ts';
 import { streamTo } from './http/stream-route.ts';
+import { outputOf } from './output.ts';
 import { Problem } from './problem.ts';
 import { createReplays } from './replays.ts';
 import { KeelRun } from './runs/keel-run.ts';
@@ -33,6 +35,7 @@ import { type NotesStore, parsePatch } from './runs/notes.ts';
 import type { WatchedRun } from './runs/run.ts';
 import type { RunIndex } from './runs/run-index.ts';
 import { type Edges, edgesOf, envelopeOf } from './series/envelope.ts';
+import { allSettings, settingsOf } from './settings.ts';
 import type { Hub } from './stream.ts';
 import type { StudyIndex } from './studies.ts';
 import type { PageToken } from './token.ts';
@@ -157,6 +160,16 @@ export function createApp(options: AppOptions): Hono<Env> {
     return answer(c, detail);
   });
 
+  app.get('/api/settings', c => answer(c, allSettings(index.all())));
+
+  app.get('/api/runs/:id/settings', c => answer(c, settingsOf(known(c))));
+
+  app.get('/api/runs/:id/output', c => {
+    const run = known(c);
+    const none: OutputAnswer = { parts: [] };
+    return answer(c, run instanceof KeelRun ? outputOf(run.path, index.roots) : none);
+  });
+
   app.get('/api/runs/:id/series', async c => answer(c, seriesOf(await loaded(c), c)));
 
   app.get('/api/runs/:id/events', async c => {
@@ -174,7 +187,7 @@ export function createApp(options: AppOptions): Hono<Env> {
     return answer(c, {
       // Where it is on the disk is nobody's business who is not told otherwise.
       diagnosis: diagnosis === null ? null : { ...diagnosis, path: index.summary(run).name },
-      reason: diagnosis === null ? (reason ?? 'it has not been judged yet: wait a moment') : null,
+      reason: diagnosis === null ? (reason ?? whyNotJudged(run, index.summary(run).problem)) : null,
       ...offered,
     });
   });
@@ -300,6 +313,15 @@ export function createApp(options: AppOptions): Hono<Env> {
     return fail(c, new Problem(500, 'fault', 'something went wrong in the server: it is a fault in Keel'));
   });
   return app;
+}
+
+/** Why a run has no verdict: one that ended without a row, or that cannot be read, will never have one. */
+function whyNotJudged(run: WatchedRun, problem: string | null): string {
+  if (run.state === 'unreadable') return problem ?? 'it cannot be read';
+  if (!run.loaded || run.rows > 0) return 'it has not been judged yet: wait a moment';
+  return run.state === 'running'
+    ? 'it has no rows yet: the first comes after the first iteration'
+    : 'it ended before its first iteration was done: there is nothing to judge';
 }
 
 function numberOf(c: Context, name: string): number | undefined {

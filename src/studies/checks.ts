@@ -86,7 +86,7 @@ export const outcomeSchema = z.object({
   step: count,
   finished: z.boolean(),
   value: z.nullable(number),
-  verdict: z.nullable(z.enum(['healthy', 'watch', 'sick'])),
+  verdict: z.nullable(z.enum(['healthy', 'watch', 'sick', 'cannot-tell'])),
   rootCause: z.nullable(text),
   klMedian: z.nullable(number),
   klLargest: z.nullable(number),

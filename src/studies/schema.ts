@@ -128,7 +128,7 @@ export interface RunOutcome {
   readonly finished: boolean;
   /** The objective of this run alone; null where there is none (no episode ended). */
   readonly value: number | null;
-  readonly verdict: 'healthy' | 'watch' | 'sick' | null;
+  readonly verdict: 'healthy' | 'watch' | 'sick' | 'cannot-tell' | null;
   readonly rootCause: string | null;
   readonly klMedian: number | null;
   readonly klLargest: number | null;

@@ -6,6 +6,8 @@ import type { Params, Trial } from './schema.ts';
 /** Seeds from here on judge what was tuned on lower ones. */
 const firstReportingSeed = 1000;
 const blockSize = 100;
+/** Fresh seeds that one winner may have: the next one's must not be among them. */
+export const mostReportingSeeds: number = blockSize;
 
 /**
  * The seeds that a list, a range such as `0..2` (both ends included) or a count means; or, as a text, why they are none. A

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { algorithmFor } from '../algos/algorithms.ts';
 import { resolveSubject, type Subject } from '../algos/subject.ts';
-import { ConfigError } from '../base/errors.ts';
+import { ConfigError, show } from '../base/errors.ts';
 import { resolveSettings } from '../settings/resolve.ts';
 import type { Values } from '../settings/spec.ts';
 import type { Study } from '../studies/schema.ts';
@@ -48,7 +48,9 @@ async function subjectIn({ env, task, envOptions, taskOptions }: Values): Promis
   const what = env ?? task;
   if (typeof what !== 'string' || what === '')
     throw new ConfigError(
-      `a study needs env or task, a name or a file such as ./my-env.ts, not ${JSON.stringify(what)}: its runs are trained in other processes`,
+      what === undefined || what === null || what === ''
+        ? 'a study has no env: write what to train in, such as env: cartpole or env: ./my-env.ts, or task: chess'
+        : `a study needs env or task, a name or a file such as ./my-env.ts, not ${show(what)}: its runs are trained in other processes`,
     );
   return resolveSubject(what, (envOptions ?? taskOptions ?? {}) as object);
 }

@@ -3,6 +3,7 @@
  * machine (`places/here.ts`), workers on a queue (`places/queue.ts`), and what a batch scheduler was told to start.
  */
 import type { Objective, RunOutcome, StudySubject } from '../studies/schema.ts';
+import type { WorkersView } from '../studies/workers-view.ts';
 
 /**
  * A part of a run that is to be done: from wherever the run stands up to `until` steps. Doing it twice does nothing the
@@ -39,5 +40,7 @@ export interface Place {
    * trained is an outcome with status `failed`. Aborted, it rejects with the signal's reason and leaves a run that can go on.
    */
   run(job: RunJob, signal?: AbortSignal): Promise<RunOutcome>;
+  /** Who takes jobs and how many wait, as it was a moment ago; a place that knows no more than its events has none. */
+  view?(): Pick<WorkersView, 'workers' | 'queue'>;
   close(): Promise<void>;
 }

@@ -57,7 +57,7 @@ export interface RedisConnection {
   readonly db?: number;
   readonly username?: string;
   readonly password?: string;
-  readonly tls?: { readonly servername: string };
+  readonly tls?: { readonly servername?: string };
   readonly retryStrategy?: (times: number) => number;
   readonly reconnectOnError?: (error: Error) => boolean;
 }

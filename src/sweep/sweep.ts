@@ -7,7 +7,7 @@ import { resolveSettings } from '../settings/resolve.ts';
 import type { RunConfig } from '../settings/spec.ts';
 import { JournalWriter } from '../studies/journal.ts';
 import type { Constraints, Halving, Method, Objective, RunOutcome, Study, Trial } from '../studies/schema.ts';
-import { reportingSeeds } from '../studies/seeds.ts';
+import { mostReportingSeeds, reportingSeeds } from '../studies/seeds.ts';
 import { findStudy, studyPaths } from '../studies/store.ts';
 import { type StudySummary, summaryOf } from '../studies/summary.ts';
 import { type ConductOptions, conduct, confirm } from './conduct.ts';
@@ -82,6 +82,12 @@ export async function conductStudy(
 ): Promise<SweepResult> {
   const paths = studyPaths(resolve(dir));
   const { signal, onTrial, onOutcome } = options;
+  const fresh = options.confirm;
+  // Said now, not after the search.
+  if (fresh !== undefined && !(Number.isInteger(fresh) && fresh >= 1 && fresh <= mostReportingSeeds))
+    throw new ConfigError(
+      `confirm is ${fresh}: take a whole number from 1 to ${mostReportingSeeds}, such as 10`,
+    );
   const maxSteps = await stepsIn(study);
   const log = new JournalWriter(paths.journal, study);
   const place =

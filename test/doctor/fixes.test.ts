@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { wordingOf } from '../../src/doctor/dialects/wording.ts';
 import { fixOf, type SettingChange, together } from '../../src/doctor/fixes.ts';
 
-const rate: SettingChange = { setting: 'learningRate', name: 'lr', value: 1e-4 };
+const rate: SettingChange = { setting: 'learningRate', name: 'lr', from: null, value: 1e-4 };
 
 describe('a fix', () => {
   it('is a sentence, something to type, or settings with their values', () => {
@@ -56,12 +56,12 @@ describe('a fix', () => {
       write: pairs => ({ code: pairs.map(([name, value]) => `${name}=${value}`).join(' ') }),
     });
     expect(wording.setting({ targetKl: 0.1 + 0.2 })).toMatchObject({
-      changes: [{ setting: 'targetKl', name: 'kl', value: 0.3 }],
+      changes: [{ setting: 'targetKl', name: 'kl', from: null, value: 0.3 }],
       text: 'kl=0.3',
     });
     expect(wording.setting({ rewardScale: 0.01 })).toEqual({
       kind: 'setting',
-      changes: [{ setting: 'rewardScale', name: 'scaled', value: true }],
+      changes: [{ setting: 'rewardScale', name: 'scaled', from: null, value: true }],
       code: '--scaled',
       text: '--scaled',
     });

@@ -15,6 +15,7 @@ import { builtPage } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
 import { type FakeRun, fakeRun, noise } from './support/fake-runs.ts';
 import { type FakeServer, startFakeServer } from './support/fake-server.ts';
+import { spikeRun } from './support/gallery.ts';
 
 const settings = (targetKl: number | null): FakeRun['config'] => ({ learningRate: 3e-4, targetKl, seed: 1 });
 const large = (i: number): number => 0.031 + 0.017 * noise(i, 5);
@@ -23,15 +24,7 @@ const runs = (): FakeRun[] => [
   fakeRun({ id: 'large', name: 'arachne-large-steps', kl: large, config: settings(null) }),
   fakeRun({ id: 'target', name: 'arachne-target', kl: large, config: settings(0.03) }),
   fakeRun({ id: 'tiny', name: 'small-steps', kl: i => 2e-5 * (1 + noise(i, 3)), config: settings(null) }),
-  // One value of a thousand among zeros and small ones, of which many share a pixel.
-  fakeRun({
-    id: 'spike',
-    name: 'one-spike',
-    rows: 200_000,
-    trainer: 'stable-baselines3',
-    kl: i => (i === 123_600 ? 1 : i % 3 === 0 ? 0 : 0.008 * (0.8 + 0.4 * noise(i, 4))),
-    config: settings(null),
-  }),
+  spikeRun(),
 ];
 
 let browser: Browser;
@@ -87,17 +80,34 @@ describe('the plot of a KL', () => {
     await closePage(page);
   });
 
-  test('keeps a spike among zeros on the logarithmic axis that it brings about', async () => {
-    await open('#/runs/spike');
-    await waitForPlots(page, 4);
-    await page.waitForSelector('.caption .log');
+  test('keeps one spike among a million rows, logarithmic as it is by itself, and linear', async () => {
     const line = [31, 95, 168] as const;
-    // Above all bands there is nothing but the spike: a line of full strength.
-    await eventually(() =>
-      hasColor(page, 0, line, { left: 0.5, top: 0.03, right: 0.75, bottom: 0.2 }, 40, 200),
-    ).toBe(true);
-    await keepPicture(page, 'bands-spike');
-    await closePage(page);
+    // Between what the others reach and the top there is nothing but the spike: a line of full strength.
+    const above = { left: 0.5, top: 0.03, right: 0.75, bottom: 0.2 };
+    const beside = { left: 0.15, top: 0.03, right: 0.45, bottom: 0.2 };
+    for (const [hash, isLog] of [
+      ['#/runs/spike', true],
+      ['#/runs/spike?linear=kl%2Fstep', false],
+    ] as const) {
+      await open(hash);
+      await waitForPlots(page, 4);
+      if (isLog) await page.waitForSelector('.caption .log');
+      await eventually(() => hasColor(page, 0, line, above, 40, 200)).toBe(true);
+      expect(await hasColor(page, 0, line, beside, 40, 200)).toBe(false);
+      await keepPicture(page, `bands-spike-${isLog ? 'log' : 'linear'}`);
+      await closePage(page);
+    }
+  });
+
+  test('and so does the plot of anything else, whose band alone would be faint', async () => {
+    for (const log of ['0', '1']) {
+      await open(`#/runs/spike?focus=env%2Fsignal&log=${log}`);
+      await page.waitForSelector('dialog .plot-host canvas');
+      const plots = await page.locator('.plot-host canvas').count();
+      const box = { left: 0.58, top: 0.03, right: 0.66, bottom: 0.25 };
+      await eventually(() => hasColor(page, plots - 1, [31, 95, 168], box, 40, 200)).toBe(true);
+      await closePage(page);
+    }
   });
 });
 

@@ -183,7 +183,7 @@ describe('what one does', () => {
     const page = await open();
     const scatter = panel(page, 'Setting against result');
     const labels = () => scatter.locator('text.x').allTextContents();
-    expect(await labels()).toEqual(['1e−5', '1e−4', '0.001', '0.01', 'learningRate (log)']);
+    expect(await labels()).toEqual(['10⁻⁵', '10⁻⁴', '0.001', '0.01', 'learningRate (log)']);
     await scatter.getByRole('combobox').selectOption('klControl');
     expect(await labels()).toEqual(['none', 'stop', 'penalty', 'klControl']);
     await scatter.getByRole('combobox').selectOption('klTarget');

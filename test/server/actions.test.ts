@@ -168,13 +168,13 @@ describe('what is proposed', () => {
     expect(
       settingsIn([
         fixOf({ code: 'keel train cartpole --set learningRate=3e-05 --set targetKl=0.02' }, [
-          { setting: 'learningRate', name: 'learningRate', value: 3e-5 },
-          { setting: 'targetKl', name: 'targetKl', value: 0.02 },
+          { setting: 'learningRate', name: 'learningRate', from: null, value: 3e-5 },
+          { setting: 'targetKl', name: 'targetKl', from: null, value: 0.02 },
         ]),
         fixOf('or --set learningRate=1', [
-          { setting: 'learningRate', name: 'learningRate', value: 1 },
-          { setting: 'refCoef', name: 'reference', value: 'frozen' },
-          { setting: 'rewardScale', name: 'normaliseRewards', value: true },
+          { setting: 'learningRate', name: 'learningRate', from: null, value: 1 },
+          { setting: 'refCoef', name: 'reference', from: null, value: 'frozen' },
+          { setting: 'rewardScale', name: 'normaliseRewards', from: null, value: true },
         ]),
         // What is only said is no setting.
         fixOf({ code: '--set gamma=0.9' }),
@@ -199,7 +199,7 @@ describe('what is proposed', () => {
     const [first] = diagnosis.findings;
     expect(first.fixes[0]).toEqual({
       kind: 'setting',
-      changes: [{ setting: 'learningRate', name: 'learningRate', value: 3e-4 }],
+      changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 3e-4 }],
       code: 'keel train cartpole --set learningRate=3e-4',
       text: 'keel train cartpole --set learningRate=3e-4',
     });
@@ -226,7 +226,9 @@ describe('what is proposed', () => {
         title: 'KL jumps',
         from: 500,
         to: 900,
+        firstSeen: 500,
         evidence: [],
+        cites: [],
         cause: 'learning-rate-too-high',
         confidence: 0.9,
         fix: fixes.map(({ text }) => text),
@@ -234,6 +236,9 @@ describe('what is proposed', () => {
         marks: [],
       },
     ],
+    understood: { columns: [], settings: [], rows: 0, from: 0, to: 900, notUnderstood: [], absent: [] },
+    basis: [],
+    checked: [],
     notes: [],
   });
   const checkpoint = (step: number): CheckpointSummary => ({
@@ -253,8 +258,8 @@ describe('what is proposed', () => {
   };
   const fix = [
     fixOf({ code: '--set learningRate=0.0001 --set targetKl=0.02' }, [
-      { setting: 'learningRate', name: 'learningRate', value: 1e-4 },
-      { setting: 'targetKl', name: 'targetKl', value: 0.02 },
+      { setting: 'learningRate', name: 'learningRate', from: null, value: 1e-4 },
+      { setting: 'targetKl', name: 'targetKl', from: null, value: 0.02 },
     ]),
   ];
 

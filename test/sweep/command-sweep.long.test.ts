@@ -241,3 +241,36 @@ describe('wrong use is exit code 2 with a line for each problem, and leaves no s
     expect(code).toBe(2);
   });
 });
+
+describe('what cannot come to anything', () => {
+  test('more fresh seeds than one winner may have are refused before anything is trained', async () => {
+    const { code, stderr } = await keel(['sweep', 'grid.json', '--name', 'many', '--confirm', '101'], {
+      cwd,
+    });
+    expect(stderr).toBe('keel: --confirm 101 is too many seeds: use 100 or fewer\n');
+    expect(code).toBeGreaterThan(0);
+    expect(existsSync(join(cwd, 'studies', 'many'))).toBe(false);
+  });
+
+  test('a Redis that is not there leaves no study behind', async () => {
+    const args = ['sweep', 'grid.json', '--name', 'away', '--queue', 'redis://127.0.0.1:1'];
+    const { code, stderr } = await keel(args, { cwd });
+    expect(stderr).toContain('cannot use Redis at redis://127.0.0.1:1');
+    expect(code).toBeGreaterThan(0);
+    expect(existsSync(join(cwd, 'studies', 'away'))).toBe(false);
+  });
+
+  test('a study whose trials all failed ends with 1 and offers nothing to export', async () => {
+    file('wrong.json', { ...grid, space: { 'envOptions.nothing': [1] }, seeds: 1 });
+    const { code, stdout } = await keel(['sweep', 'wrong.json', '--name', 'wrong'], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toContain('has no option "nothing"');
+    expect(stdout).not.toContain('export:');
+  });
+
+  test('a directory of studies that has no such study', async () => {
+    const { code, stderr } = await keel(['sweep', 'studies/none'], { cwd });
+    expect(stderr).toContain('there is no study in studies/none');
+    expect(code).toBeGreaterThan(0);
+  });
+});

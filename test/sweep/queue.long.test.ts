@@ -306,6 +306,23 @@ test('a worker that ends hands its run back with what was done', async () => {
   expect(openRun(join(root, 'ends', 'handed')).manifest.resumes).toBe(1);
 });
 
+test('a place tells who takes jobs and how many wait, whether or not they do anything', async () => {
+  const { place } = await conductor('seen');
+  const jobs = ['seen-a', 'seen-b'].map(run => place.run(tinyJob(run)));
+  await until(() => place.view!().queue.waiting === 2, 'both wait');
+  expect(place.view!().workers).toEqual([]);
+  await withWorker({}, async () => {
+    await until(
+      () => place.view!().workers.some(({ doing }) => doing.some(run => run.startsWith('seen-'))),
+      'a run is under way',
+    );
+    await Promise.all(jobs);
+    await until(() => place.view!().workers.every(({ doing }) => doing.length === 0), 'nothing is under way');
+    expect(place.view!().workers).toMatchObject([{ host: hostname(), version: VERSION, doing: [] }]);
+    expect(place.view!().queue).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+  });
+});
+
 test('higher priorities go first', async () => {
   const started: string[] = [];
   const { place } = await conductor('priorities', { onStarted: ({ run }) => started.push(run) });

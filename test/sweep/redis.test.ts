@@ -41,6 +41,7 @@ describe('an address', () => {
     expect(connectionOptions(redisAddress('rediss://head', {}))).toMatchObject({
       tls: { servername: 'head' },
     });
+    expect(connectionOptions(redisAddress('rediss://10.0.0.5', {})).tls).toEqual({});
     expect(connectionOptions(redisAddress('redis://head', {}))).not.toHaveProperty('tls');
   });
 

@@ -1,6 +1,6 @@
 /** Ticks and labels along x: steps and iterations in short form, time since the first point. */
 import type { XAxis } from '../../src/server/api.ts';
-import { formatCount, formatDuration, formatTick } from './format.ts';
+import { formatCount, formatDuration, formatMoment, formatTick } from './format.ts';
 
 /** What an axis is called. */
 export const axisTitles: Readonly<Record<XAxis, string>> = {
@@ -41,8 +41,8 @@ export function formatTimeTick(value: number, origin: number, increment: number)
   if (increment >= day) return `${sign}${Math.round(t / day)} d`;
   if (increment >= hour) return `${sign}${trim(t / hour)} h`;
   if (t >= hour) return `${sign}${Math.floor(t / hour)}:${two(Math.floor((t % hour) / minute))} h`;
-  if (increment >= minute) return `${sign}${Math.round(t / minute)} m`;
-  if (t >= minute) return `${sign}${Math.floor(t / minute)}:${two(Math.round((t % minute) / second))} m`;
+  if (increment >= minute) return `${sign}${Math.round(t / minute)} min`;
+  if (t >= minute) return `${sign}${Math.floor(t / minute)}:${two(Math.round((t % minute) / second))} min`;
   return `${sign}${trim(t / second)} s`;
 }
 
@@ -59,6 +59,6 @@ export function formatTicks(axis: XAxis, ticks: readonly number[], origin: numbe
 
 /** Where something is, in words: `step 12,288`. */
 export function formatPlace(axis: XAxis, x: number, origin: number): string {
-  if (axis === 'time') return formatDuration(x - origin);
+  if (axis === 'time') return `${formatDuration(x - origin)} · ${formatMoment(x, Date.now())}`;
   return `${axis} ${formatCount(x)}`;
 }

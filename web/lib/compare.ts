@@ -1,5 +1,7 @@
-/** Several runs in one plot: grouped by a setting, brought to one x, averaged with their spread. */
-import { type Line, lowerBound } from './envelope.ts';
+/** Several runs in one plot: which are one line, and in which settings they differ. */
+import { lowerBound } from './envelope.ts';
+import { nameOfGroup } from './overview.ts';
+import { eachRun } from './view-state.ts';
 
 export type Config = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -10,20 +12,22 @@ export function showSetting(value: string | number | boolean | null | undefined)
 
 export interface ConfigRow {
   readonly key: string;
-  readonly values: readonly (string | number | boolean | null | undefined)[];
+  /** Of each column the values that its runs have, each once; none where they do not say. */
+  readonly cells: readonly (readonly (string | number | boolean | null)[])[];
   readonly differs: boolean;
 }
 
-/** Every key that any run has, with all values; those that differ are marked. */
-export function diffConfigs(configs: readonly Config[]): ConfigRow[] {
-  const keys = [...new Set(configs.flatMap(config => Object.keys(config)))].sort();
+/** Every key that any run has, with the values of each column's runs; a log that does not have a setting does not differ in it. */
+export function diffConfigs(columns: readonly (readonly Config[])[]): ConfigRow[] {
+  const keys = [
+    ...new Set(columns.flatMap(configs => configs.flatMap(config => Object.keys(config)))),
+  ].sort();
   return keys.map(key => {
-    const values = configs.map(config => (Object.hasOwn(config, key) ? config[key] : undefined));
-    return {
-      key,
-      values,
-      differs: new Set(values.map(v => (v === undefined ? ' ' : JSON.stringify(v)))).size > 1,
-    };
+    const cells = columns.map(configs => [
+      ...new Set(configs.flatMap(config => (Object.hasOwn(config, key) ? [config[key]] : []))),
+    ]);
+    const said = new Set(cells.filter(cell => cell.length > 0).map(cell => JSON.stringify(cell)));
+    return { key, cells, differs: said.size > 1 || (columns.length === 1 && cells[0].length > 1) };
   });
 }
 
@@ -52,16 +56,38 @@ export function groupRuns<T>(
 /** A run as far as it is known: without `detail` while it loads, and with a `problem` if it cannot. */
 export interface Comparable {
   readonly name: string;
-  readonly detail: { readonly config: Config } | null;
+  readonly detail: { readonly config: Config; readonly run: { readonly group: string | null } } | null;
   readonly problem: string | null;
 }
 
-/** What the legend calls a run or a group, in the order of the colours; a run that cannot be shown is in no group. */
-export function legendOf<T extends Comparable>(
-  runs: readonly T[],
-  by: string | null,
-): { label: string; color: number; runs: readonly T[] }[] {
-  if (by === null) return runs.map((run, color) => ({ label: run.name, color, runs: [run] }));
+/** One line of a plot: a run, or several as one. */
+export interface LegendItem<T> {
+  readonly label: string;
+  readonly color: number;
+  readonly runs: readonly T[];
+}
+
+/**
+ * What the legend calls a run or a group, in the order of the colours; a run that cannot be shown is in no group. Grouped
+ * by a setting; by nothing, as `*`; or, where nobody said, those together that differ only in their seed.
+ */
+export function legendOf<T extends Comparable>(runs: readonly T[], by: string | null): LegendItem<T>[] {
+  if (by === eachRun) return runs.map((run, color) => ({ label: run.name, color, runs: [run] }));
+  if (by === null) {
+    const groups = new Map<string, T[]>();
+    for (const [i, run] of runs.entries()) {
+      const key = run.detail?.run.group ?? `run ${i}`;
+      groups.set(key, [...(groups.get(key) ?? []), run]);
+    }
+    const labels = new Set<string>();
+    return [...groups.values()].map((members, color) => {
+      const name = members.length === 1 ? members[0].name : nameOfGroup(members.map(run => run.name));
+      let label = name;
+      for (let n = 2; labels.has(label); n++) label = `${name} (${n})`;
+      labels.add(label);
+      return { label, color, runs: members };
+    });
+  }
   const items = runs
     .filter(run => run.problem === null)
     .map(run => ({ item: run, config: run.detail?.config ?? {} }));
@@ -70,7 +96,7 @@ export function legendOf<T extends Comparable>(
 
 /** What of the grouping cannot be followed, as sentences: runs that are not there, and a setting that none has. */
 export function groupProblems(runs: readonly Comparable[], by: string | null): string[] {
-  if (by === null) return [];
+  if (by === null || by === eachRun) return [];
   const problems = runs.filter(r => r.problem !== null).map(r => `“${r.name}” is left out: ${r.problem}.`);
   const there = runs.filter(run => run.problem === null);
   if (there.length > 0 && there.every(run => run.detail !== null && !Object.hasOwn(run.detail.config, by)))
@@ -88,43 +114,4 @@ export function valueAt(xs: readonly number[], values: readonly (number | null)[
   const b = values[i];
   if (a === null || a === undefined || b === null || b === undefined) return null;
   return a + ((b - a) * (x - xs[i - 1])) / (xs[i] - xs[i - 1]);
-}
-
-export interface Spread {
-  readonly x: number[];
-  readonly mean: (number | null)[];
-  /** Mean ± one standard deviation (of the sample) of the runs; equal to the mean where there is one run. */
-  readonly low: (number | null)[];
-  readonly high: (number | null)[];
-  /** How many runs reach that far. */
-  readonly runs: number[];
-}
-
-/** Mean and spread over runs, at `points` places from the first to the last x of any of them. */
-export function spreadOver(lines: readonly Pick<Line, 'x' | 'mean'>[], points = 400): Spread {
-  const spread: Spread = { x: [], mean: [], low: [], high: [], runs: [] };
-  const some = lines.filter(line => line.x.length > 0);
-  if (some.length === 0) return spread;
-  const from = Math.min(...some.map(line => line.x[0]));
-  const to = Math.max(...some.map(line => line.x.at(-1)!));
-  const n = to > from ? points : 1;
-  for (let i = 0; i < n; i++) {
-    const x = n === 1 ? from : i === n - 1 ? to : from + ((to - from) * i) / (n - 1);
-    const values = some.map(line => valueAt(line.x, line.mean, x)).filter(v => v !== null);
-    spread.x.push(x);
-    spread.runs.push(values.length);
-    if (values.length === 0) {
-      spread.mean.push(null);
-      spread.low.push(null);
-      spread.high.push(null);
-      continue;
-    }
-    const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
-    const variance =
-      values.length < 2 ? 0 : values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / (values.length - 1);
-    spread.mean.push(mean);
-    spread.low.push(mean - Math.sqrt(variance));
-    spread.high.push(mean + Math.sqrt(variance));
-  }
-  return spread;
 }

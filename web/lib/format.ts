@@ -1,4 +1,7 @@
-/** How numbers, steps and times are written on the page: short, and always in the same width where they change. */
+/**
+ * How numbers, steps, shares and times are written on the page: the one place for it. Short, in the same width where they
+ * change, and one way for each: 1.2×10⁻⁵ on an axis as in a readout, `3 min 05 s`, `25 min ago`, `95 %`, 1B for a milliard.
+ */
 
 const superscripts = new Map([...'0123456789-'].map((c, i) => [c, [...'⁰¹²³⁴⁵⁶⁷⁸⁹⁻'][i]]));
 
@@ -45,7 +48,7 @@ export function formatShort(value: number | null | undefined): string {
   const size = Math.abs(value);
   const units: [number, string][] = [
     [1e12, 'T'],
-    [1e9, 'G'],
+    [1e9, 'B'],
     [1e6, 'M'],
     [1e3, 'k'],
   ];
@@ -64,10 +67,11 @@ export function formatTick(value: number, step: number): string {
   const size = Math.abs(value);
   if (size < 1e-3) {
     const digits = step > 0 ? Math.floor(Math.log10(size) + 1e-9) - Math.floor(Math.log10(step) + 1e-9) : 0;
-    return minus(value.toExponential(Math.min(6, Math.max(0, digits))).replace(/\.?0+e/, 'e'));
+    const text = scientific(value, Math.min(6, Math.max(0, digits))).replace(/(\.\d*?)0+×/, '$1×');
+    return text.replace('.×', '×').replace(/^(−?)1×/, '$1');
   }
   if (size >= 1000) {
-    const [unit, name] = size >= 1e9 ? [1e9, 'G'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
+    const [unit, name] = size >= 1e9 ? [1e9, 'B'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
     return minus(trimZeros((value / unit).toFixed(decimals(step / unit))) + name);
   }
   return minus(trimZeros(value.toFixed(decimals(step))));
@@ -84,27 +88,52 @@ function mantissa(step: number): number {
   return Math.round((step / 10 ** Math.floor(Math.log10(step) + 1e-9)) * 1e6) / 1e6;
 }
 
-/** A length of time: `3 h 05 m`. */
+/** A length of time: `3 h 05 min`. */
 export function formatDuration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–';
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;
-  const two = (n: number) => String(n).padStart(2, '0');
-  if (s < 3600) return `${Math.floor(s / 60)} m ${two(s % 60)} s`;
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} m`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
   return `${Math.floor(s / 86_400)} d ${two(Math.floor((s % 86_400) / 3600))} h`;
 }
 
-/** How long ago, coarse so that it seldom changes. */
-export function formatAge(then: number | null | undefined, now: number): string {
-  if (then === null || then === undefined || !Number.isFinite(then)) return '–';
-  const s = Math.max(0, (now - then) / 1000);
-  if (s < 10) return 'now';
+const two = (n: number) => String(n).padStart(2, '0');
+
+/** A length of time, coarse so that it seldom changes: `25 min`. */
+export function formatSpan(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–';
+  const s = Math.max(0, ms / 1000);
   if (s < 60) return `${Math.floor(s / 10) * 10} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;
   if (s < 86_400) return `${Math.floor(s / 3600)} h`;
   if (s < 86_400 * 60) return `${Math.floor(s / 86_400)} d`;
-  return `${Math.floor(s / 86_400 / 30)} mo`;
+  return `${Math.floor(s / 86_400 / 30)} months`;
+}
+
+/** How long ago: `25 min ago`. */
+export function formatAge(then: number | null | undefined, now: number): string {
+  if (then === null || then === undefined || !Number.isFinite(then)) return '–';
+  return now - then < 10_000 ? 'now' : `${formatSpan(now - then)} ago`;
+}
+
+/** A moment by the clock and the calendar: `2026-01-05 14:03:22`. */
+export function formatDate(then: number | null | undefined): string {
+  if (then === null || then === undefined || !Number.isFinite(then)) return '–';
+  const at = new Date(then);
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`;
+}
+
+/** A moment on the clock, `14:03:22`; of another day with that. */
+export function formatMoment(then: number, now: number): string {
+  const text = formatDate(then);
+  return new Date(then).toDateString() === new Date(now).toDateString() ? text.slice(11) : text;
+}
+
+/** A share of one: `95 %`. */
+export function formatPercent(share: number): string {
+  return `${Math.round(100 * share)} %`;
 }
 
 /** Bytes as people read them. */

@@ -52,11 +52,40 @@ export interface PlotGroup {
 }
 
 export interface Layout {
+  /** Those that someone pinned, in their order. */
+  readonly pinned: readonly MetricInfo[];
   readonly headline: readonly MetricInfo[];
   readonly groups: readonly PlotGroup[];
 }
 
-export function layoutPlots(metrics: readonly MetricInfo[]): Layout {
+/** What fills the place beside an odd last headline plot: what tells most of the rest. */
+const fillers: readonly string[] = [
+  'loss/clone',
+  'loss/policy',
+  'loss/total',
+  'policy/entropy',
+  'reward/mean',
+  'reward/std',
+  'episode/length',
+  'grad/norm',
+  'train/lr',
+];
+
+/** Whether a metric has all words of a search in its name, title or meaning. */
+export function findsMetric(metric: MetricInfo, query: string): boolean {
+  const text =
+    `${metric.id} ${metric.theirs} ${metric.title} ${plotTitle(metric)} ${metric.group} ${metric.doc}`.toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every(term => text.includes(term));
+}
+
+export function layoutPlots(all: readonly MetricInfo[], pins: readonly string[] = []): Layout {
+  const pinned = pins
+    .map(id => all.find(metric => metric.id === id))
+    .filter(metric => metric !== undefined && !axes.includes(metric.id)) as MetricInfo[];
+  const metrics = all.filter(metric => !pinned.includes(metric));
   const byId = new Map(metrics.map(metric => [metric.id, metric]));
   const headline: MetricInfo[] = [];
   for (const id of headlineMetrics) {
@@ -64,6 +93,13 @@ export function layoutPlots(metrics: readonly MetricInfo[]): Layout {
       .map(name => byId.get(name))
       .find(m => m !== undefined && !headline.includes(m));
     if (found !== undefined) headline.push(found);
+  }
+  // Two plots a row: the place beside the last one is not left empty while there is something to show.
+  for (const id of [...fillers, ...metrics.map(metric => metric.id)]) {
+    if (headline.length % 2 === 0 && headline.length > 0) break;
+    const filler = byId.get(id);
+    const fits = findMetric(id) !== undefined && !axes.includes(id) && !id.startsWith('time/');
+    if (filler !== undefined && fits && !headline.includes(filler)) headline.push(filler);
   }
   const rest = metrics
     .filter(metric => !headline.includes(metric) && !axes.includes(metric.id))
@@ -76,5 +112,5 @@ export function layoutPlots(metrics: readonly MetricInfo[]): Layout {
     title: id || 'Others',
     metrics: rest.filter(m => m.group === id),
   }));
-  return { headline, groups: [...known, ...unknown].filter(group => group.metrics.length > 0) };
+  return { pinned, headline, groups: [...known, ...unknown].filter(group => group.metrics.length > 0) };
 }

@@ -1,5 +1,6 @@
 /** What one plot draws: curves on one x, with everything uPlot needs as plain arrays. */
 import { type Line, positiveOnly } from './envelope.ts';
+import type { GroupEnd } from './group-line.ts';
 import { smooth } from './smoothing.ts';
 
 /** One curve: a line, and a band around it. */
@@ -16,6 +17,12 @@ export interface Curve {
   readonly line: readonly (number | null)[];
   /** Values that were not finite: where, and how many. */
   readonly broken: readonly { readonly x: number; readonly count: number }[];
+  /** Up to where an extreme is drawn, where that is beyond the band: the largest value of any run of a group. */
+  readonly peak: readonly (number | null)[];
+  /** Its band is the interval of a group, not what was measured. */
+  readonly grouped: boolean;
+  /** Where runs of a group end. */
+  readonly ends: readonly GroupEnd[];
   /** Points that a logarithmic axis has no place for. */
   readonly hidden: number;
 }
@@ -32,18 +39,29 @@ const footed = (values: readonly (number | null)[], where: (i: number) => boolea
  */
 export function curveOf(
   line: Line,
-  options: { label: string; color: number; smooth: number; log: boolean; floored?: boolean },
+  options: {
+    label: string;
+    color: number;
+    smooth: number;
+    log: boolean;
+    floored?: boolean;
+    peak?: readonly (number | null)[];
+    ends?: readonly GroupEnd[];
+  },
 ): Curve {
   const smoothed = options.smooth > 0 ? smooth(line.mean, line.count, options.smooth) : line.mean;
-  const base = { label: options.label, color: options.color, x: line.x, broken: line.broken };
+  const { label, color, ends = [] } = options;
+  const peaks = options.peak ?? line.max;
+  const base = { label, color, ends, grouped: options.ends !== undefined, x: line.x, broken: line.broken };
   if (!options.log)
-    return { ...base, low: line.min, high: line.max, raw: line.mean, line: smoothed, hidden: 0 };
+    return { ...base, low: line.min, high: line.max, peak: peaks, raw: line.mean, line: smoothed, hidden: 0 };
   const { hidden } = positiveOnly(line.min);
   if (options.floored)
     return {
       ...base,
       low: footed(line.min),
       high: footed(line.max),
+      peak: footed(peaks),
       raw: footed(line.mean),
       line: footed(smoothed),
       hidden,
@@ -52,16 +70,20 @@ export function curveOf(
     ...base,
     low: footed(line.min, i => (line.max[i] ?? 0) > 0),
     high: positiveOnly(line.max).values,
+    peak: positiveOnly(peaks).values,
     raw: positiveOnly(line.mean).values,
     line: positiveOnly(smoothed).values,
     hidden,
   };
 }
 
-/** The largest value of some lines; 0 of none. */
-export function largestOf(lines: readonly Pick<Line, 'max'>[]): number {
+/** The largest value of some lines, or of what they stand for; 0 of none. */
+export function largestOf(
+  lines: readonly { readonly line: Pick<Line, 'max'>; readonly peak?: readonly (number | null)[] }[],
+): number {
   let largest = 0;
-  for (const { max } of lines) for (const v of max) if (v !== null && v > largest) largest = v;
+  for (const { line, peak = line.max } of lines)
+    for (const v of peak) if (v !== null && v > largest) largest = v;
   return largest;
 }
 
@@ -118,11 +140,11 @@ export function freeBox(
 export function rangeOf(curves: readonly Curve[], from: number, to: number): [number, number] | null {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
-  for (const { x, low, high } of curves) {
+  for (const { x, low, peak } of curves) {
     for (let i = 0; i < x.length; i++) {
       if (x[i] < from || x[i] > to) continue;
       const a = low[i];
-      const b = high[i];
+      const b = peak[i];
       // Where the low end is at the foot, the high one is the lowest that has a place.
       const c = a === FOOT ? b : a;
       if (c !== null && c !== undefined && c !== FOOT && c < min) min = c;

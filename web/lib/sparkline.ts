@@ -1,13 +1,21 @@
-/** The path of a sparkline: one subpath for each stretch without holes, flat in the middle if nothing changes. */
-export function sparklinePath(values: readonly (number | null)[], width: number, height: number): string {
+type Values = readonly (number | null)[];
+
+/** The paths of some runs on one scale. */
+export function sparklinePaths(lines: readonly Values[], width: number, height: number): string[] {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
-  for (const v of values) {
-    if (v === null || !Number.isFinite(v)) continue;
-    if (v < min) min = v;
-    if (v > max) max = v;
+  for (const values of lines) {
+    for (const v of values) {
+      if (v === null || !Number.isFinite(v)) continue;
+      if (v < min) min = v;
+      if (v > max) max = v;
+    }
   }
-  if (!(min <= max)) return '';
+  return lines.map(values => (min <= max ? pathOf(values, min, max, width, height) : ''));
+}
+
+/** The path of a sparkline: one subpath for each stretch without holes, flat in the middle if nothing changes. */
+function pathOf(values: Values, min: number, max: number, width: number, height: number): string {
   const dx = width / Math.max(1, values.length - 1);
   const y = (v: number) => (max === min ? height / 2 : height - ((v - min) / (max - min)) * height);
   const round = (n: number) => Math.round(n * 10) / 10;

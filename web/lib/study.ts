@@ -1,5 +1,5 @@
 /** What is shown of a study's trials: who is best when, in which order, in which colour. */
-import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
+import { type Verdict, verdictRank, worstOf } from '../../src/doctor/findings.ts';
 import type { Tone } from '../../src/metrics/registry.ts';
 import type { StudyTrial } from '../../src/server/api.ts';
 import type { Direction, Objective, ParamValue, Space, TrialState } from '../../src/studies/schema.ts';
@@ -66,10 +66,8 @@ export function klOf({ runs }: StudyTrial): {
 }
 
 /** The worst of a trial's runs. */
-export function verdictOf({ runs }: StudyTrial): Verdict | null {
-  const places = runs.flatMap(({ verdict }) => (verdict === null ? [] : verdicts.indexOf(verdict)));
-  return places.length === 0 ? null : (verdicts[Math.max(...places)] ?? null);
-}
+export const verdictOf = ({ runs }: StudyTrial): Verdict | null =>
+  worstOf(runs.map(({ verdict }) => verdict));
 
 export const stepsOf = ({ runs }: StudyTrial): number => runs.reduce((sum, { step }) => sum + step, 0);
 
@@ -93,7 +91,7 @@ function cellOf(trial: StudyTrial, column: string): ParamValue | undefined {
       return klOf(trial).largest;
     case 'verdict': {
       const verdict = verdictOf(trial);
-      return verdict === null ? null : verdicts.indexOf(verdict);
+      return verdict === null ? null : verdictRank[verdict];
     }
     case 'steps':
       return stepsOf(trial);

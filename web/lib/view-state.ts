@@ -2,6 +2,7 @@
  * What is looked at and how, as one value that fits in the address after `#`: a copied link shows the same view. What a
  * link holds is not trusted: unknown parts are left out and named, so that the page can say so and go on.
  */
+import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
 import type { RunState, XAxis } from '../../src/server/api.ts';
 
 export const tabs = [
@@ -60,13 +61,27 @@ export interface OverviewView {
   readonly down: boolean;
   readonly states: readonly RunState[];
   readonly tag: string | null;
+  readonly verdict: Verdict | null;
+  readonly environment: string | null;
+  readonly trainer: string | null;
   readonly archived: boolean;
+  /** Each run has a row of its own, also those that differ only in their seed. */
+  readonly flat: boolean;
 }
+
+export const groupFigures = ['iqm', 'median', 'mean'] as const;
+/** What stands for the runs of a group at each place; the band around it is its bootstrapped interval. */
+export type GroupFigure = (typeof groupFigures)[number];
+
+/** Stands for no grouping at all in an address. */
+export const eachRun = '*';
 
 export interface CompareView {
   readonly runs: readonly string[];
-  /** The config key to group by; null draws each run. */
+  /** The setting to group by; `*` draws each run; null puts those together that differ only in their seed. */
   readonly by: string | null;
+  /** What is drawn of a group. */
+  readonly of: GroupFigure;
   /** What is drawn; empty for the four headline metrics. */
   readonly metrics: readonly string[];
   /** Labels of lines that are left out. */
@@ -108,8 +123,19 @@ export const defaultView: View = {
   tab: 'plots',
   focus: null,
   plot: defaultPlotView,
-  overview: { query: '', sort: 'updated', down: true, states: [], tag: null, archived: false },
-  compare: { runs: [], by: null, metrics: [], hidden: [] },
+  overview: {
+    query: '',
+    sort: 'updated',
+    down: true,
+    states: [],
+    tag: null,
+    verdict: null,
+    environment: null,
+    trainer: null,
+    archived: false,
+    flat: false,
+  },
+  compare: { runs: [], by: null, of: 'iqm', metrics: [], hidden: [] },
   study: { id: null, order: '-value', axis: null },
 };
 
@@ -136,6 +162,7 @@ export function toggleLog(
     : { ...others, logBut: [...others.logBut, metric] };
 }
 
+const mostSmooth = 0.999;
 const maxRuns = 24;
 const maxMetrics = 60;
 
@@ -152,7 +179,11 @@ export function encodeView(view: View): string {
     put('sort', `${o.down ? '-' : ''}${o.sort}`, '-updated');
     put('state', o.states.join(','), '');
     put('tag', encodeURIComponent(o.tag ?? ''), '');
+    put('verdict', o.verdict ?? '', '');
+    put('env', encodeURIComponent(o.environment ?? ''), '');
+    put('trainer', encodeURIComponent(o.trainer ?? ''), '');
     put('archived', o.archived ? '1' : '0', '0');
+    put('flat', o.flat ? '1' : '0', '0');
   } else if (view.page === 'study') {
     put('order', encodeURIComponent(view.study.order), '-value');
     put('axis', encodeURIComponent(view.study.axis ?? ''), '');
@@ -161,6 +192,7 @@ export function encodeView(view: View): string {
     if (view.page === 'compare') {
       put('runs', list(view.compare.runs), '');
       put('by', encodeURIComponent(view.compare.by ?? ''), '');
+      put('of', view.compare.of, 'iqm');
       put('metrics', list(view.compare.metrics), '');
       put('hidden', list(view.compare.hidden), '');
     }
@@ -250,6 +282,8 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
   let to = number('to');
   if (from === null || to === null || !(from < to)) from = to = null;
   const smooth = number('smooth') ?? 0;
+  if (smooth < 0 || smooth > mostSmooth)
+    problems.push(`The link asks for smoothing ${smooth}: it goes from 0 to ${mostSmooth}.`);
   return {
     view: {
       page,
@@ -260,7 +294,7 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         x: choice('x', axes, 'step', string('x')),
         from,
         to,
-        smooth: Math.min(0.999, Math.max(0, smooth)),
+        smooth: Math.min(mostSmooth, Math.max(0, smooth)),
         log: query.get('log') === '1',
         logBut: list('logBut', maxMetrics),
         linear: list('linear', maxMetrics),
@@ -271,11 +305,17 @@ export function decodeView(hash: string): { view: View; problems: string[] } {
         down: sort === '' ? true : sort.startsWith('-'),
         states: list('state', 10).map(s => choice('the state', states, 'running', s)),
         tag: string('tag') || null,
+        verdict:
+          string('verdict') === '' ? null : choice('the verdict', verdicts, 'healthy', string('verdict')),
+        environment: string('env') || null,
+        trainer: string('trainer') || null,
         archived: query.get('archived') === '1',
+        flat: query.get('flat') === '1',
       },
       compare: {
         runs: list('runs', maxRuns),
         by: string('by') || null,
+        of: choice('the figure of a group', groupFigures, 'iqm', string('of')),
         metrics: list('metrics', maxMetrics),
         hidden: list('hidden', maxRuns),
       },

@@ -13,7 +13,6 @@ import {
   drawBroken,
   drawLevels,
   drawMarks,
-  drawPeaks,
   drawPins,
   drawStretches,
   drawTints,
@@ -23,6 +22,7 @@ import {
   type Tint,
   type Trace,
 } from './draw.ts';
+import { drawEnds, drawPeaks } from './draw-extremes.ts';
 
 export interface ChartModel {
   readonly curves: readonly Curve[];
@@ -34,7 +34,7 @@ export interface ChartModel {
   readonly tints: readonly Tint[];
   readonly marks: readonly number[];
   readonly include: readonly number[];
-  /** Whether a bucket's largest value is to be seen beside its mean; null where none is. */
+  /** Whether a bucket's largest value is to be seen beside its mean, however near it is; null where nothing says so. */
   readonly isPeak: ((mean: number, max: number) => boolean) | null;
   readonly levels: readonly Level[];
   readonly stretches: readonly Stretch[];
@@ -196,10 +196,10 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
               const [low, high] = [u.scales.y.min!, u.scales.y.max!];
               const a = area(u);
               const [from, to] = model.range;
-              if (model.isPeak !== null)
-                model.curves.forEach((curve, i) => {
-                  drawPeaks(a, curve, [from, to], lineColor(i), model.isPeak!);
-                });
+              model.curves.forEach((curve, i) => {
+                drawPeaks(a, curve, [from, to], lineColor(i), model.isPeak);
+                drawEnds(a, curve.ends, lineColor(i));
+              });
               drawLevels(a, model.levels, low, high, model.levels.length === 0 ? [] : traces(a));
               for (const curve of model.curves) drawBroken(a, curve.broken);
               groups = groupPins(

@@ -1,6 +1,6 @@
 /** What is drawn on a plot besides its curves: tinted bands, cited stretches, levels, pins, places that were not finite. */
 import type { PinGroup } from '../lib/pins.ts';
-import { type Box, type Curve, FOOT, freeBox } from '../lib/plot-data.ts';
+import { type Box, freeBox } from '../lib/plot-data.ts';
 import type { Colors } from './colors.ts';
 import { lookOf, type Shape } from './events.ts';
 
@@ -38,7 +38,7 @@ export interface Stretch {
 /** Height of the strip above the x axis that holds pins, in CSS pixels. */
 export const pinStrip = 16;
 
-function inside(area: Area, draw: () => void): void {
+export function inside(area: Area, draw: () => void): void {
   const { ctx } = area;
   ctx.save();
   ctx.beginPath();
@@ -93,32 +93,6 @@ export function drawMarks(area: Area, marks: readonly number[], low: number, hig
       area.ctx.lineTo(area.left + area.width, y);
       area.ctx.stroke();
     }
-  });
-}
-
-/** Buckets whose largest value says more than their mean: a line of full strength up to it, where the band around is faint. */
-export function drawPeaks(
-  area: Area,
-  { x, line, high }: Pick<Curve, 'x' | 'line' | 'high'>,
-  [from, to]: readonly [number, number],
-  color: string,
-  isPeak: (mean: number, max: number) => boolean,
-): void {
-  inside(area, () => {
-    area.ctx.strokeStyle = color;
-    area.ctx.fillStyle = color;
-    area.ctx.lineWidth = area.ratio;
-    x.forEach((at, i) => {
-      const [mean, max] = [line[i], high[i]];
-      if (at < from || at > to || mean == null || max == null || !isPeak(mean === FOOT ? 0 : mean, max))
-        return;
-      const [left, top] = [area.x(at), area.y(max)];
-      area.ctx.beginPath();
-      area.ctx.moveTo(left, Math.min(area.y(mean), area.top + area.height));
-      area.ctx.lineTo(left, top);
-      area.ctx.stroke();
-      area.ctx.fillRect(left - 1.5 * area.ratio, top - 1.5 * area.ratio, 3 * area.ratio, 3 * area.ratio);
-    });
   });
 }
 

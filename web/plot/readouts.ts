@@ -14,15 +14,19 @@ export interface Readout {
   readonly mean: number | null;
   readonly min: number | null;
   readonly max: number | null;
-  /** How many values share the bucket. */
+  /** The largest of all that was measured there. */
+  readonly largest: number | null;
+  /** How many values share the bucket; of a group, how many runs are there. */
   readonly count: number;
+  /** How many runs it stands for; then `min` and `max` are its interval. */
+  readonly runs: number | null;
   /** Whether it stands beside what the plot is of. */
   readonly beside: boolean;
 }
 
 /** The values nearest to a place; without one, the last. */
 export function readoutsOf(lines: readonly NamedLine[], at: number | null): Readout[] {
-  return lines.map(({ label, color, line, beside = false }) => {
+  return lines.map(({ label, color, line, peak, runs = null, beside = false }) => {
     let i = at === null ? line.x.length - 1 : nearestIndex(line.x, at);
     // The newest buckets may have none.
     if (at === null) while (i > 0 && line.mean[i] === null) i--;
@@ -33,7 +37,9 @@ export function readoutsOf(lines: readonly NamedLine[], at: number | null): Read
       mean: line.mean[i] ?? null,
       min: line.min[i] ?? null,
       max: line.max[i] ?? null,
+      largest: (peak ?? line.max)[i] ?? null,
       count: line.count[i] ?? 0,
+      runs,
       beside,
     };
   });

@@ -1,11 +1,16 @@
 /** Where a plot takes its lines from: one run's series, or those of several. */
 import type { Line } from '../lib/envelope.ts';
+import type { GroupEnd } from '../lib/group-line.ts';
 import type { SeriesStore } from '../state/series-store.ts';
 
 export interface NamedLine {
   readonly label: string;
   readonly color: number;
   readonly line: Line;
+  /** Of several runs: how many, where some of them end, and the largest value of any, where that is to be seen. */
+  readonly runs?: number;
+  readonly ends?: readonly GroupEnd[];
+  readonly peak?: readonly (number | null)[];
   /** Drawn beside what the plot is of, such as evaluations beside returns. */
   readonly beside?: boolean;
 }

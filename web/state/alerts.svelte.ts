@@ -1,5 +1,5 @@
 /** The tab's title and icon tell the worst verdict of what is running, or of the run that is open; a notification if wanted. */
-import { type Verdict, verdicts } from '../../src/doctor/findings.ts';
+import { type Verdict, verdictWords, worstOf } from '../../src/doctor/findings.ts';
 import type { RunSummary } from '../../src/server/api.ts';
 import { words } from '../lib/format.ts';
 import { connection } from './connection.svelte.ts';
@@ -8,13 +8,10 @@ import { runs } from './runs.svelte.ts';
 import { say } from './say.svelte.ts';
 import { runLink, viewState } from './view.svelte.ts';
 
-const worst = (all: readonly (Verdict | null)[]): Verdict | null =>
-  all.reduce<Verdict | null>(
-    (a, b) => (b !== null && (a === null || verdicts.indexOf(b) > verdicts.indexOf(a)) ? b : a),
-    null,
-  );
-
-const marks: Readonly<Record<Verdict, string>> = { healthy: '', watch: '▲ ', sick: '■ ' };
+const marks: Readonly<Record<Verdict, string>> = { healthy: '', watch: '▲ ', sick: '■ ', 'cannot-tell': '' };
+/** What has a shape in the tab's icon; what nobody can tell looks as if nothing was known. */
+const iconOf = (verdict: Verdict | null): string =>
+  verdict === null || verdict === 'cannot-tell' ? './favicon.svg' : `./favicon-${verdict}.svg`;
 
 /** Call once, inside a component. */
 export function keepAlerts(): void {
@@ -22,17 +19,21 @@ export function keepAlerts(): void {
   const verdict = $derived(
     open !== undefined
       ? open.verdict
-      : worst(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
+      : worstOf(runs.all.filter(r => r.state === 'running' && !r.notes.archived).map(r => r.verdict)),
   );
   $effect(() => {
     const { page } = viewState.view;
     const name = open?.name ?? (page === 'compare' ? 'Compare' : page === 'study' ? 'Study' : null);
     // What nobody can tell any more is not told.
     const told = connection.gone ? null : verdict;
-    const state = connection.gone ? 'no answer · ' : told === null || told === 'healthy' ? '' : `${told} · `;
+    const state = connection.gone
+      ? 'no answer · '
+      : told === null || told === 'healthy'
+        ? ''
+        : `${verdictWords(told)} · `;
     document.title = `${told === null ? '' : marks[told]}${state}${name === null ? '' : `${name} · `}Keel`;
     const icon = document.getElementById('favicon') as HTMLLinkElement | null;
-    const href = told === null ? './favicon.svg' : `./favicon-${told}.svg`;
+    const href = iconOf(told);
     if (icon !== null && icon.getAttribute('href') !== href) icon.setAttribute('href', href);
   });
 
@@ -44,21 +45,21 @@ export function keepAlerts(): void {
       known.set(run.id, run.verdict);
       if (before === undefined || before === run.verdict || run.verdict === null) continue;
       if (run.verdict === 'healthy' && before === null) continue;
-      tell(run);
+      tell(run, run.verdict);
     }
   });
 }
 
-function tell(run: RunSummary): void {
+function tell(run: RunSummary, verdict: Verdict): void {
   const cause = run.rootCause === null ? '' : `: ${words(run.rootCause)}`;
-  const text = `${run.name} is now ${run.verdict}${cause}`;
-  if (run.verdict !== 'healthy') say.aloud(text);
+  const text = `${run.name} is now ${verdictWords(verdict)}${cause}`;
+  if (verdict !== 'healthy') say.aloud(text);
   if (!preferences.notify || !('Notification' in window) || Notification.permission !== 'granted') return;
   try {
-    const notification = new Notification(`Keel: ${run.verdict}`, {
+    const notification = new Notification(`Keel: ${verdictWords(verdict)}`, {
       body: text,
       tag: run.id,
-      icon: `./favicon-${run.verdict}.svg`,
+      icon: iconOf(verdict),
     });
     notification.onclick = () => {
       focus();

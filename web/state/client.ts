@@ -2,6 +2,7 @@
 import type {
   Action,
   ActionAnswer,
+  AllSettings,
   CheckpointsAnswer,
   ClusterAnswer,
   CompletionsAnswer,
@@ -10,10 +11,12 @@ import type {
   EventsAnswer,
   Hello,
   Notes,
+  OutputAnswer,
   ReplaysAnswer,
   RunDetail,
   RunList,
   SeriesAnswer,
+  SettingsAnswer,
   StudyAnswer,
   StudyList,
   XAxis,
@@ -102,6 +105,9 @@ export const client = {
     request<StudyAnswer>(
       `studies/${encodeURIComponent(id)}${version === null ? '' : `?version=${encodeURIComponent(version)}`}`,
     ),
+  settings: () => request<AllSettings>('settings'),
+  settingDocs: (id: string) => request<SettingsAnswer>(run(id, '/settings')),
+  output: (id: string) => request<OutputAnswer>(run(id, '/output')),
   detail: (id: string) => request<RunDetail>(run(id)),
   series: (
     id: string,

@@ -1,7 +1,11 @@
 /** Several runs at once: their settings, and their series in one plot each. */
+
+import { findMetric } from '../../src/metrics/registry.ts';
 import type { RunDetail } from '../../src/server/api.ts';
-import { legendOf, spreadOver } from '../lib/compare.ts';
+import type { LegendItem } from '../lib/compare.ts';
 import type { Line } from '../lib/envelope.ts';
+import type { GroupLine } from '../lib/group-line.ts';
+import type { GroupFigure } from '../lib/view-state.ts';
 import type { NamedLine, Source } from '../plot/source.ts';
 import { client, messageOf, statusOf } from './client.ts';
 import { connection } from './connection.svelte.ts';
@@ -18,12 +22,29 @@ export interface ComparedRun {
 export interface CompareState {
   readonly runs: readonly ComparedRun[];
   setRuns(ids: readonly string[]): void;
-  /** The curves of a metric: one for each run, or for each group. */
-  source(metric: string, by: string | null, hidden: ReadonlySet<string>): Source;
+  /** The curves of a metric: one for each item of the legend. */
+  source(
+    metric: string,
+    legend: readonly LegendItem<ComparedRun>[],
+    of: GroupFigure,
+    hidden: ReadonlySet<string>,
+  ): Source;
   /** First and last x of all. */
   onExtent(listener: (extent: [number, number] | null) => void): void;
   forEach(act: (series: SeriesStore) => void): void;
   close(): void;
+}
+
+let makeGroup: typeof import('../lib/group-line.ts').groupLine | null = null;
+let groupFailure: string | null = null;
+
+/** The statistics of groups, once there is one. */
+async function loadGroups(): Promise<void> {
+  try {
+    makeGroup = (await import('../lib/group-line.ts')).groupLine;
+  } catch {
+    groupFailure = 'This part of the page could not be loaded: load the page again.';
+  }
 }
 
 export function createCompare(): CompareState {
@@ -79,29 +100,50 @@ export function createCompare(): CompareState {
       for (const id of fresh) void load(id);
       measure();
     },
-    source(metric, by, hidden) {
-      const legend = legendOf(runs, by).filter(item => !hidden.has(item.label));
+    source(metric, all, of, hidden) {
+      const legend = all.filter(item => !hidden.has(item.label));
+      const grouped = legend.some(item => item.runs.length > 1);
       const asked = legend
         .flatMap(item => item.runs)
         .filter(run => run.detail === null || run.detail.metrics.some(m => m.id === metric));
+      const held = findMetric(metric)?.heldTo !== undefined;
+      /** What was made of which lines: it costs milliseconds, and most rows change one run alone. */
+      const made = new Map<string, { readonly lines: readonly Line[]; readonly group: GroupLine }>();
+      function groupOf(label: string, lines: readonly Line[]): GroupLine {
+        const known = made.get(label);
+        if (known?.lines.length === lines.length && known.lines.every((line, i) => line === lines[i]))
+          return known.group;
+        const group = makeGroup!(lines, of);
+        made.set(label, { lines, group });
+        return group;
+      }
       return {
         lines() {
+          if (grouped && makeGroup === null) return null;
           const lines: NamedLine[] = [];
           for (const { label, color, runs: members } of legend) {
             const some = members
               .map(run => run.series.line(metric))
               .filter((l): l is Line => l !== null && l.x.length > 0);
             if (some.length === 0) continue;
-            lines.push({ label, color, line: by === null ? some[0] : groupLine(some) });
+            if (members.length === 1) {
+              lines.push({ label, color, line: some[0] });
+              continue;
+            }
+            const { line, peak, ends } = groupOf(label, some);
+            lines.push({ label, color, line, ends, runs: members.length, ...(held ? { peak } : {}) });
           }
           const waiting = asked.some(
             run => run.series.line(metric) === null && run.series.failure(metric) === null,
           );
           return lines.length === 0 && waiting ? null : lines;
         },
-        failure: () => asked.map(run => run.series.failure(metric)).find(f => f !== null) ?? null,
+        failure: () =>
+          asked.map(run => run.series.failure(metric)).find(f => f !== null) ??
+          (grouped ? groupFailure : null),
         watch(onChange) {
           const stops = asked.map(run => run.series.watch(metric, onChange));
+          if (grouped && makeGroup === null) void loadGroups().then(onChange);
           return () => {
             for (const end of stops) end();
           };
@@ -118,18 +160,5 @@ export function createCompare(): CompareState {
       stop();
       for (const run of runs) run.series.close();
     },
-  };
-}
-
-/** The mean of a group as a line, its spread as the band. */
-function groupLine(lines: readonly Line[]): Line {
-  const spread = spreadOver(lines);
-  return {
-    x: spread.x,
-    min: spread.low,
-    max: spread.high,
-    mean: spread.mean,
-    count: spread.x.map(() => 1),
-    broken: [],
   };
 }

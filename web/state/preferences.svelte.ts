@@ -6,11 +6,13 @@ interface Stored {
   theme: Theme;
   folded: string[];
   hiddenEvents: string[];
+  /** Metrics whose plots come first. */
+  pinned: string[];
   notify: boolean;
 }
 
 const storageKey = 'keel';
-const usual: Stored = { theme: 'auto', folded: ['time'], hiddenEvents: [], notify: false };
+const usual: Stored = { theme: 'auto', folded: ['time'], hiddenEvents: [], pinned: [], notify: false };
 
 function load(): Stored {
   try {
@@ -23,6 +25,7 @@ function load(): Stored {
       theme: stored.theme === 'light' || stored.theme === 'dark' ? stored.theme : 'auto',
       folded: strings(stored.folded, usual.folded),
       hiddenEvents: strings(stored.hiddenEvents, usual.hiddenEvents),
+      pinned: strings(stored.pinned, usual.pinned),
       notify: stored.notify === true,
     };
   } catch {
@@ -63,7 +66,7 @@ export function nextTheme(): void {
   preferences.theme = isDark() ? 'light' : 'dark';
 }
 
-export function toggle(list: 'folded' | 'hiddenEvents', item: string): void {
+export function toggle(list: 'folded' | 'hiddenEvents' | 'pinned', item: string): void {
   const items = preferences[list];
   preferences[list] = items.includes(item) ? items.filter(i => i !== item) : [...items, item];
 }

@@ -29,7 +29,9 @@ addEventListener('popstate', follow);
 function follow(): void {
   const { view: next, problems } = decodeView(location.hash);
   if (encodeView(next) === encodeView(view)) return;
-  view = next;
+  // An address of a page without plots says nothing of how they are drawn: that is kept for the next run.
+  const hasPlots = next.page === 'run' || next.page === 'compare';
+  view = hasPlots ? next : { ...next, plot: looksOf(view.plot) };
   linkProblems = problems;
 }
 
@@ -77,7 +79,10 @@ export const viewState = {
 /** The address of a study. */
 export const studyLink = (id: string): string => `#/studies/${encodeURIComponent(id)}`;
 
-/** The address of a run, in its plain view. */
+/** How plots are drawn, without the place that is looked at: that is another in another run. */
+const looksOf = (plot: PlotView): PlotView => ({ ...plot, from: null, to: null });
+
+/** The address of a run, with plots drawn as they are now. */
 export function runLink(id: string, tab: View['tab'] = 'plots'): string {
-  return `#/runs/${encodeURIComponent(id)}${tab === 'plots' ? '' : `/${tab}`}`;
+  return `#${encodeView({ ...view, page: 'run', run: id, tab, focus: null, plot: looksOf(view.plot) })}`;
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { extname, join, resolve } from 'node:path';
+import { dirname, extname, join, normalize, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
 import { writeFileAtomic } from '../../base/files.ts';
@@ -8,6 +8,7 @@ import { fit, fitMiddle, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
 import { readJournal } from '../../studies/journal.ts';
 import type { Trial } from '../../studies/schema.ts';
+import { mostReportingSeeds } from '../../studies/seeds.ts';
 import { appliedParams } from '../../studies/space.ts';
 import {
   defaultStudyRoot,
@@ -24,6 +25,7 @@ import { emit, type Scheduler, schedulers } from '../../sweep/emit.ts';
 import { makeStudy } from '../../sweep/make-study.ts';
 import { planOf } from '../../sweep/plan.ts';
 import { redisAddress } from '../../sweep/redis/address.ts';
+import { connect } from '../../sweep/redis/connection.ts';
 import { doJob } from '../../sweep/work.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
@@ -120,18 +122,22 @@ function schedulerOf(text: string): Scheduler {
 
 async function search(context: Context, what: string, flags: SweepFlags): Promise<void> {
   if (flags.confirm === 0) throw new UsageError('--confirm 0 confirms nothing: leave it out, or use 10');
+  if (flags.confirm !== undefined && flags.confirm > mostReportingSeeds)
+    throw new UsageError(`--confirm ${flags.confirm} is too many seeds: use ${mostReportingSeeds} or fewer`);
   if (flags.jobs === 0) throw new UsageError('--jobs 0 does nothing: use at least 1');
   if (flags.queue !== undefined && flags.jobs !== undefined)
     throw new UsageError('--jobs has no effect with --queue: workers have their own (keel worker --jobs)');
   // A study that could not be conducted is not made.
-  if (flags.queue !== undefined) redisAddress(flags.queue);
+  if (flags.queue !== undefined) (await connect(redisAddress(flags.queue))).disconnect();
   const opened = await studyFor(what, flags);
   if (flags.emit !== undefined) {
     await emitFile(context, opened, flags.emit, flags);
     return;
   }
-  const { status } = await conductHere(context, opened, flags);
+  const { status, trials } = await conductHere(context, opened, flags);
   if (status === 'stopped') throw new ExitWith(130);
+  // Nothing came of it, which a script must notice.
+  if (trials.every(({ state }) => state === 'failed')) throw new ExitWith(1);
 }
 
 /** Flags that say what a new study is: a study that is there has said so already. */
@@ -157,6 +163,8 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
       );
     return openStudy(what);
   }
+  if (/[\\/]/.test(what) && extname(what) === '' && dirname(what) === normalize(flags.studyDir))
+    throw new UsageError(`there is no study in ${what}: ${typed('sweep', 'show')} lists them`);
   const isFile = ['.yaml', '.yml', '.json'].includes(extname(what).toLowerCase());
   const given: Record<string, unknown> = isFile ? readStudyFile(what) : { env: absoluteEnv(what) };
   const { envOptions, ...settings } = parseSets(flags.set ?? []);
@@ -321,7 +329,7 @@ async function exportWinner(
   const { winner, confirmation } = summaryOf(study, trialsOf(opened));
   if (winner === null)
     throw new UsageError(
-      `${study.name} has no winner yet: \`${typed('sweep', shownDir(opened.dir))}\` goes on with it`,
+      `${study.name} has no winner: no trial ended that may win; ${typed('sweep', 'show', shownDir(opened.dir))} says why, and \`${typed('sweep', shownDir(opened.dir))}\` goes on where it is not done`,
     );
   const { config, options } = appliedParams(winner.params);
   const optionKey = study.subject.kind === 'env' ? 'envOptions' : 'taskOptions';

@@ -1,7 +1,8 @@
 /** Conducting a study under a terminal's eyes: progress, Ctrl-C, where it runs, what came of it. */
 import { hostname } from 'node:os';
-import { duration, number } from '../../base/numbers.ts';
+import { counted, duration, number } from '../../base/numbers.ts';
 import { fit } from '../../base/terminal.ts';
+import { typed } from '../../base/typed.ts';
 import { VERSION } from '../../base/version.ts';
 import type { RunOutcome, Trial } from '../../studies/schema.ts';
 import type { OpenStudy } from '../../studies/store.ts';
@@ -10,10 +11,11 @@ import { writeWorkers } from '../../studies/workers.ts';
 import type { WorkersView } from '../../studies/workers-view.ts';
 import type { Place } from '../../sweep/place.ts';
 import { openHerePlace } from '../../sweep/places/here.ts';
+import { redisAddress, shownAddress } from '../../sweep/redis/address.ts';
 import { conductStudy, type SweepResult } from '../../sweep/sweep.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
-import { paramsText, printNext, printStudy, verdictOf } from './show.ts';
+import { paramsText, printNext, printStudy, verdictText } from './show.ts';
 
 export interface ConductFlags {
   readonly jobs?: number | undefined;
@@ -41,10 +43,15 @@ export async function conductHere(
   const watched = watch(dir);
   let place: Place | undefined;
   try {
-    place = await placeOf(opened, flags, watched);
+    place = await placeOf(opened, flags, watched, text => context.note(text));
     if (!json)
       context.print(
-        `${context.paint(study.name, 'bold')}: ${study.space.length === 0 ? 'one trial' : `${study.method}, at most ${study.trials} trials`} of ${study.seeds.length === 1 ? 'one seed' : `${study.seeds.length} seeds`}, ${flags.queue === undefined ? `${place.slots} at once` : 'on a queue'}`,
+        `${context.paint(study.name, 'bold')}: ${study.space.length === 0 ? 'one trial' : `${study.method}, at most ${counted(study.trials, 'trial')}`} of ${study.seeds.length === 1 ? 'one seed' : `${study.seeds.length} seeds`}, ${flags.queue === undefined ? `${place.slots} at once` : 'on a queue'}`,
+      );
+    watched.look(place);
+    if (place.view?.().workers.every(({ version }) => version !== VERSION))
+      context.note(
+        `no worker of Keel ${VERSION} takes jobs there yet: start some with ${typed('worker', '--queue', shownAddress(redisAddress(flags.queue!)))}`,
       );
     const live = liveLine(context, json);
     const result = await conductStudy(dir, study, {
@@ -65,7 +72,7 @@ export async function conductHere(
     else {
       context.print();
       printStudy(context, opened, result.trials);
-      printNext(context, opened, result.status === 'finished');
+      printNext(context, opened, result.status === 'finished', result.summary.winner !== null);
     }
     return result;
   } finally {
@@ -75,12 +82,17 @@ export async function conductHere(
   }
 }
 
-async function placeOf({ dir, study }: OpenStudy, flags: ConductFlags, watched: Watched): Promise<Place> {
+async function placeOf(
+  { dir, study }: OpenStudy,
+  flags: ConductFlags,
+  watched: Watched,
+  onNote: (text: string) => void,
+): Promise<Place> {
   const { runs: root } = studyPaths(dir);
   const events = { onStarted: watched.started, onRetried: watched.retried };
   if (flags.queue !== undefined) {
     const { openQueuePlace } = await import('../../sweep/places/queue.ts');
-    return openQueuePlace(flags.queue, { study: study.name, runs: root, ...events });
+    return openQueuePlace(flags.queue, { study: study.name, runs: root, onNote, ...events });
   }
   const files = study.subject.sha256 === null ? [] : [study.subject.reference];
   return openHerePlace({ root, jobs: flags.jobs, files, ...events });
@@ -97,7 +109,11 @@ function watch(dir: string) {
   const doing = new Map<string, { worker: string; since: number }>();
   const failures: { run: string; why: string; at: number }[] = [];
   let changed = true;
+  let place: Place | undefined;
+  /** What a queue knows itself; of processes here, what they were heard to begin. */
   const view = (): WorkersView => {
+    const known = place?.view?.();
+    if (known !== undefined) return { ...known, failures };
     const names = [...new Set([...doing.values()].map(({ worker }) => worker))];
     return {
       workers: names.map(name => ({
@@ -114,7 +130,7 @@ function watch(dir: string) {
     };
   };
   const write = (): void => {
-    if (!changed) return;
+    if (!changed && place?.view === undefined) return;
     changed = false;
     try {
       writeWorkers(dir, view());
@@ -125,6 +141,9 @@ function watch(dir: string) {
   const timer = setInterval(write, WATCH_MS);
   timer.unref();
   return {
+    look: (at: Place): void => {
+      place = at;
+    },
     started: ({ run }: { readonly run: string }, worker: string): void => {
       doing.set(run, { worker, since: Date.now() });
       changed = true;
@@ -143,6 +162,7 @@ function watch(dir: string) {
     },
     close(): void {
       clearInterval(timer);
+      place = undefined;
       doing.clear();
       changed = true;
       write();
@@ -151,7 +171,7 @@ function watch(dir: string) {
 }
 
 /** A line for each trial that is over, and below them one that says how far all of it is. */
-function liveLine({ print, paint, columns, isTerminal, colour }: Context, silent: boolean) {
+function liveLine({ print, paint, columns, isTerminal }: Context, silent: boolean) {
   const isLive = isTerminal && !silent && process.env.TERM !== 'dumb';
   let runs = 0;
   const draw = (text: string): void => {
@@ -160,7 +180,6 @@ function liveLine({ print, paint, columns, isTerminal, colour }: Context, silent
   const clear = (): void => {
     if (isLive) process.stdout.write('\r\u001b[K');
   };
-  void colour;
   return {
     outcome(trial: Trial, { seed, value, status }: RunOutcome, seconds: number): void {
       runs++;
@@ -169,7 +188,7 @@ function liveLine({ print, paint, columns, isTerminal, colour }: Context, silent
     },
     trial(trial: Trial): void {
       clear();
-      const verdict = verdictOf(trial);
+      const verdict = verdictText(trial);
       const value = trial.value === null ? trial.state : number(trial.value);
       const note = trial.violations.length > 0 ? `; ${trial.violations.join('; ')}` : '';
       const pruned = trial.state === 'pruned' ? ' (pruned)' : '';

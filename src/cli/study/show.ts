@@ -3,6 +3,8 @@ import { toJson } from '../../base/json.ts';
 import { counted, duration, grouped, number } from '../../base/numbers.ts';
 import { fit, type Tone, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
+import { type Verdict, verdictTone, verdictWords, worstOf } from '../../doctor/findings.ts';
+import { toneColours } from '../../metrics/tones.ts';
 import { importanceOf } from '../../studies/importance.ts';
 import type { Params, Study, Trial } from '../../studies/schema.ts';
 import type { OpenStudy } from '../../studies/store.ts';
@@ -12,7 +14,15 @@ import { type Context, shownDir } from '../context.ts';
 /** How many trials a table shows. */
 const SHOWN = 10;
 
-const verdictTones: Readonly<Record<string, Tone>> = { healthy: 'green', watch: 'yellow', sick: 'red' };
+/** With three seeds a side the one is wholly above the other by chance one time in ten; with four, in 35. */
+const FEWEST_TO_TELL = 4;
+
+const verdictTones: Readonly<Record<Verdict, Tone>> = {
+  healthy: toneColours[verdictTone.healthy],
+  watch: toneColours[verdictTone.watch],
+  sick: toneColours[verdictTone.sick],
+  'cannot-tell': toneColours[verdictTone['cannot-tell']],
+};
 
 /** A value of a setting, short. */
 export const paramText = (value: unknown): string =>
@@ -31,10 +41,14 @@ export const paramsText = (params: Params): string => {
 };
 
 /** What the worst of a trial's runs is called. */
-export function verdictOf({ outcomes }: Pick<Trial, 'outcomes'>): string {
-  const order = ['sick', 'watch', 'healthy'];
-  return order.find(one => outcomes.some(({ verdict }) => verdict === one)) ?? '';
-}
+const verdictOf = ({ outcomes }: Pick<Trial, 'outcomes'>): Verdict | null =>
+  worstOf(outcomes.map(({ verdict }) => verdict));
+
+/** The same as people read it. */
+export const verdictText = (trial: Pick<Trial, 'outcomes'>): string => {
+  const verdict = verdictOf(trial);
+  return verdict === null ? '' : verdictWords(verdict);
+};
 
 const largestKl = ({ outcomes }: Trial): number | undefined => {
   const all = outcomes.flatMap(({ klLargest }) => (klLargest === null ? [] : [klLargest]));
@@ -84,12 +98,13 @@ function printTrials({ raw, print, paint, columns }: Context, study: Study, tria
   const axes = study.space.map(({ key }) => key);
   const rows = ended.slice(0, SHOWN).map(trial => {
     const verdict = verdictOf(trial);
+    const word = verdictText(trial);
     const state = trial.violations.length > 0 ? 'cannot win' : trial.state === 'complete' ? '' : trial.state;
     return [
       String(trial.number),
       valueText(trial.value),
       number(largestKl(trial)),
-      paint(verdict, verdictTones[verdict] ?? 'dim'),
+      verdict === null ? word : paint(word, verdictTones[verdict]),
       ...axes.map(key => (Object.hasOwn(trial.params, key) ? paramText(trial.params[key]) : '-')),
       state,
     ];
@@ -127,21 +142,33 @@ function printConfirmation(
     raw(fit(`  ${line.trimEnd()}`, columns));
   if (improvement === null) return;
   const { probability, interval } = improvement;
-  const sure = interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
+  const few = Math.min(winner?.values.length ?? 0, base?.values.length ?? 0) < FEWEST_TO_TELL;
+  const sure = few
+    ? 'too few seeds to tell'
+    : interval.low > 0.5
+      ? 'better'
+      : interval.high < 0.5
+        ? 'worse'
+        : 'not told apart';
   print(
     `  probability that the winner is better: ${number(probability)} (${number(interval.low)} to ${number(interval.high)}): ${sure}`,
   );
 }
 
 /** What to do with it. */
-export function printNext({ print }: Context, { dir, study }: OpenStudy, finished: boolean): void {
+export function printNext(
+  { print }: Context,
+  { dir, study }: OpenStudy,
+  finished: boolean,
+  hasWinner: boolean,
+): void {
   const at = shownDir(dir);
   print();
   if (!finished) {
     print(`go on:   ${typed('sweep', at)}`);
     return;
   }
-  if (study.space.length > 0)
+  if (study.space.length > 0 && hasWinner)
     print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
   print(`look:    ${typed('dash', at)}`);
 }

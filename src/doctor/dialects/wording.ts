@@ -17,7 +17,7 @@ export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wor
       for (const [setting, wanted] of Object.entries(changes) as [KnownSetting, number | string][]) {
         const value = typeof wanted === 'string' ? wanted : shortened(wanted);
         const name = spec.names[setting];
-        if (name !== undefined) named.push({ setting, name, value });
+        if (name !== undefined) named.push({ setting, name, from: null, value });
         else {
           const said = spec.otherwise?.[setting]?.(typed(value), value);
           if (said !== undefined) others.push(otherFix(setting, said));
@@ -34,7 +34,7 @@ function otherFix(setting: KnownSetting, said: Otherwise): Fix {
   const { sets = [], ...phrase } = said;
   return fixOf(
     phrase,
-    sets.map(([name, value]) => ({ setting, name, value })),
+    sets.map(([name, value]) => ({ setting, name, from: null, value })),
   );
 }
 

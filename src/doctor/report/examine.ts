@@ -147,7 +147,7 @@ export function judged(run: CanonicalRun): Diagnosis {
     );
   }
   const diagnosis = diagnose(run);
-  if (rows >= FEW_ROWS || diagnosis.verdict !== 'healthy') return diagnosis;
+  if (rows >= FEW_ROWS || diagnosis.verdict === 'watch' || diagnosis.verdict === 'sick') return diagnosis;
   return {
     ...diagnosis,
     confidence: Math.min(diagnosis.confidence, 0.3),

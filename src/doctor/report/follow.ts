@@ -1,7 +1,7 @@
 /** What changed between two looks at a run that still grows. */
 
 import { whole } from '../../base/numbers.ts';
-import { type Diagnosis, type Finding, type Severity, severities } from '../findings.ts';
+import { type Diagnosis, type Finding, type Severity, severities, verdictWords } from '../findings.ts';
 import { clean } from './clean.ts';
 import { storyOf, stretchOf } from './presentable.ts';
 import { isUnreadable, type Outcome } from './run-report.ts';
@@ -36,12 +36,13 @@ export function newsOf(before: Outcome | undefined, after: Outcome, said: Set<st
   ];
 }
 
-const levels = { healthy: 'good', watch: 'warning', sick: 'critical' } as const;
+const levels = { healthy: 'good', watch: 'warning', sick: 'critical', 'cannot-tell': 'info' } as const;
 
 function verdictNews(after: Exclude<Outcome, { error: string }>, before: Diagnosis | undefined): News {
   const { verdict, steps } = after.diagnosis;
-  const was = before === undefined || before.verdict === verdict ? '' : `, was ${before.verdict}`;
-  const text = `${verdict}${was} at ${whole(steps)} ${clean(after.unit)}: ${clean(storyOf(after).headline)}`;
+  const was =
+    before === undefined || before.verdict === verdict ? '' : `, was ${verdictWords(before.verdict)}`;
+  const text = `${verdictWords(verdict)}${was} at ${whole(steps)} ${clean(after.unit)}: ${clean(storyOf(after).headline)}`;
   return { kind: 'verdict', level: levels[verdict], text };
 }
 

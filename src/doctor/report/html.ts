@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { counted, whole } from '../../base/numbers.ts';
 import { healthyWords } from '../../metrics/registry.ts';
-import { type Finding, spansOf } from '../findings.ts';
+import { type Finding, spansOf, verdictWords } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { html, type Markup, textOf } from './escape.ts';
 import { sureness } from './figures.ts';
@@ -69,7 +69,7 @@ ${left > 0 ? html`<p class="dim">${counted(left, 'run')} more: see the table. Fo
 
 function summaryLine(outcomes: readonly Outcome[]): string {
   const failed = outcomes.filter(isUnreadable).length;
-  const counts = tally(outcomes).map(({ verdict, count }) => `${count} ${verdict}`);
+  const counts = tally(outcomes).map(({ verdict, count }) => `${count} ${verdictWords(verdict)}`);
   return `${counted(outcomes.length, 'run')}: ${[...counts, ...(failed > 0 ? [`${failed} could not be read`] : [])].join(', ')}`;
 }
 
@@ -96,7 +96,7 @@ ${outcomes.map(outcome => {
 }
 
 const badge = ({ diagnosis }: RunReport): Markup =>
-  html`<span class="badge ${diagnosis.verdict}">${diagnosis.verdict}</span>`;
+  html`<span class="badge ${diagnosis.verdict}">${verdictWords(diagnosis.verdict)}</span>`;
 
 /** Names between backticks become code. */
 const prose = (text: string): Markup =>

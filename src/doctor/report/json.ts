@@ -26,6 +26,9 @@ function jsonRun(outcome: Outcome): JsonRun {
     confidence: 0,
     summary: '',
     findings: [],
+    understood: { columns: [], settings: [], rows: 0, from: 0, to: 0, notUnderstood: [], absent: [] },
+    basis: [],
+    checked: [],
     notes: [],
     error,
   };

@@ -2,6 +2,7 @@
 
 import { counted, whole } from '../../base/numbers.ts';
 import { columnsOf, fit, fitMiddle, hang, pad, type Tone } from '../../base/terminal.ts';
+import { verdictWords } from '../findings.ts';
 import { verdictTones } from './paint.ts';
 import { presentable, presentableError, storyOf } from './presentable.ts';
 import {
@@ -43,7 +44,7 @@ function manyLines(outcomes: readonly Outcome[], style: Style, all: boolean): st
   const ordered = worstFirst(outcomes);
   const whole = all || verbose;
   const counts = tally(outcomes).map(({ verdict, count }) =>
-    paint(`${count} ${verdict}`, verdictTones[verdict]),
+    paint(`${count} ${verdictWords(verdict)}`, verdictTones[verdict]),
   );
   const failed = outcomes.filter(isUnreadable).length;
   const summary = [...counts, ...(failed > 0 ? [paint(`${failed} could not be read`, 'red')] : [])];
@@ -85,7 +86,7 @@ function cellsOf(outcome: Outcome, { unicode }: Style): RowCells {
   const report = presentable(outcome, unicode);
   const { verdict, path, steps, rootCause } = report.diagnosis;
   const what = verdict === 'healthy' ? '' : (rootCause ?? storyOf(report).headline.replaceAll('`', ''));
-  return { verdict, tone: verdictTones[verdict], path, steps: whole(steps), what };
+  return { verdict: verdictWords(verdict), tone: verdictTones[verdict], path, steps: whole(steps), what };
 }
 
 function table(outcomes: readonly Outcome[], common: number, style: Style): string[] {
@@ -98,7 +99,7 @@ function table(outcomes: readonly Outcome[], common: number, style: Style): stri
       most,
       rows.reduce((width, row) => Math.max(width, columnsOf(cell(row))), 0),
     );
-  const verdict = widest(row => row.verdict, 8);
+  const verdict = widest(row => row.verdict, 11);
   const steps = widest(row => row.steps, 14);
   const rest = columns - verdict - steps - 6;
   const what = Math.min(

@@ -2,7 +2,7 @@
 
 import { amount, counted, whole } from '../../base/numbers.ts';
 import { healthyWords } from '../../metrics/registry.ts';
-import { type Finding, spansOf } from '../findings.ts';
+import { type Finding, spansOf, verdictWords } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { sparkline } from './chart.ts';
 import { sureness } from './figures.ts';
@@ -78,12 +78,12 @@ const prose = (text: string): string =>
 
 function overview(outcomes: readonly Outcome[]): string[] {
   const failed = outcomes.filter(isUnreadable).length;
-  const counts = tally(outcomes).map(({ verdict, count }) => `${count} ${verdict}`);
+  const counts = tally(outcomes).map(({ verdict, count }) => `${count} ${verdictWords(verdict)}`);
   const rows = outcomes.map(outcome => {
     if (isUnreadable(outcome)) return `| unread | ${code(outcome.path)} | | | ${escaped(outcome.error)} |`;
     const { verdict, path, trainer, steps } = outcome.diagnosis;
     const what = verdict === 'healthy' ? '' : prose(storyOf(outcome).headline);
-    return `| ${verdict === 'sick' ? '**sick**' : verdict} | ${code(path)} | ${escaped(trainer)} | ${whole(steps)} ${escaped(outcome.unit)} | ${what} |`;
+    return `| ${verdict === 'sick' ? '**sick**' : verdictWords(verdict)} | ${code(path)} | ${escaped(trainer)} | ${whole(steps)} ${escaped(outcome.unit)} | ${what} |`;
   });
   return [
     `${counted(outcomes.length, 'run')}: ${[...counts, ...(failed > 0 ? [`${failed} could not be read`] : [])].join(', ')}.`,
@@ -97,7 +97,7 @@ function story(report: RunReport): string[] {
   const sure =
     main !== undefined && diagnosis.rootCause !== null ? ` (${sureness(diagnosis.confidence)})` : '';
   return [
-    `## ${diagnosis.verdict}: ${prose(headline)}`,
+    `## ${verdictWords(diagnosis.verdict)}: ${prose(headline)}`,
     `${code(diagnosis.path)}, ${escaped(diagnosis.trainer)}, ${whole(diagnosis.steps)} ${escaped(unit)}`,
     `${prose(lead)}${sure}`,
     ...(main === undefined

@@ -18,6 +18,7 @@ article{background:var(--card);border:1px solid var(--edge);border-radius:.6rem;
 .badge{display:inline-block;white-space:nowrap;padding:.05rem .6rem;border-radius:1rem;font-weight:650;font-size:.85rem}
 .sick,.unread{color:var(--bad);background:var(--bad-soft)}
 .watch{color:var(--warn);background:var(--warn-soft)}
+.cannot-tell{color:var(--dim);border:1px solid var(--line)}
 .healthy{color:var(--good);background:var(--good-soft)}
 .run{display:flex;flex-wrap:wrap;gap:.3rem .8rem;align-items:baseline}
 .run b{font-weight:600}

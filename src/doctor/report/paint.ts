@@ -14,4 +14,5 @@ export const verdictTones: Readonly<Record<Verdict, Tone>> = {
   healthy: toneColours[verdictTone.healthy],
   watch: toneColours[verdictTone.watch],
   sick: toneColours[verdictTone.sick],
+  'cannot-tell': toneColours[verdictTone['cannot-tell']],
 };

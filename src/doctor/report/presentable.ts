@@ -31,6 +31,17 @@ export function presentable(report: RunReport, unicode = true): RunReport {
       trainer: clean(diagnosis.trainer),
       summary: clean(diagnosis.summary),
       notes: diagnosis.notes.map(clean),
+      basis: diagnosis.basis.map(clean),
+      understood: {
+        ...diagnosis.understood,
+        columns: diagnosis.understood.columns.map(column => ({ ...column, theirs: clean(column.theirs) })),
+        settings: diagnosis.understood.settings.map(setting => ({
+          ...setting,
+          name: clean(setting.name),
+          value: typeof setting.value === 'string' ? clean(setting.value) : setting.value,
+        })),
+        notUnderstood: diagnosis.understood.notUnderstood.map(clean),
+      },
       findings: diagnosis.findings.map(finding => ({
         ...finding,
         code: clean(finding.code),
@@ -64,6 +75,9 @@ export function storyOf({ diagnosis }: RunReport): Story {
   const { findings, verdict, rootCause } = diagnosis;
   if (verdict === 'healthy') {
     return { headline: 'Nothing wrong was found', lead: lead(diagnosis), main: undefined, others: findings };
+  }
+  if (verdict === 'cannot-tell') {
+    return { headline: 'The log does not tell', lead: lead(diagnosis), main: undefined, others: findings };
   }
   const [first, ...others] = findings;
   const story = { lead: capital(lead(diagnosis)), main: first, others };

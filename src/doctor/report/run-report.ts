@@ -1,6 +1,6 @@
 /** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
 import { withoutControls } from '../../base/controls.ts';
-import { type Diagnosis, type Verdict, verdicts } from '../findings.ts';
+import { type Diagnosis, type Verdict, verdictRank, verdicts, worstOf } from '../findings.ts';
 import type { Plot } from './plot.ts';
 
 /** A run that was read. It keeps what is drawn, not the whole series. */
@@ -44,24 +44,26 @@ export const isRead = (outcome: Outcome): outcome is RunReport => !isUnreadable(
 /** Worst first; among equals the surer, then as they came. Those that could not be read come last. */
 export function worstFirst(outcomes: readonly Outcome[]): Outcome[] {
   const rank = (outcome: Outcome): number =>
-    isUnreadable(outcome) ? -1 : verdicts.indexOf(outcome.diagnosis.verdict);
+    isUnreadable(outcome) ? -1 : verdictRank[outcome.diagnosis.verdict];
   const sure = (outcome: Outcome): number => (isUnreadable(outcome) ? 0 : outcome.diagnosis.confidence);
   return [...outcomes].sort((a, b) => rank(b) - rank(a) || sure(b) - sure(a));
 }
 
-/** What could not be read at all has this code, and so has wrong use: 1 and 2 are verdicts. */
-const COULD_NOT_READ = 3;
+/** What could not be read at all has the code of what nobody can tell, and so has wrong use. */
+const COULD_NOT_READ = verdicts.indexOf('cannot-tell');
 
 /**
- * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read. A path that was given and holds
- * no run is 3 too where no verdict is worse than healthy: a script that mistyped it must not see a success. With `failOn`
- * sick, a run that only needs watching is no failure.
+ * The worst verdict's code: 0 healthy, 1 watch, 2 sick, and 3 if nothing could be read or nothing can be told of it (of
+ * several runs, 3 only if none is worse). A path that was given and holds no run is 3 too where no verdict is worse than
+ * healthy: a script that mistyped it must not see a success. With `failOn` sick, a run that only needs watching is no
+ * failure.
  */
 export function exitCodeOf(outcomes: readonly Outcome[], failOn: 'watch' | 'sick' = 'watch'): number {
-  const seen = outcomes.filter(isRead).map(({ diagnosis }) => verdicts.indexOf(diagnosis.verdict));
-  if (seen.length === 0) return COULD_NOT_READ;
-  const worst = seen.reduce((a, b) => Math.max(a, b));
-  const code = failOn === 'sick' && worst < verdicts.indexOf('sick') ? 0 : worst;
+  const judged = outcomes.filter(isRead).map(({ diagnosis }) => diagnosis.verdict);
+  const forgiven = failOn === 'sick' ? judged.map(one => (one === 'watch' ? 'healthy' : one)) : judged;
+  const worst = worstOf(forgiven);
+  if (worst === null) return COULD_NOT_READ;
+  const code = verdicts.indexOf(worst);
   return code === 0 && outcomes.some(outcome => isUnreadable(outcome) && outcome.given)
     ? COULD_NOT_READ
     : code;
@@ -70,7 +72,7 @@ export function exitCodeOf(outcomes: readonly Outcome[], failOn: 'watch' | 'sick
 /** How many runs there are of each verdict, worst first. */
 export function tally(outcomes: readonly Outcome[]): { readonly verdict: Verdict; readonly count: number }[] {
   return [...verdicts]
-    .reverse()
+    .sort((a, b) => verdictRank[b] - verdictRank[a])
     .map(verdict => ({
       verdict,
       count: outcomes.filter(outcome => isRead(outcome) && outcome.diagnosis.verdict === verdict).length,

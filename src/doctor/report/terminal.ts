@@ -12,7 +12,7 @@ import {
   type Tone,
 } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
-import type { Finding, Verdict } from '../findings.ts';
+import { type Finding, type Verdict, verdictWords } from '../findings.ts';
 import type { Fix } from '../fixes.ts';
 import { chart, gutterOf } from './chart.ts';
 import { laidOutAscii } from './clean.ts';
@@ -106,11 +106,12 @@ const badges: Readonly<Record<Verdict, Tone>> = {
   healthy: 'badge-green',
   watch: 'badge-yellow',
   sick: 'badge-red',
+  'cannot-tell': 'badge-dim',
 };
 
 /** ` SICK  path            trainer, 60,000 steps`; on two lines where one is too short. */
 function titleLine({ diagnosis, unit }: RunReport, { paint, columns }: Style): string {
-  const badge = ` ${diagnosis.verdict.toUpperCase()} `;
+  const badge = ` ${verdictWords(diagnosis.verdict).toUpperCase()} `;
   const facts = fit(`${diagnosis.trainer}, ${whole(diagnosis.steps)} ${unit}`, columns - 4);
   const room = columns - badge.length - 1 - columnsOf(facts) - 2;
   const left = paint(badge, badges[diagnosis.verdict]);

@@ -25,6 +25,7 @@ import { referencePinned } from './reference-pinned.ts';
 import { referenceRunaway } from './reference-runaway.ts';
 import { restartCriteria } from './restart-criteria.ts';
 import { returnCollapse } from './return-collapse.ts';
+import { returnFlat } from './return-flat.ts';
 import { rewardScale } from './reward-scale.ts';
 import { rewardScaleChanged } from './reward-scale-changed.ts';
 import type { Rule } from './rule.ts';
@@ -33,6 +34,7 @@ import { skippedMinibatches } from './skipped-minibatches.ts';
 import { stdGrowing } from './std-growing.ts';
 import { targetKlTight } from './target-kl-tight.ts';
 import { tokenEntropy } from './token-entropy.ts';
+import { unusualSettings } from './unusual-settings.ts';
 
 export type { Rule, RuleText } from './rule.ts';
 export { type Signals, signalsOf } from './signals.ts';
@@ -71,5 +73,7 @@ export const rules: readonly Rule[] = [
   referenceRunaway,
   referencePinned,
   tokenEntropy,
+  unusualSettings,
   restartCriteria,
+  returnFlat,
 ];

@@ -1,4 +1,5 @@
 import { share } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS } from './signals.ts';
 import { part } from './track.ts';
@@ -42,11 +43,7 @@ export const clipFractionHigh: Rule = {
         evidence: [
           `${name(clip)}: median ${num(clip.median)}, largest ${num(clip.q(1))}; 0.02 to 0.2 is usual`,
           suspect.why,
-          fell
-            ? `${name(progress.track)} fell from ${num(progress.best)} to ${num(progress.end)}`
-            : stuck
-              ? `${name(progress.track)} does not improve (${num(progress.start)} to ${num(progress.end)})`
-              : undefined,
+          fell || stuck ? courseSaid(progress) : undefined,
         ],
         fix: suspect.fix,
         watch: `${soon(run, signals.to - signals.from)} ${name(clip)} should fall below 0.2`,

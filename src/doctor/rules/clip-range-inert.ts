@@ -3,15 +3,16 @@ import { MIN_POINTS } from './signals.ts';
 import { OK_KL, WARNING_KL } from './streak.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
+const limits = { clip: 0.5, kl: 0.015, often: 0.25, unclipped: 0.02, unheldKl: 0.005 } as const;
+
 export const clipRangeInert: Rule = {
   code: 'clip-range-inert',
   title: 'A clip range that holds nothing back',
   looksAt: ['train/clip_range', 'policy/clip_fraction', 'kl/step'],
   causes: ['clip-range-too-large'],
   text: {
-    means:
-      'Clipping is what keeps a PPO update near the old policy. With a clip range of 0.5 or more it never acts, so several epochs run as a plain policy gradient on old data.',
-    seen: 'A clip range of 0.5 or more while KL is above 0.015 in a quarter of the updates, or while the clip fraction is near 0 although KL is above 0.005.',
+    means: `Clipping is what keeps a PPO update near the old policy. With a clip range of ${limits.clip} or more it never acts, so several epochs run as a plain policy gradient on old data.`,
+    seen: `A clip range of ${limits.clip} or more while KL is above ${limits.kl} in ${percent(limits.often)} of the updates, or while the clip fraction is below ${limits.unclipped} although KL is above ${limits.unheldKl}.`,
     todo: 'Set the clip range to 0.1 - 0.2.',
     silent: 'When the clip range is not known, or updates stay small anyway.',
     references: ['openai/baselines#456', 'Schulman 2017, arXiv:1707.06347'],
@@ -19,11 +20,12 @@ export const clipRangeInert: Rule = {
   check(run, signals) {
     const { kl, settings, progress } = signals;
     const { clip } = settings;
-    if (clip === undefined || clip < 0.45 || kl === undefined || kl.settled.length < MIN_POINTS) return [];
+    if (clip === undefined || clip < limits.clip || kl === undefined || kl.settled.length < MIN_POINTS)
+      return [];
     const fraction = signals.get('policy/clip_fraction');
-    const large = kl.above(0.015);
-    const unheld = (fraction?.median ?? 1) < 0.02 && kl.median > 0.005;
-    if (large < 0.25 && !unheld) return [];
+    const large = kl.above(limits.kl);
+    const unheld = (fraction?.median ?? 1) < limits.unclipped && kl.median > limits.unheldKl;
+    if (large < limits.often && !unheld) return [];
     const fell = progress !== undefined && (progress.collapsed || progress.drawdown >= 0.5);
     const others = (settings.lr ?? 0) > 2e-3 || (settings.epochs ?? 0) > 20;
     return [
@@ -36,8 +38,8 @@ export const clipRangeInert: Rule = {
           `the clip range is ${num(clip)}; 0.1 to 0.2 is usual`,
           fraction === undefined
             ? undefined
-            : `${name(fraction)} has a median of ${num(fraction.median)}: clipping ${fraction.median < 0.02 ? 'never acts' : 'acts late'}`,
-          `${name(kl.track)} is above 0.015 in ${percent(large)} of the updates, at most ${num(kl.max)}`,
+            : `${name(fraction)} has a median of ${num(fraction.median)}: clipping ${fraction.median < limits.unclipped ? 'never acts' : 'acts late'}`,
+          `${name(kl.track)} is above ${limits.kl} in ${percent(large)} of the updates, at most ${num(kl.max)}`,
         ],
         fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2')],
         watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${OK_KL}`,

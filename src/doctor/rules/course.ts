@@ -1,31 +1,84 @@
 /** How the return went, in a sentence that is true of the numbers it cites. */
+import { falls } from '../judge/trends.ts';
 import type { Progress } from './progress.ts';
-import { name, num, place } from './words.ts';
+import { mark, name, num, place, type Said } from './words.ts';
+
+/** Of what a run lost, so much came back where it is said to have come back. */
+const CAME_BACK = 0.8;
 
 /** Whether it lost much of what it had at some time. */
 export const fellBack = ({ collapsed, drawdown }: Progress): boolean => collapsed || drawdown >= 0.5;
 
-/** In a word or two, behind the name: `still rises`. */
-export function courseWords(progress: Progress): string {
-  if (fellBack(progress)) return 'fell';
-  if (progress.improving) return 'still rises';
-  if (progress.saturated) return 'is at its ceiling';
-  if (progress.improved) return 'has risen';
-  return 'does not rise';
+/** What may be said of a return, each with what must hold of its numbers. */
+export type Going =
+  | 'fell'
+  | 'came-back'
+  | 'rises'
+  | 'ceiling'
+  | 'rose'
+  | 'falls'
+  | 'stands'
+  | 'noise'
+  | 'wavers';
+
+/** The one that holds: what is said is chosen by the numbers that are cited beside it. */
+function goingOf(progress: Progress): Going {
+  const { start, end, best, worst, collapsed, improving, saturated, improved, course } = progress;
+  if (fellBack(progress)) {
+    if (best - end <= (1 - CAME_BACK) * (best - worst)) return 'came-back';
+    return best > end ? 'fell' : 'came-back';
+  }
+  if (improving && end > start) return 'rises';
+  if (saturated && end > start) return 'ceiling';
+  if (improved && end > start) return 'rose';
+  if (falls(course) && end < start && !collapsed) return 'falls';
+  if (end <= start) return 'stands';
+  return end - start > 2 * progress.noise ? 'wavers' : 'noise';
 }
+
+/** In a word or two, behind the name: `still rises`. */
+export const courseWords = (progress: Progress): string =>
+  ({
+    fell: 'fell',
+    'came-back': 'fell and came back',
+    rises: 'still rises',
+    ceiling: 'is at its ceiling',
+    rose: 'has risen',
+    falls: 'falls',
+    stands: 'does not rise',
+    noise: 'does not rise',
+    wavers: 'goes up and down',
+  })[goingOf(progress)];
 
 /** The same with its numbers. */
 export function courseOf(progress: Progress): string {
-  const { start, end, noise, best } = progress;
+  const { start, end, best, drawdownX, bestX } = progress;
   const who = name(progress.track);
   const numbers = `from ${num(start)} to ${num(end)}`;
-  if (fellBack(progress)) return `${who} fell from ${num(best)} after ${place(progress.drawdownX)}`;
-  if (progress.improving && end > start) return `${who} still improves, ${numbers}`;
-  if (progress.saturated) return `${who} is at its ceiling: ${num(end)} at the end, ${num(best)} at best`;
-  if (progress.improved) return `${who} improved, ${numbers}`;
-  if (end > start)
-    return end - start > 2 * noise
-      ? `${who} goes ${numbers}, but not steadily`
-      : `${who} goes ${numbers}, which is within its noise`;
-  return `${who} does not improve: ${num(start)} at the start, ${num(end)} at the end`;
+  switch (goingOf(progress)) {
+    case 'fell':
+      return `${who} fell: ${num(best)} at its best, around ${place(bestX)}, and ${num(end)} at the end`;
+    case 'came-back':
+      return `${who} fell after ${place(drawdownX)} and came back: ${num(best)} at its best, ${num(end)} at the end`;
+    case 'rises':
+      return `${who} still improves, ${numbers}`;
+    case 'ceiling':
+      return `${who} is at its ceiling: ${num(end)} at the end, ${num(best)} at best`;
+    case 'rose':
+      return `${who} improved, ${numbers}`;
+    case 'falls':
+      return `${who} falls, ${numbers}`;
+    case 'stands':
+      return `${who} does not improve: ${num(start)} at the start, ${num(end)} at the end`;
+    case 'noise':
+      return `${who} goes ${numbers}, which is within its noise`;
+    case 'wavers':
+      return `${who} goes ${numbers}, but not steadily`;
+  }
 }
+
+/** The sentence with the series that it is about. */
+export const courseSaid = (progress: Progress): Said => ({
+  text: courseOf(progress),
+  of: [mark(progress.track, progress.track.x[0] ?? 0, progress.track.x[progress.track.n - 1] ?? 0)],
+});

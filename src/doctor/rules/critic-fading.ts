@@ -1,6 +1,7 @@
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, quantile } from '../statistics/order.ts';
 import { theilSen, trend } from '../statistics/trend.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';
@@ -93,7 +94,7 @@ export const criticFading: Rule = {
           Number.isNaN(rise)
             ? undefined
             : `${name(loss!)} is ${num(rise)} times what it was then: the returns still vary, the critic does not follow`,
-          `${name(progress.track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
+          courseSaid(progress),
         ],
         fix: [
           change(run, { valueCoef: 1 }, 'give the value loss a weight of 1'),

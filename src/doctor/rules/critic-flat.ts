@@ -55,7 +55,7 @@ export const criticFlat: Rule = {
     return [
       finding('critic-flat', {
         // Many good runs explain nothing in their first rows.
-        severity: unweighted || (ev.n >= 30 && !(progress?.improved ?? false)) ? 'critical' : 'warning',
+        severity: unweighted || (ev.n >= 30 && !(progress?.improved ?? true)) ? 'critical' : 'warning',
         title: `${name(ev)} stays at ${num(critic.evLate)}: the critic does not learn`,
         cause: pointless ? 'no-reward-signal' : 'critic-not-learning',
         confidence: unweighted ? 0.95 : moving && ev.n >= 20 ? 0.75 : 0.65,

@@ -1,4 +1,5 @@
 import { quantile } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, soon } from './words.ts';
@@ -33,7 +34,7 @@ export const criticNegative: Rule = {
         evidence: [
           `${name(ev)} is below ${num(quantile(part(ev, 0.5), 0.75))} in three quarters of the second half`,
           loss === undefined ? undefined : `${name(loss)} is ${num(critic.lossLate)}`,
-          `${name(progress.track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
+          courseSaid(progress),
         ],
         fix: [
           change(run, { valueCoef: 1 }, 'give the value loss a weight of 1'),

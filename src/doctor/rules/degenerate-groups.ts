@@ -1,4 +1,5 @@
 import { median, quantile, share } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
@@ -84,9 +85,7 @@ export const degenerateGroups: Rule = {
           still === undefined
             ? undefined
             : `${name(gradient!)} has a median of ${num(median(part(gradient!, 0.5)))}`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
           change(

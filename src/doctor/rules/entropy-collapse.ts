@@ -1,4 +1,5 @@
 import { median, quantile, share } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
@@ -108,7 +109,7 @@ export const entropyCollapse: Rule = {
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [
           `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
-          `${name(progress.track)} ${progress.collapsed ? `fell from ${num(progress.best)} to ${num(progress.end)}` : `does not improve: ${num(progress.start)} to ${num(progress.end)}`}`,
+          courseSaid(progress),
           pushed ? suspect.why : undefined,
           run.config.entropyCoef !== undefined
             ? `the entropy coefficient is ${num(run.config.entropyCoef)}`

@@ -1,3 +1,4 @@
+import { lossWeights } from '../judge/loss-weights.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, quantile } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
@@ -6,11 +7,18 @@ import type { Signals } from './signals.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, percent, soon } from './words.ts';
 
+/** The entropy coefficient that the losses imply, or a lower bound of it. */
+export function impliedEntropyCoef(signals: Signals): number | undefined {
+  const weights = lossWeights(signals);
+  const sure = weights !== undefined && weights.entropy > 3 * weights.entropyError;
+  return sure ? weights.entropy : boundOfEntropyCoef(signals);
+}
+
 /**
  * A lower bound of the entropy coefficient: total = policy + value part - coefficient x H, and the value part is not
  * negative, so a total that is often far below the policy loss needs a large coefficient.
  */
-export function impliedEntropyCoef(signals: Signals): number | undefined {
+function boundOfEntropyCoef(signals: Signals): number | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const entropy = signals.get('policy/entropy');
@@ -33,6 +41,9 @@ function criticWorks(signals: Signals): boolean {
   const over = trend(critic.loss.v);
   return over.end < 0.5 * over.start && over.z < -2;
 }
+
+/** Within this share of the level at which it stays. */
+const NEAR = 0.95;
 
 export const entropyStuck: Rule = {
   code: 'entropy-stuck',
@@ -128,7 +139,8 @@ export const entropyStuck: Rule = {
           ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should begin to fall and ${name(progress.track)} to rise again`,
-        marks: [mark(entropy, entropy.x[Math.floor(entropy.n / 2)], signals.to)],
+        // From where it first was so high: that does not move while the run goes on.
+        marks: [mark(entropy, entropy.x[relativeEntropy.findIndex(v => v >= NEAR * level)], signals.to)],
       }),
     ];
   },

@@ -5,7 +5,7 @@ import { type Fix, withAside } from '../fixes.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, share } from '../statistics/order.ts';
 import { longestAbove, type Stretch, stretchesAbove } from '../statistics/stretches.ts';
-import { courseOf, courseWords, fellBack } from './course.ts';
+import { courseSaid, courseWords, fellBack } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from './signals.ts';
 import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from './streak.ts';
@@ -122,7 +122,7 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, share,
         ? undefined
         : `${inARow(longest.length, word)} are above ${num(level)}, from ${place(kl.settledX[longest.from])} to ${place(kl.settledX[longest.to])}`,
       suspect.why,
-      progress === undefined ? undefined : courseOf(progress),
+      progress === undefined ? undefined : courseSaid(progress),
       off?.why,
     ],
     fix: [...suspect.fix, off?.fix],
@@ -168,7 +168,7 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
       settings.targetKl !== undefined && own.name !== absolute.name
         ? `by the run's own target KL of ${num(settings.targetKl)} these steps are ${own.name}; by the absolute marks they are ${absolute.name}`
         : undefined,
-      progress === undefined ? undefined : courseOf(progress),
+      progress === undefined ? undefined : courseSaid(progress),
       guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
       after.length >= STREAK
         ? `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`

@@ -2,6 +2,7 @@ import type { CanonicalRun } from '../canonical.ts';
 import type { Finding } from '../findings.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
@@ -97,7 +98,7 @@ export const malformedOutputs: Rule = {
           Number.isNaN(late)
             ? undefined
             : `${name(truncated!)} has a median of ${num(late)} in the second half`,
-          `${name(track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
+          courseSaid(progress),
           form === undefined ? undefined : `${name(form)} is ${num(form.median)} in all ${form.n} rows`,
         ],
         fix: [

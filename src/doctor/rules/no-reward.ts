@@ -1,4 +1,5 @@
 import { median, spread } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';
@@ -104,7 +105,7 @@ export const noReward: Rule = {
             ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0])} to ${place(signals.to)}`
             : progress.improved
               ? `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`
-              : `${name(track)} does not improve: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+              : courseSaid(progress),
           loss === undefined
             ? undefined
             : `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < 1e-2 ? 'nothing' : 'little'} to predict`,

@@ -1,9 +1,17 @@
 import { spread } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, percent, round, soon } from './words.ts';
+
+const limits = {
+  /** A rate that lets nothing move; a tenth above what people type as 1e-5. */
+  lowRate: 1.1e-5,
+  /** Without such a rate: a KL below this in most rows. */
+  still: 3e-5,
+} as const;
 
 export const policyFrozen: Rule = {
   code: 'policy-frozen',
@@ -20,10 +28,10 @@ export const policyFrozen: Rule = {
   text: {
     means:
       'Updates run but change nothing: ratio 1, clip fraction 0, a KL of 1e-7, entropy where it started. Advantages of any size are normalised to a spread of 1, so they look alive even when they are noise.',
-    seen: 'The step KL stays below 3e-4 in most rows (below 1e-6 it is frozen) although the rate was not annealed, clipping never acts, and the return does not improve. A learning rate below 1e-5 is then the cause; with an ordinary one other rules say what holds the policy back.',
+    seen: `The step KL stays below 3e-4 in most rows (below 1e-6 it is frozen) although the rate was not annealed, clipping never acts, and the return does not improve. A learning rate of ${num(limits.lowRate)} or less is then the cause; with an ordinary one other rules say what holds the policy back.`,
     todo: 'Raise the learning rate to 3e-4, or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
     silent:
-      'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same; when the task is solved.',
+      'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same or the task is solved, unless the KL is below 1e-6.',
     references: ['docs/ppo.md', 'ray-project/ray#8889'],
   },
   check(run, signals) {
@@ -31,10 +39,11 @@ export const policyFrozen: Rule = {
     const { settings, progress } = signals;
     if (stalled === undefined || run.kind !== 'classic') return [];
     const rate = settings.lr;
-    const low = rate !== undefined && rate <= 1.2e-5;
+    const low = rate !== undefined && rate <= limits.lowRate;
     // What a policy that does not move at all gains is chance.
-    if ((progress?.improved || progress?.saturated) && !(low && stalled.frozen)) return [];
-    if (!low && !(stalled.most < 3e-5)) return [];
+    const gains = progress?.improved || progress?.saturated;
+    if (gains && !stalled.frozen) return [];
+    if (!low && !(stalled.most < limits.still)) return [];
     const entropy = signals.get('policy/entropy');
     const still =
       entropy !== undefined && entropy.n > 2
@@ -44,10 +53,13 @@ export const policyFrozen: Rule = {
     if (!low && !stalled.frozen && still !== true) return [];
     // Nothing at all moves, for long, and nothing is gained: whatever the rate says, it is as good as none.
     const dead = stalled.frozen && still === true && stalled.track.n >= 20 && progress !== undefined;
+    // A return that rises under a policy that stands still is luck, or another's doing: to be watched all the same.
+    const lucky = gains && !low;
     const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;
     return [
       finding('policy-frozen', {
-        severity: dead || (low && (progress !== undefined || stalled.frozen)) ? 'critical' : 'warning',
+        severity:
+          !lucky && (dead || (low && (progress !== undefined || stalled.frozen))) ? 'critical' : 'warning',
         title: `The policy does not move: ${name(stalled.track)} has a median of ${num(stalled.level)}`,
         cause: 'learning-rate-too-low',
         confidence: certain,
@@ -60,9 +72,7 @@ export const policyFrozen: Rule = {
             ? `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`
             : undefined,
           rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}, within its noise`,
+          progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
           change(

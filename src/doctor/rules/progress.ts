@@ -1,4 +1,5 @@
 /** How well the run does its task over time: the question that decides whether anything else is harm. */
+import { type Course, courseOf, falls, rises } from '../judge/trends.ts';
 import { blockMedians, jitter } from '../statistics/blocks.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
@@ -6,6 +7,8 @@ import type { Track } from './track.ts';
 
 export interface Progress {
   readonly track: Track;
+  /** How it went by the tests of a trend. */
+  readonly course: Course;
   /** Levels of the first and last stretch, by medians of blocks. */
   readonly start: number;
   readonly end: number;
@@ -22,6 +25,8 @@ export interface Progress {
   readonly kept: boolean;
   /** It is still getting better in its second half. */
   readonly improving: boolean;
+  /** It had gained something, beyond its noise, at some time. */
+  readonly gained: boolean;
   /** It lost most of what it had gained, or ends clearly below its start. */
   readonly collapsed: boolean;
   /** The deepest fall from a level that had been reached, as a share of what had been gained; with where it began. */
@@ -33,14 +38,42 @@ export interface Progress {
   readonly saturated: boolean;
 }
 
-const BLOCKS = 40;
+/**
+ * What counts as better, worse and the same. Sizes are in noise (of the smoothed curve) and in shares of what was gained
+ * or of the range of the curve: never of a level, which moves with the reward's zero.
+ */
+const progressLimits = {
+  blocks: 40,
+  /** The first and the last stretch, as shares of the blocks. */
+  startShare: 1 / 8,
+  endShare: 1 / 6,
+  improvedNoise: 2,
+  improvingNoise: 1.5,
+  improvingScore: 1.6,
+  /** Of the range of the curve, in its second half. */
+  improvingRange: 0.02,
+  drawdownNoise: 5,
+  keptNoise: 6,
+  keptShare: 0.6,
+  keptRise: 3,
+  collapsedNoise: 5,
+  collapsedShare: 0.5,
+  /** A fall below the start: in noise, and of the range. */
+  belowNoise: 6,
+  belowShare: 0.6,
+  constant: 1e-9,
+  ceiling: 0.03,
+  ceilingShare: 0.6,
+  atOnce: { noise: 6, range: 0.5, ceiling: 0.05, blocks: 0.8 },
+} as const;
 
 export function progressOf(track: Track): Progress {
-  const b = blockMedians(track.v, BLOCKS);
+  const l = progressLimits;
+  const b = blockMedians(track.v, l.blocks);
   const k = b.length;
-  const edge = Math.max(1, Math.round(k / 8));
+  const edge = Math.max(1, Math.round(k * l.startShare));
   const start = median(b.subarray(0, edge));
-  const end = median(b.subarray(k - Math.max(1, Math.round(k / 6))));
+  const end = median(b.subarray(k - Math.max(1, Math.round(k * l.endShare))));
   const noise = jitter(b);
   // A run that learns most of what it learns in its first rows has not lost it when it falls back a little.
   const begin = Math.min(start, b[0] ?? start);
@@ -48,67 +81,42 @@ export function progressOf(track: Track): Progress {
   const held = Float64Array.from({ length: Math.max(1, k - 2) }, (_, i) =>
     median(b.subarray(i, Math.min(k, i + 3))),
   );
-  let bestAt = 0;
-  held.forEach((v, i) => {
-    if (v > held[bestAt]) bestAt = i;
-  });
+  const [bestAt, worstAt] = [extreme(held, 1), extreme(held, -1)];
   const best = Math.max(held[bestAt], start);
-  let worstAt = 0;
-  held.forEach((v, i) => {
-    if (v < held[worstAt]) worstAt = i;
-  });
   const worst = held[worstAt];
-  const size = Math.max(Math.abs(start), Math.abs(end));
-  const over = trend(b);
+  const range = Math.max(best, end) - Math.min(worst, start);
+  const course = courseOf(track.v);
   const gain = end - start;
-  const improved = k >= 4 && gain > Math.max(2 * noise, 0.02 * size) && over.z > 1.6;
+  const improved = k >= 4 && gain > l.improvedNoise * noise && rises(course);
   const half = trend(b.subarray(Math.floor(k / 2)));
-  const improving = k >= 6 && half.end - half.start > Math.max(1.5 * noise, 0.01 * size) && half.z > 1.6;
-  let peak = held[0];
-  let peakAt = 0;
-  let deepest = 0;
-  let drawdown = 0;
-  let drawdownAt = 0;
-  held.forEach((v, i) => {
-    if (v > peak) {
-      peak = v;
-      peakAt = i;
-    }
-    const fall = peak - v;
-    if (fall > deepest && fall > 5 * noise) {
-      deepest = fall;
-      drawdownAt = peakAt;
-      drawdown = fall / Math.max(peak - Math.min(begin, worst), fall, 1e-300);
-    }
-  });
+  const improving =
+    k >= 6 &&
+    half.end - half.start > Math.max(l.improvingNoise * noise, l.improvingRange * range) &&
+    half.z > l.improvingScore;
+  const fall = deepestFall(held, begin, l.drawdownNoise * noise);
   const gained = best - begin;
   const lost = best - end;
-  const kept = k >= 8 && gained > 6 * noise && end - begin >= 0.6 * gained && start - begin > 3 * noise;
-  const fellBelow = start - end > Math.max(6 * noise, 0.5 * Math.abs(start)) && over.z < -1.6;
+  const kept =
+    k >= 8 &&
+    gained > l.keptNoise * noise &&
+    end - begin >= l.keptShare * gained &&
+    start - begin > l.keptRise * noise;
+  const fellBelow = start - end > Math.max(l.belowNoise * noise, l.belowShare * range) && falls(course);
+  // A best stretch within the end itself is not lost.
   const collapsed =
-    k >= 8 && ((gained > 4 * noise && lost > 0.5 * gained && lost > 5 * noise) || fellBelow) && lost > 0;
-  const low = quantile(track.v, 0.02);
-  const high = quantile(track.v, 0.98);
-  const constant = track.n >= 5 && high - low <= 1e-9 * Math.max(1, Math.abs(high));
-  const tail = b.subarray(Math.floor(k * 0.75));
-  const top = Math.max(...b);
-  const reach = Math.max(top - start, 1e-12);
-  // In a long run a task may be solved before its first block ends: what it rose from is in its first rows alone.
-  const rise = top - median(track.v.subarray(0, Math.min(5, Math.ceil(track.n / BLOCKS))));
-  const solvedAtOnce =
-    k >= 6 &&
-    rise > Math.max(6 * noise, 0.2 * Math.abs(top)) &&
-    share(b, v => v >= top - 0.05 * rise) >= 0.8 &&
-    share(tail, v => v >= top - 0.05 * rise) >= 0.6;
-  const saturated =
-    solvedAtOnce ||
-    (k >= 6 &&
-      gain > 0.5 * reach &&
-      share(tail, v => v >= top - 0.03 * reach) >= 0.6 &&
-      top - start > 3 * noise);
+    k >= 8 &&
+    lost > 0 &&
+    bestAt + 3 <= k - Math.round(k * l.endShare) &&
+    ((gained > l.collapsedNoise * noise &&
+      lost > l.collapsedShare * gained &&
+      lost > l.collapsedNoise * noise) ||
+      fellBelow);
+  const [low, high] = [quantile(track.v, 0.02), quantile(track.v, 0.98)];
+  const constant = track.n >= 5 && high - low <= l.constant * Math.max(Math.abs(low), Math.abs(high));
   const xOf = (i: number): number => track.x[Math.min(track.n - 1, Math.round(((i + 1) * track.n) / k))] ?? 0;
   return {
     track,
+    course,
     start,
     end,
     best,
@@ -119,10 +127,56 @@ export function progressOf(track: Track): Progress {
     improved,
     kept,
     improving,
+    gained: gained > l.collapsedNoise * noise,
     collapsed,
-    drawdown,
-    drawdownX: xOf(drawdownAt),
+    drawdown: fall.share,
+    drawdownX: xOf(fall.at),
     constant,
-    saturated,
+    saturated: isSaturated(track, b, start, gain, noise),
   };
+}
+
+/** The index of the largest value, or with sign -1 of the smallest; the first of equals. */
+function extreme(values: Float64Array, sign: 1 | -1): number {
+  let at = 0;
+  values.forEach((v, i) => {
+    if (sign * v > sign * values[at]) at = i;
+  });
+  return at;
+}
+
+/** The deepest fall from a level that had been reached, as a share of what had been gained by then. */
+function deepestFall(held: Float64Array, begin: number, least: number): { share: number; at: number } {
+  const worst = held[extreme(held, -1)];
+  let [peak, peakAt, deepest] = [held[0], 0, 0];
+  let found = { share: 0, at: 0 };
+  held.forEach((v, i) => {
+    if (v > peak) [peak, peakAt] = [v, i];
+    const fall = peak - v;
+    if (fall <= deepest || fall <= least) return;
+    deepest = fall;
+    found = { share: fall / Math.max(peak - Math.min(begin, worst), fall), at: peakAt };
+  });
+  return found;
+}
+
+/** Whether it is at a ceiling that it reached by learning. */
+function isSaturated(track: Track, b: Float64Array, start: number, gain: number, noise: number): boolean {
+  const { atOnce, ceiling, ceilingShare, blocks } = progressLimits;
+  const k = b.length;
+  if (k < 6) return false;
+  const tail = b.subarray(Math.floor(k * 0.75));
+  const top = b.reduce((a, v) => Math.max(a, v), Number.NEGATIVE_INFINITY);
+  const reach = top - start;
+  if (gain > reach / 2 && reach > 3 * noise && share(tail, v => v >= top - ceiling * reach) >= ceilingShare)
+    return true;
+  // In a long run a task may be solved before its first block ends: what it rose from is in its first rows alone.
+  const first = median(track.v.subarray(0, Math.min(5, Math.ceil(track.n / blocks))));
+  const rise = top - first;
+  const bottom = track.q(0.001);
+  return (
+    rise > Math.max(atOnce.noise * noise, atOnce.range * (top - bottom)) &&
+    share(b, v => v >= top - atOnce.ceiling * rise) >= atOnce.blocks &&
+    share(tail, v => v >= top - atOnce.ceiling * rise) >= ceilingShare
+  );
 }

@@ -1,4 +1,5 @@
 import { share } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { finding, mark, name, num, percent, soon } from './words.ts';
 
@@ -28,10 +29,7 @@ export const ratePinned: Rule = {
         title: `${name(lrTrack)} is at its floor of ${num(proxy.floor)} in ${percent(low)} of the rows`,
         cause: null,
         confidence: 0.5,
-        evidence: [
-          proxy.meaning,
-          `${name(progress.track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
-        ],
+        evidence: [proxy.meaning, courseSaid(progress)],
         fix: [
           'normalise observations and scale rewards; a std that starts below 0.3 also makes the KL large',
           'use larger minibatches, or raise the KL that the schedule aims at',

@@ -1,4 +1,5 @@
 import { median } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
 import { change, finding, mark, name, num, round, soon } from './words.ts';
@@ -37,7 +38,7 @@ export const referencePinned: Rule = {
         confidence: strong ? 0.8 : 0.6,
         evidence: [
           coef === undefined ? undefined : `the weight of the KL is ${num(coef)}`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+          courseSaid(progress),
           rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
         ],
         fix: [

@@ -3,6 +3,7 @@ import type { Finding } from '../findings.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';
@@ -29,7 +30,7 @@ function blownUp(run: CanonicalRun, signals: Signals, ref: Track): Finding | und
       `the learning rate of ${num(rate)} is ${num(rate / 2e-5)} times the largest that is usual for a language model`,
       `${name(ref)}: ${num(ref.first)} at first, at most ${num(most)}`,
       gradient === undefined ? undefined : `${name(gradient)} reaches ${num(gradient.q(1))}`,
-      `${name(progress.track)} does not improve: ${num(progress.start)} to ${num(progress.end)}`,
+      courseSaid(progress),
     ],
     fix:
       // Keel's own models have some million parameters unless a published one was loaded.

@@ -1,4 +1,5 @@
 import { median, quantile, share } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Progress } from './progress.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
@@ -54,7 +55,8 @@ export const returnCollapse: Rule = {
     const { start, best, worst, noise } = progress;
     const plunged =
       !progress.improved && best - worst > 15 * noise && start - worst > 3 * Math.abs(best - start);
-    if (!progress.collapsed && !plunged) return [];
+    // What only falls has lost nothing that was learnt: that is another rule.
+    if (!(progress.collapsed && progress.gained) && !plunged) return [];
     const { track, bestX } = progress;
     const reach = 0.15 * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
@@ -73,7 +75,9 @@ export const returnCollapse: Rule = {
         cause: large ? suspect.cause : rate === undefined ? null : 'learning-rate-too-high',
         confidence: large ? suspect.confidence - 0.05 : rate === undefined ? 0.3 : 0.5,
         evidence: [
-          `it started at ${num(start)}: ${best > start ? percent(Math.min(1, (best - progress.end) / (best - start))) : 'all'} of the gain is lost`,
+          best > start && best > progress.end
+            ? `it started at ${num(start)}: ${percent(Math.min(1, (best - progress.end) / (best - start)))} of the gain is lost`
+            : courseSaid(progress),
           large
             ? `${name(kl!.track)} since then: median ${num(median(around))}, a twentieth above ${num(quantile(around, 0.95))}`
             : undefined,

@@ -7,6 +7,18 @@ import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';
 import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
 
+const limits = {
+  shrunk: {
+    rows: 20,
+    /** How much smaller the value loss becomes. */
+    times: 60,
+    /** The explained variance on both sides. */
+    explained: 0.5,
+    /** How many times the returns' own variance would have had to shrink less. */
+    returns: 5,
+  },
+} as const;
+
 interface Change {
   readonly x: number;
   readonly confidence: number;
@@ -251,6 +263,39 @@ function byDip(signals: Signals): Change | undefined {
   return undefined;
 }
 
+/**
+ * The value loss shrinks sixty times and more within a tenth of the run, while the critic explains as much as before and the
+ * returns that are logged keep their size: rewards may be ten times as small, or the task may just be learnt.
+ */
+function byShrinking(signals: Signals): Change | undefined {
+  const { progress } = signals;
+  const { loss, ev } = signals.critic;
+  if (loss === undefined || ev === undefined || progress === undefined || loss.n < limits.shrunk.rows)
+    return undefined;
+  const logs = loss.v.map(v => Math.log(Math.max(v, 1e-12)));
+  const found = changePoint(logs, Math.max(3, Math.floor(loss.n / 12)));
+  if (found === undefined || found.before - found.after < Math.log(limits.shrunk.times)) return undefined;
+  const x = loss.x[found.index];
+  const [was, is] = split(ev, x);
+  const [returns, later] = split(progress.track, x);
+  if (was.length < 4 || is.length < 4 || returns.length < 4 || later.length < 4) return undefined;
+  if (!(median(is) > limits.shrunk.explained && median(was.subarray(-4)) > limits.shrunk.explained))
+    return undefined;
+  const size = (values: Float64Array): number => quantile(values, 0.9) - quantile(values, 0.1);
+  const varied = size(later) / Math.max(size(returns.subarray(returns.length >> 1)), 1e-12);
+  // The loss goes with the square of what the returns vary by.
+  if (!(varied ** 2 > limits.shrunk.returns * Math.exp(found.after - found.before))) return undefined;
+  return {
+    x,
+    confidence: 0.4,
+    evidence: [
+      `${name(loss)} had a level of ${num(Math.exp(found.before))} before ${place(x)} and has ${num(Math.exp(found.after))} since, and the critic explains as much of the returns as before`,
+      `${name(progress.track)} varies by ${num(size(later))} since, ${num(varied)} times what it did just before`,
+    ],
+    tracks: [loss],
+  };
+}
+
 export const rewardScaleChanged: Rule = {
   code: 'reward-scale-changed',
   title: 'The scale of the reward changed in mid-run',
@@ -259,7 +304,7 @@ export const rewardScaleChanged: Rule = {
   text: {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
-    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on.',
+    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on. Told alone: a value loss that shrinks sixty times while the critic explains more than half before and after, and the returns vary as before.',
     todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
@@ -268,13 +313,14 @@ export const rewardScaleChanged: Rule = {
   check(run, signals) {
     if (run.kind !== 'classic') return [];
     const grown = byRatio(signals) ?? byCritic(signals) ?? byLevel(signals);
-    const found = grown ?? byDip(signals);
+    const shrunk = grown === undefined ? byDip(signals) : undefined;
+    const found = grown ?? shrunk ?? byShrinking(signals);
     if (found === undefined) return [];
     return [
       finding('reward-scale-changed', {
         // Smaller rewards heal by themselves.
-        severity: grown === undefined ? 'warning' : 'critical',
-        title: `The scale of the reward changed at ${stepAt(run, found.x)}`,
+        severity: grown !== undefined ? 'critical' : shrunk !== undefined ? 'warning' : 'info',
+        title: `The scale of the reward ${(grown ?? shrunk) ? 'changed' : 'may have shrunk'} at ${stepAt(run, found.x)}`,
         cause: 'reward-scale-changed',
         confidence: found.confidence,
         evidence: found.evidence,

@@ -12,6 +12,9 @@ export function scaleFor(largest: number, valueLoss: number): number {
   return Math.min(0.1, 10 ** -Math.round(Math.log10(Math.max(size, 1) / 10)));
 }
 
+/** A value loss that no critic lives with. */
+const VAST_LOSS = 1e7;
+
 export const rewardScale: Rule = {
   code: 'reward-scale',
   title: 'Returns too large for the critic',
@@ -71,6 +74,8 @@ export const rewardScale: Rule = {
       ordinary &&
       (kl?.median ?? 0) >= 1.5e-3;
     const millions = vl >= 1e6 && critic.evLate < 0.3;
+    // Whatever the critic explains: ten million is one of the signs by which a run is given up.
+    const vast = vl > VAST_LOSS;
     const proxy = run.klProxy;
     const lr = settings.lrTrack;
     const pinned =
@@ -80,10 +85,17 @@ export const rewardScale: Rule = {
       lr.n >= 20 &&
       vl >= 500 &&
       share(lr.v, v => v <= 1.05 * proxy.floor) >= 0.7;
-    if (!beyond && !starved && !creeping && !swamped && !unseen && !millions && !pinned) return [];
+    if (!beyond && !starved && !creeping && !swamped && !unseen && !millions && !pinned && !vast) return [];
     const confidence = beyond ? 0.92 : starved ? 0.85 : millions || swamped || unseen ? 0.8 : 0.6;
     // A policy may learn without a critic, only slower.
-    const learns = !beyond && !starved && !creeping && !swamped && !millions && !pinned && progress?.improved;
+    const learns =
+      !beyond &&
+      !starved &&
+      !creeping &&
+      !swamped &&
+      !millions &&
+      !pinned &&
+      (progress?.improved || progress === undefined);
     return [
       finding('reward-scale', {
         severity: learns ? 'warning' : 'critical',

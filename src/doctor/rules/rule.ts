@@ -27,6 +27,6 @@ export interface Rule {
   /** Which causes it may argue for. */
   readonly causes: readonly RootCause[];
   readonly text: RuleText;
-  /** What it sees in this run. Never throws, whatever is in the series. */
-  check(run: CanonicalRun, signals: Signals): readonly Finding[];
+  /** What it sees in this run, given what the rules before it found. Never throws, whatever is in the series. */
+  check(run: CanonicalRun, signals: Signals, found: readonly Finding[]): readonly Finding[];
 }

@@ -53,8 +53,10 @@ export interface Signals {
   /** The run's axis, from its first to its last point. */
   readonly from: number;
   readonly to: number;
-  /** Rows of its longest track. */
+  /** Points of its longest track. */
   readonly rows: number;
+  /** Rows of the log: more than there are points where some stand for several. */
+  readonly logged: number;
   readonly tracks: ReadonlyMap<string, Track>;
   get(id: string): Track | undefined;
   readonly kl?: StepKl;
@@ -91,6 +93,7 @@ export function signalsOf(run: CanonicalRun): Signals {
     from,
     to,
     rows,
+    logged: [...run.series.values()].reduce((most, { series }) => Math.max(most, series.count), rows),
     tracks,
     get,
     ...(kl === undefined ? {} : { kl }),

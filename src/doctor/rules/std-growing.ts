@@ -1,5 +1,6 @@
 import type { CanonicalRun } from '../canonical.ts';
 import { trend } from '../statistics/trend.ts';
+import { courseSaid } from './course.ts';
 import { impliedEntropyCoef } from './entropy-stuck.ts';
 import type { Rule } from './rule.ts';
 import type { Track } from './track.ts';
@@ -76,9 +77,7 @@ export const stdGrowing: Rule = {
               ? `the losses imply an entropy coefficient of at least ${num(implied!)}`
               : undefined
             : `the entropy coefficient is ${num(coef)}`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
           change(run, { entropyCoef: 0 }, 'set the entropy coefficient to 0'),

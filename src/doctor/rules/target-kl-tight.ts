@@ -1,4 +1,5 @@
 import { share, spread } from '../statistics/order.ts';
+import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
@@ -95,9 +96,7 @@ export const targetKlTight: Rule = {
             : `${percent(share(ran.v, v => v <= 1))} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : ` of ${configured}`}`,
           stopped ? `${percent(share(stops.v, v => v >= 0.5))} of the updates were stopped early` : undefined,
           `${name(kl.track)} has a median of ${num(kl.median)} at a learning rate of ${num(rate)}: too little for so ordinary a rate`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],
         watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}${ran === undefined ? '' : ` and ${name(ran)} by more than 1 a row`}`,

@@ -2,8 +2,8 @@
 
 import { whole } from '../../base/numbers.ts';
 import type { CanonicalRun } from '../canonical.ts';
-import type { Finding, Mark, RootCause, Severity } from '../findings.ts';
-import { type Fix, fixOf } from '../fixes.ts';
+import type { Cite, Finding, Mark, RootCause, Severity } from '../findings.ts';
+import { type Fix, fixOf, type SettingChange } from '../fixes.ts';
 import type { Track } from './track.ts';
 
 /** A number as a person writes it: `.0061` is `0.0061`, `12345678` is `1.2e7`. */
@@ -27,7 +27,10 @@ export function stepAt(run: Pick<CanonicalRun, 'unit'>, x: number): string {
 }
 
 export function percent(share: number): string {
-  return `${Math.round(100 * share)}%`;
+  const whole = Math.round(100 * share);
+  // What is there is not 0, and what is not all is not 100.
+  if (whole === 0 && share > 0) return 'less than 1%';
+  return whole === 100 && share < 1 ? 'more than 99%' : `${whole}%`;
 }
 
 /** `` `train/approx_kl` ``: the user's own name for it. */
@@ -39,13 +42,19 @@ export function mark(track: Track, from: number, to: number): Mark {
   return { metric: track.id, theirs: track.theirs, from, to };
 }
 
+/** A sentence of the evidence, and the stretches of series that it speaks of. */
+export interface Said {
+  readonly text: string;
+  readonly of: readonly Mark[];
+}
+
 /** A finding with what may be left out. */
 export interface Draft {
   readonly severity: Severity;
   readonly title: string;
   readonly cause: RootCause | null;
   readonly confidence: number;
-  readonly evidence: readonly (string | undefined)[];
+  readonly evidence: readonly (Said | string | undefined)[];
   /** A string is a sentence. */
   readonly fix: readonly (Fix | string | undefined)[];
   readonly watch?: string | undefined;
@@ -58,6 +67,10 @@ export interface Draft {
 export function finding(code: string, draft: Draft): Finding {
   const from = draft.from ?? Math.min(...draft.marks.map(m => m.from));
   const to = draft.to ?? Math.max(...draft.marks.map(m => m.to));
+  const said = draft.evidence
+    .map(one => (typeof one === 'string' ? { text: one, of: [] } : one))
+    .filter((one): one is Said => one !== undefined && one.text !== '');
+  const cites = said.flatMap(({ of }, evidence): Cite[] => of.map(stretch => ({ evidence, ...stretch })));
   const fixes = draft.fix
     .filter(fix => fix !== undefined)
     .map(fix => (typeof fix === 'string' ? fixOf(fix) : fix));
@@ -67,7 +80,9 @@ export function finding(code: string, draft: Draft): Finding {
     title: draft.title,
     from: Number.isFinite(from) ? from : 0,
     to: Number.isFinite(to) ? to : 0,
-    evidence: draft.evidence.filter((line): line is string => line !== undefined && line !== ''),
+    firstSeen: Number.isFinite(from) ? from : 0,
+    evidence: said.map(({ text }) => text),
+    cites,
     cause: draft.cause,
     confidence: Math.round(100 * Math.min(1, Math.max(0, draft.confidence))) / 100,
     fix: fixes.map(({ text }) => text),
@@ -85,8 +100,16 @@ export function change(
 ): Fix | undefined {
   const settings = Object.keys(changes) as (keyof typeof changes)[];
   if (settings.length > 0 && settings.every(setting => run.wording.lacks?.(setting))) return undefined;
-  return run.wording.setting(changes) ?? fixOf(otherwise);
+  const fix = run.wording.setting(changes);
+  if (fix === undefined) return fixOf(otherwise);
+  return fix.kind === 'setting' ? { ...fix, changes: fix.changes.map(one => fromNow(run, one)) } : fix;
 }
+
+/** The same change, with what the setting is now. */
+const fromNow = ({ config }: CanonicalRun, one: SettingChange): SettingChange => ({
+  ...one,
+  from: one.from ?? config[one.setting] ?? null,
+});
 
 /** A round number near `value`, of one or two digits: what a person would type. */
 export function round(value: number): number {
@@ -95,6 +118,6 @@ export function round(value: number): number {
 
 /** `within 50,000 steps`: a tenth of the run, at least a few rows of it. */
 export function soon(run: CanonicalRun, span: number): string {
-  const tenth = Number((Math.max(span, 1) / 10).toPrecision(1));
-  return `within ${place(Math.max(1, tenth))} ${run.unit}`;
+  const tenth = Math.max(1, Number((Math.max(span, 1) / 10).toPrecision(1)));
+  return `within ${place(tenth)} ${tenth === 1 ? run.unit.replace(/s$/, '') : run.unit}`;
 }

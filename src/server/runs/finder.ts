@@ -1,9 +1,9 @@
 /** Looks for runs under the roots: Keel's own every second, other trainers' logs less often, because that is a search. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { isRunId, runPaths } from '../../runs/layout.ts';
-import { looksLikeRun } from '../../runs/looks-like-run.ts';
+import { looksLikeRun, remainsOfRun } from '../../runs/looks-like-run.ts';
 import type { Doctor } from '../doctor/client.ts';
 import { ForeignRun } from './foreign-run.ts';
 import { KeelRun } from './keel-run.ts';
@@ -55,7 +55,7 @@ export function createFinder(options: FinderOptions): Finder {
   function scanKeel(): void {
     keelAt = Date.now();
     for (const root of roots) {
-      if (existsSync(runPaths(root.path).manifest)) addKeel(root.path, root);
+      if (existsSync(runPaths(root.path).manifest) || remainsOfRun(root.path)) addKeel(root.path, root);
       else scanDirectory(root.path, root);
     }
     for (const { path, root } of options.places?.() ?? []) scanDirectory(path, root);
@@ -70,13 +70,13 @@ export function createFinder(options: FinderOptions): Finder {
     }
     for (const name of names) {
       const path = join(directory, name);
-      if (isRunId(name) && known(idOf(path)) === undefined && existsSync(runPaths(path).manifest))
-        addKeel(path, root);
+      if (!isRunId(name) || known(idOf(path)) !== undefined) continue;
+      if (existsSync(runPaths(path).manifest) || remainsOfRun(path)) addKeel(path, root);
     }
   }
 
   function addKeel(path: string, root: Root): void {
-    if (known(idOf(path)) !== undefined || !looksLikeRun(path)) return;
+    if (known(idOf(path)) !== undefined || !(looksLikeRun(path) || remainsOfRun(path))) return;
     const { manifest, metrics, events, checkpoints } = runPaths(path);
     if (!staysInside([path, manifest, metrics, events, checkpoints], roots)) return;
     add(new KeelRun(path, root, { maxCells }));
@@ -100,7 +100,21 @@ export function createFinder(options: FinderOptions): Finder {
     if (!staysInside([path, ...candidate.files], roots)) return;
     const run = known(idOf(path));
     if (run instanceof ForeignRun) run.candidate = candidate;
-    else if (run === undefined) add(new ForeignRun({ ...candidate, path }, root, doctor));
+    else if (run === undefined && !isPartOfRun(path, root))
+      add(new ForeignRun({ ...candidate, path }, root, doctor));
+  }
+
+  /** Whether a log is a file of a run of Keel that lost its manifest: then there is that run, and no other. */
+  function isPartOfRun(path: string, root: Root): boolean {
+    for (let at = path; at.length >= root.path.length; at = dirname(at)) {
+      if (known(idOf(at)) instanceof KeelRun) return true;
+      if (remainsOfRun(at)) {
+        addKeel(at, root);
+        return true;
+      }
+      if (at === dirname(at)) break;
+    }
+    return false;
   }
 
   return {

@@ -11,6 +11,7 @@ import { Column } from '../series/column.ts';
 import { firstAt, rounded } from '../series/envelope.ts';
 import { EventStore } from './events.ts';
 import type { Setting } from './flatten.ts';
+import { groupOf } from './group.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
 import { oneLine, sparkline } from './reading.ts';
 import {
@@ -57,6 +58,8 @@ export class ForeignRun implements WatchedRun {
   /** Where each series ended when it was last told of: they need not end together. */
   #ends: ReadonlyMap<string, number> = new Map();
   #restarts = 0;
+  #group: string | null = null;
+  #startedAt: number | null = null;
   #startMs: number | undefined;
   #shown: Pick<
     RunSummary,
@@ -144,13 +147,15 @@ export class ForeignRun implements WatchedRun {
       algorithm: null,
       seed: typeof seed === 'number' ? seed : null,
       totalSteps: log?.totalSteps ?? null,
-      startedAt: null,
+      startedAt: this.#startedAt,
       updatedAt: Math.round(this.updatedAt),
       stepsPerSecond: lastOf(this.#tracks.get('time/steps_per_second')),
       ...this.#shown,
       verdict: this.diagnosis.diagnosis?.verdict ?? null,
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: null,
+      parentId: null,
+      group: this.#group,
       notes,
       problem: this.#problem,
       generation: this.generation,
@@ -214,6 +219,15 @@ export class ForeignRun implements WatchedRun {
         : damage !== undefined
           ? oneLine(damage)
           : null;
+    const { seed } = rest.config;
+    this.#group = groupOf({
+      trainer: rest.trainer,
+      environment: rest.task,
+      seed: typeof seed === 'number' ? seed : null,
+      beginning: null,
+      settings: rest.config,
+    });
+    this.#startedAt = firstTimeOf(tracks);
     this.rows = rows;
     this.#lastX = lastX;
     this.#ends = ends;
@@ -366,4 +380,15 @@ function newest(files: readonly string[]): number {
   let time = 0;
   for (const file of files) time = Math.max(time, statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return time;
+}
+
+/** When the first value was written, as far as the log tells. */
+function firstTimeOf(tracks: ReadonlyMap<string, PlacedColumn>): number | null {
+  let first = Number.POSITIVE_INFINITY;
+  for (const { x, length } of tracks.values()) {
+    const times = length === 0 ? undefined : x('time');
+    const at = times?.findIndex(time => !Number.isNaN(time)) ?? -1;
+    if (at >= 0) first = Math.min(first, times![at]);
+  }
+  return Number.isFinite(first) ? Math.round(first) : null;
 }

@@ -1,9 +1,10 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readNames } from '../../base/directories.ts';
 import { contractOf, isAtRest, klBand } from '../../metrics/registry.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
+import { remainsOfRun } from '../../runs/looks-like-run.ts';
 import { readManifest } from '../../runs/manifest.ts';
 import type { Manifest } from '../../runs/schema.ts';
 import { statusOf } from '../../runs/store.ts';
@@ -12,6 +13,7 @@ import { rounded } from '../series/envelope.ts';
 import { defaultMaxCells, type Table } from '../series/table.ts';
 import { EventsFile } from './events-file.ts';
 import { flatten } from './flatten.ts';
+import { groupOf } from './group.ts';
 import { MetricsFile } from './metrics-file.ts';
 import { idOf, nameUnder, type Root } from './places.ts';
 import { numberOf, oneLine, sparkline, stamp } from './reading.ts';
@@ -77,6 +79,7 @@ export class KeelRun implements WatchedRun {
     readonly lastLeft: number | null;
   } = emptyShown;
   #rowsShown = 0;
+  #groupKept: { readonly key: string | null } | undefined;
 
   constructor(path: string, root: Root, { maxCells = defaultMaxCells }: KeelRunOptions = {}) {
     this.id = idOf(path);
@@ -89,6 +92,25 @@ export class KeelRun implements WatchedRun {
 
   get manifest(): Manifest | undefined {
     return this.#manifest;
+  }
+
+  /** Of its settings, which seldom change, so it is not made anew for each summary. */
+  get #group(): string | null {
+    this.#groupKept ??= { key: this.#groupNow() };
+    return this.#groupKept.key;
+  }
+
+  #groupNow(): string | null {
+    const manifest = this.#manifest;
+    if (manifest === undefined) return null;
+    const { algorithm, environment, seed, parent, beginning } = manifest;
+    return groupOf({
+      trainer: `keel ${algorithm}`,
+      environment: environment.id,
+      seed,
+      beginning: [parent, beginning?.path, beginning?.step],
+      settings: flatten({ ...this.settings, environment }),
+    });
   }
 
   get rows(): number {
@@ -119,7 +141,7 @@ export class KeelRun implements WatchedRun {
       completions: stamp(completions),
       cluster: stamp(cluster),
     };
-    if (seen.manifest === '') return 'gone';
+    if (seen.manifest === '' && !remainsOfRun(this.path)) return 'gone';
     let changed = !this.loaded && !this.#resting;
     if (seen.manifest !== this.#seen?.manifest) {
       this.#readManifest();
@@ -219,6 +241,8 @@ export class KeelRun implements WatchedRun {
       verdict: this.diagnosis.diagnosis?.verdict ?? null,
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: manifest?.parent?.id ?? null,
+      parentId: null,
+      group: this.#group,
       notes,
       problem: this.#problem ?? this.#metrics.brokenNote,
       generation: this.generation,
@@ -297,6 +321,7 @@ export class KeelRun implements WatchedRun {
   }
 
   #readManifest(): void {
+    this.#groupKept = undefined;
     try {
       this.#manifest = readManifest(this.path);
       this.#problem = null;
@@ -305,11 +330,15 @@ export class KeelRun implements WatchedRun {
     } catch (error) {
       this.#manifest = undefined;
       this.state = 'unreadable';
-      this.#problem = oneLine(error);
+      this.#problem = existsSync(runPaths(this.path).manifest)
+        ? oneLine(error)
+        : 'its manifest.json is missing, which says what the run is: put a copy of it back, or delete the directory';
+      if (this.updatedAt === 0) this.updatedAt = changedAt(this.path) ?? 0;
     }
   }
 
   #readAdjustments(): void {
+    this.#groupKept = undefined;
     try {
       this.#changes = readAdjustments(this.path);
     } catch {

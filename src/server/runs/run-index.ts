@@ -3,6 +3,7 @@
  * are asked for size and time, which is all that two hundred quiet runs cost; what changed is read a portion at a time,
  * so that requests are answered in between.
  */
+import { basename, dirname, join } from 'node:path';
 import type { Alerts } from '../alerts.ts';
 import type { RunList, RunSummary } from '../api.ts';
 import type { Doctor } from '../doctor/client.ts';
@@ -10,7 +11,7 @@ import type { Hub } from '../stream.ts';
 import { createFinder } from './finder.ts';
 import { createJudging, type Judged, neverJudged } from './judging.ts';
 import { type NotesStore, noNotes } from './notes.ts';
-import { isInside, type Root, staysInside } from './places.ts';
+import { idOf, isInside, type Root, staysInside } from './places.ts';
 import type { WatchedRun } from './run.ts';
 
 export interface RunIndexOptions {
@@ -37,6 +38,7 @@ export interface RunIndex {
   searched(waitMs: number): Promise<boolean>;
   list(): RunList;
   get(id: string): WatchedRun | undefined;
+  all(): Iterable<WatchedRun>;
   /** A run with its series in memory, or as far as they are after a moment. */
   load(id: string): Promise<WatchedRun | undefined>;
   summary(run: WatchedRun): RunSummary;
@@ -95,16 +97,32 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
   let timer: NodeJS.Timeout | undefined;
   let firstSearch: Promise<void> | undefined;
 
+  /** Ids of runs by the name of their directory, which is what a run says of its parent. */
+  const named = new Map<string, Set<string>>();
+
   const summary = (run: WatchedRun): RunSummary => {
+    let kept = noNotes;
     try {
-      return run.summary(notes.get(run));
+      kept = notes.get(run);
     } catch {
-      return run.summary(noNotes);
+      // Without them.
     }
+    const said = run.summary(kept);
+    return said.parent === null ? said : { ...said, parentId: parentOf(run, said.parent) };
   };
+
+  /** The run of that name: beside this one, or anywhere here. */
+  function parentOf(run: WatchedRun, name: string): string | null {
+    const beside = idOf(join(dirname(run.path), name));
+    if (entries.has(beside)) return beside;
+    const [first = null] = named.get(name) ?? [];
+    return first;
+  }
 
   function add(run: WatchedRun): void {
     const changedAt = Date.now();
+    const name = basename(run.path);
+    named.set(name, (named.get(name) ?? new Set()).add(run.id));
     entries.set(run.id, {
       run,
       reading: undefined,
@@ -120,6 +138,7 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
 
   function remove(entry: Entry): void {
     entries.delete(entry.run.id);
+    named.get(basename(entry.run.path))?.delete(entry.run.id);
     version++;
     hub.publish({ type: 'runs', changed: [], removed: [entry.run.id] });
   }
@@ -291,6 +310,9 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       };
     },
     get: id => entries.get(id)?.run,
+    *all() {
+      for (const { run } of entries.values()) yield run;
+    },
     async load(id) {
       const entry = entries.get(id);
       if (entry === undefined) return undefined;

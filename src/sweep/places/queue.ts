@@ -14,6 +14,7 @@ import { readBounded, writeFileAtomic } from '../../base/files.ts';
 import { jsonOf, toJson } from '../../base/json.ts';
 import { VERSION } from '../../base/version.ts';
 import type { RunOutcome } from '../../studies/schema.ts';
+import type { WorkersView } from '../../studies/workers-view.ts';
 import { ElsewhereError } from '../elsewhere.ts';
 import { DataError, failedOutcome, parseJob } from '../job.ts';
 import type { Place, PlaceEvents, RunJob } from '../place.ts';
@@ -87,6 +88,7 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
 
   const waiting = new Map<string, Waiting>();
   let workers: readonly WorkerPresence[] = [];
+  let counts: QueueCounts = { waiting: 0, active: 0, delayed: 0, failed: 0 };
   let closed = false;
 
   const add = async (one: Waiting): Promise<void> => {
@@ -192,6 +194,7 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
     isPolling = true;
     try {
       workers = await listWorkers(redis);
+      counts = await countsOf(queue);
       await lookAt(() => waiting.keys());
     } catch {
       // Redis is away: the next one sees.
@@ -216,6 +219,7 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
   try {
     await Promise.all([queue.waitUntilReady(), events.waitUntilReady()]);
     workers = await listWorkers(redis);
+    counts = await countsOf(queue);
   } catch (error) {
     throw redisError(error, address);
   }
@@ -263,6 +267,16 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
         void lookAt(() => [id]);
       });
     },
+    view: () => ({
+      workers: workers.map(({ host, pid, version, doing, paused }) => ({
+        name: `${host}:${pid}${paused === null ? '' : ` (paused: ${paused})`}`,
+        host,
+        version,
+        doing: doing.map(({ run }) => run),
+        since: Math.min(Date.now(), ...doing.map(({ since }) => since)),
+      })),
+      queue: counts,
+    }),
     async close() {
       if (closed) return;
       closed = true;
@@ -273,6 +287,25 @@ export async function openQueuePlace(url: string, options: QueuePlaceOptions): P
       await Promise.allSettled([queue.close(), events.close()]);
       redis.disconnect();
     },
+  };
+}
+
+type QueueCounts = WorkersView['queue'];
+
+/** All of a queue's jobs, of whichever study. */
+async function countsOf(queue: Queue): Promise<QueueCounts> {
+  const { waiting, prioritized, delayed, active, failed } = await queue.getJobCounts(
+    'waiting',
+    'prioritized',
+    'delayed',
+    'active',
+    'failed',
+  );
+  return {
+    waiting: (waiting ?? 0) + (prioritized ?? 0),
+    active: active ?? 0,
+    delayed: delayed ?? 0,
+    failed: failed ?? 0,
   };
 }
 
@@ -340,16 +373,12 @@ export async function readQueue(url: string, most = 50): Promise<QueueState> {
   });
   queue.on('error', () => {});
   try {
-    const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed');
+    const { waiting, delayed, active, failed: dead } = await countsOf(queue);
     const failed = await queue.getFailed(0, most - 1);
     return {
       address: shownAddress(address),
       workers: await listWorkers(redis),
-      counts: {
-        waiting: (counts.waiting ?? 0) + (counts.prioritized ?? 0) + (counts.delayed ?? 0),
-        active: counts.active ?? 0,
-        failed: counts.failed ?? 0,
-      },
+      counts: { waiting: waiting + delayed, active, failed: dead },
       failed: failed.map(job => {
         const { success, data } = z.safeParse(letterSchema, job.data);
         return {

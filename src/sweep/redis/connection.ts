@@ -1,4 +1,5 @@
 /** Connections to Redis. The packages are loaded here and nowhere else, and only when a queue is used. */
+import { isIP } from 'node:net';
 import type { Redis, RedisOptions } from 'ioredis';
 import { KeelError } from '../../base/errors.ts';
 import { type RedisAddress, shownAddress } from './address.ts';
@@ -14,8 +15,8 @@ export function connectionOptions({ host, port, db, tls, username, password }: R
     db,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    // The host's name is what its certificate must say.
-    ...(tls && { tls: { servername: host } }),
+    // The host's name is what its certificate must say; an IP address is compared without being sent as a name.
+    ...(tls && { tls: tlsOptions(host) }),
     // Commands wait for a Redis that is away instead of failing after twenty tries.
     maxRetriesPerRequest: null,
     retryStrategy: (times: number) => Math.min(100 * times, 2000),
@@ -23,6 +24,10 @@ export function connectionOptions({ host, port, db, tls, username, password }: R
     reconnectOnError: (error: Error) => /^(LOADING|READONLY)/.test(error.message),
   } satisfies RedisOptions;
 }
+
+/** Of an IP address no name is sent: certificates are compared with the address itself. */
+const tlsOptions = (host: string): { readonly servername?: string } =>
+  isIP(host) === 0 ? { servername: host } : {};
 
 /** Opens a connection, or says in a sentence why there is none. */
 export async function connect(address: RedisAddress): Promise<Redis> {
@@ -62,7 +67,13 @@ export function redisError(error: unknown, address: RedisAddress): KeelError {
   const text = withoutSecrets(`${code ?? ''} ${message}`.trim(), address);
   const remedy = /WRONGPASS|NOAUTH|AUTH/.test(text)
     ? 'it wants another user or password: KEEL_REDIS_USERNAME, KEEL_REDIS_PASSWORD'
-    : 'is it started, and is the address right?';
+    : /CERT|certificate/.test(text)
+      ? 'name an authority of your own in NODE_EXTRA_CA_CERTS, and the host as its certificate does'
+      : address.tls && /ETIMEDOUT|EPROTO|ECONNRESET|timeout/i.test(text)
+        ? 'does it speak TLS there? Without it the address begins with redis://'
+        : !address.tls && /ECONNRESET/.test(text)
+          ? 'with TLS the address begins with rediss://'
+          : 'is it started, and is the address right?';
   return new KeelError(`cannot use Redis at ${shownAddress(address)}: ${text.slice(0, 300)}; ${remedy}`, {
     code: 'redis',
   });

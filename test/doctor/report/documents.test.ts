@@ -37,7 +37,9 @@ const hostile = (text: string): Outcome =>
           fixes: [
             fixOf(text),
             fixOf({ code: text, aside: text }),
-            fixOf({ code: `${text}\n${text}` }, [{ setting: 'learningRate', name: text, value: text }]),
+            fixOf({ code: `${text}\n${text}` }, [
+              { setting: 'learningRate', name: text, from: null, value: text },
+            ]),
           ],
           watch: text,
           marks: [{ metric: 'kl/step', theirs: text, from: 0, to: 4096 }],

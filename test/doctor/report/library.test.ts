@@ -59,7 +59,7 @@ describe('series in memory', () => {
   test('too little, and what is no number, is refused with a sentence', () => {
     expect(() => diagnoseSeries({ 'kl/step': [0.1, 0.2] })).toThrow(/at least 3 rows.* found 2/);
     const short = diagnoseSeries({ 'kl/step': [0.01, 0.012, 0.009], 'episode/return': [20, 22, 25] });
-    expect(short).toMatchObject({ verdict: 'healthy', rootCause: null });
+    expect(short).toMatchObject({ verdict: 'cannot-tell', rootCause: null });
     expect(short.confidence).toBeLessThanOrEqual(0.3);
     expect(short.notes.join()).toMatch(/only 3 rows: most faults show later/);
     expect(() => diagnoseSeries({ weather: rows })).toThrow(

@@ -49,7 +49,7 @@ export function runOf(
 
 const usualFixes = [
   fixOf({ code: 'PPO(..., learning_rate=1e-4)' }, [
-    { setting: 'learningRate', name: 'learning_rate', value: 1e-4 },
+    { setting: 'learningRate', name: 'learning_rate', from: null, value: 1e-4 },
   ]),
   fixOf('Start from the checkpoint before step 61,440.'),
 ];
@@ -62,6 +62,8 @@ export function findingOf({ fixes = usualFixes, ...more }: Partial<Omit<Finding,
     title: 'KL spikes up to 4.2 from step 61,440 on',
     from: 61_440,
     to: 122_880,
+    firstSeen: 61_440,
+    cites: [{ evidence: 0, metric: 'kl/step', theirs: 'train/approx_kl', from: 61_440, to: 122_880 }],
     evidence: [
       'train/approx_kl is above 0.05 in 28 of 30 rows from step 61,440 to 122,880; its median there is 0.42.',
       'The largest, 4.2 at step 63,488, is 350 times the median before.',
@@ -105,6 +107,20 @@ export function diagnosisOf(more: Partial<Diagnosis> = {}): Diagnosis {
         marks: [],
       }),
     ],
+    understood: {
+      columns: [
+        { metric: 'kl/step', theirs: 'train/approx_kl' },
+        { metric: 'episode/return', theirs: 'rollout/ep_rew_mean' },
+      ],
+      settings: [{ setting: 'learningRate', name: 'learning_rate', value: 0.01 }],
+      rows: 60,
+      from: 2048,
+      to: 122_880,
+      notUnderstood: [],
+      absent: [],
+    },
+    basis: [],
+    checked: [{ code: 'kl-spikes', state: 'found' }],
     notes: ['2 lines of progress.csv were cut short and left out.'],
     ...more,
   };

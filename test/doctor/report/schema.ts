@@ -5,6 +5,8 @@ import { rootCauses } from '../../../src/doctor/findings.ts';
 const cause = z.enum(rootCauses).nullable();
 const share = z.number().min(0).max(1);
 
+const mark = z.strictObject({ metric: z.string(), theirs: z.string(), from: z.number(), to: z.number() });
+
 const fix = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('setting'),
@@ -13,6 +15,7 @@ const fix = z.discriminatedUnion('kind', [
         z.strictObject({
           setting: z.string().regex(/^[a-zA-Z]+$/),
           name: z.string().min(1),
+          from: z.union([z.number(), z.string(), z.boolean()]).nullable(),
           value: z.union([z.number(), z.string(), z.boolean()]),
         }),
       )
@@ -36,7 +39,7 @@ export const reportSchema = z.strictObject({
       path: z.string(),
       trainer: z.string(),
       steps: z.number(),
-      verdict: z.enum(['healthy', 'watch', 'sick']).nullable(),
+      verdict: z.enum(['healthy', 'watch', 'sick', 'cannot-tell']).nullable(),
       rootCause: cause,
       confidence: share,
       summary: z.string(),
@@ -47,15 +50,39 @@ export const reportSchema = z.strictObject({
           title: z.string().min(1),
           from: z.number(),
           to: z.number(),
+          firstSeen: z.number(),
           evidence: z.array(z.string()),
+          cites: z.array(mark.extend({ evidence: z.int().min(0) })),
           cause,
           confidence: share,
           fix: z.array(z.string()),
           fixes: z.array(fix),
           watch: z.string().optional(),
-          marks: z.array(
-            z.strictObject({ metric: z.string(), theirs: z.string(), from: z.number(), to: z.number() }),
-          ),
+          marks: z.array(mark),
+        }),
+      ),
+      understood: z.strictObject({
+        columns: z.array(z.strictObject({ metric: z.string(), theirs: z.string() })),
+        settings: z.array(
+          z.strictObject({
+            setting: z.string().min(1),
+            name: z.string().min(1),
+            value: z.union([z.number(), z.string()]).nullable(),
+          }),
+        ),
+        rows: z.int(),
+        from: z.number(),
+        to: z.number(),
+        notUnderstood: z.array(z.string()),
+        absent: z.array(z.strictObject({ metric: z.string(), why: z.string() })),
+      }),
+      basis: z.array(z.string()),
+      checked: z.array(
+        z.strictObject({
+          code: z.string(),
+          state: z.enum(['found', 'near', 'clear', 'blind']),
+          limit: z.strictObject({ of: z.string(), at: z.number(), value: z.number() }).optional(),
+          missing: z.array(z.string()).optional(),
         }),
       ),
       notes: z.array(z.string()),

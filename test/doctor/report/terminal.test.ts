@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { columnsOf, fit, fitMiddle, hang, paragraph } from '../../../src/base/terminal.ts';
-import type { Finding } from '../../../src/doctor/findings.ts';
+import { type Finding, verdicts } from '../../../src/doctor/findings.ts';
 import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import { renderTerminalRuns } from '../../../src/doctor/report/many.ts';
 import { runReport } from '../../../src/doctor/report/report-of-run.ts';
@@ -39,7 +39,7 @@ const wildNumber = fc.oneof(
 const wildFix: fc.Arbitrary<Fix> = fc.oneof(
   wildText.map(text => fixOf(text)),
   fc.tuple(wildText, wildText).map(([code, aside]) => fixOf({ code: `${code}\n${code}`, aside })),
-  wildText.map(code => fixOf({ code }, [{ setting: 'learningRate', name: code, value: 1 }])),
+  wildText.map(code => fixOf({ code }, [{ setting: 'learningRate', name: code, from: null, value: 1 }])),
 );
 
 const wildFinding = fc
@@ -63,6 +63,8 @@ const wildFinding = fc
       }),
       { maxLength: 2 },
     ),
+    firstSeen: wildNumber,
+    cites: fc.constant([]),
   } as const satisfies { readonly [K in keyof Omit<Finding, 'fix'>]-?: unknown })
   .map(findingOf);
 
@@ -71,7 +73,7 @@ const wildReport = fc
     path: wildText,
     trainer: wildText,
     steps: wildNumber,
-    verdict: fc.constantFrom('healthy', 'watch', 'sick'),
+    verdict: fc.constantFrom(...verdicts),
     summary: wildText,
     findings: fc.array(wildFinding, { maxLength: 40 }),
     notes: fc.array(wildText, { maxLength: 6 }),

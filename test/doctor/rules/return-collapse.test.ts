@@ -16,7 +16,9 @@ describe('a return that is lost under a calm KL', () => {
   });
 
   it('is only told after the log was taken up again, perhaps with a harder task', () => {
-    expect(diagnose(agent({ 'episode/return': lost }, { restarts: [45_000] })).verdict).toBe('healthy');
+    const resumed = diagnose(agent({ 'episode/return': lost }, { restarts: [45_000] }));
+    expect(resumed.verdict).toBe('cannot-tell');
+    expect(resumed.summary).toContain('perhaps the task changed');
   });
 
   it('is only told where it is on its way back', () => {

@@ -298,6 +298,8 @@ const positives: Readonly<
     null,
     'info',
   ],
+  'unusual-settings': [agent({}, { config: { entropyCoef: 0.2 } }), 'entropy-bonus-too-large', 'info'],
+  'return-flat': [agent({ 'episode/return': flat(20) }), null, 'warning'],
   'guard-off': [
     agent(
       { 'kl/step': rows(N, i => (i === 40 ? 0.06 : about(0.006))) },
@@ -315,7 +317,7 @@ describe('each rule', () => {
 
   it.each(Object.keys(positives))('%s speaks where it must', code => {
     const [made, cause, severity] = positives[code];
-    const [found] = findRule(code)!.check(made, signalsOf(made));
+    const [found] = findRule(code)!.check(made, signalsOf(made), []);
     expect(found).toBeDefined();
     expect(found).toMatchObject({ code, cause, severity });
     expect(found.evidence.length).toBeGreaterThan(0);
@@ -331,7 +333,7 @@ describe('each rule', () => {
     const found = [...dialects, unknownDialect([])].flatMap(dialect => {
       const spoken = { ...made, wording: wordingOf(dialect.wording) };
       return findRule(code)!
-        .check(spoken, signalsOf(spoken))
+        .check(spoken, signalsOf(spoken), [])
         .map(finding => ({ dialect, wording: spoken.wording, ...finding }));
     });
     expect(found.length).toBeGreaterThan(0);
@@ -356,7 +358,7 @@ describe('each rule', () => {
 
   it.each(rules.map(r => r.code))('%s is silent on runs that learn, and on none', code => {
     const rule = findRule(code)!;
-    for (const made of [agent(), model(), run({})]) expect(rule.check(made, signalsOf(made))).toEqual([]);
+    for (const made of [agent(), model(), run({})]) expect(rule.check(made, signalsOf(made), [])).toEqual([]);
   });
 
   it('is documented, and looks only at what the registry knows', () => {
@@ -374,7 +376,7 @@ describe('each rule', () => {
   it('argues only for causes that it says it may', () => {
     for (const [code, [made]] of Object.entries(positives)) {
       const rule = findRule(code)!;
-      for (const f of rule.check(made, signalsOf(made)))
+      for (const f of rule.check(made, signalsOf(made), []))
         if (f.cause !== null) expect(rule.causes).toContain(f.cause);
     }
   });
@@ -387,7 +389,7 @@ describe('each rule', () => {
           Object.fromEntries([...made.series].map(([id, s]) => [id, [...s.series.values.subarray(0, n)]])),
           { kind: made.kind, config: made.config, actions: made.actions },
         );
-        expect(findRule(code)!.check(short, signalsOf(short)), code).toEqual([]);
+        expect(findRule(code)!.check(short, signalsOf(short), []), code).toEqual([]);
       }
     }
   });
@@ -412,6 +414,7 @@ describe('what a KL is decides what may be said of it', () => {
         .check(
           agent({ 'kl/step': values }, { kl: { 'kl/step': { estimator } } }),
           signalsOf(agent({ 'kl/step': values }, { kl: { 'kl/step': { estimator } } })),
+          [],
         )
         .map(f => f.cause);
     expect(causes('k3', below)).toEqual(['kl-estimator-broken']);

@@ -71,7 +71,7 @@ describe('every rule on every healthy run', () => {
     const rule = rules.find(r => r.code === code)!;
     for (const name of healthy) {
       for (const run of runs.get(name)!) {
-        const found = rule.check(run, signalsOf(run)).filter(f => f.severity !== 'info');
+        const found = rule.check(run, signalsOf(run), []).filter(f => f.severity !== 'info');
         expect(found, name).toEqual([]);
       }
     }
@@ -125,7 +125,9 @@ describe('every rule on every healthy run', () => {
           cut.set(id, { ...entry, series: { ...series(values), x: entry.series.x.slice(0, values.length) } });
         }
         const said = diagnose({ ...run, series: cut });
-        expect(said.verdict, `${name} after ${n} rows: ${said.summary}`).toBe('healthy');
+        // The first rows tell of no trend yet.
+        const right = n < 15 ? ['healthy', 'cannot-tell'] : ['healthy'];
+        expect(right, `${name} after ${n} rows: ${said.summary}`).toContain(said.verdict);
       }
     }
   });

@@ -23,7 +23,10 @@ const sources = [
   'src/view',
   'src/doctor/findings.ts',
   'src/server/api.ts',
+  'src/random',
   'src/studies/schema.ts',
+  'src/studies/interquartile-mean.ts',
+  'src/studies/statistics.ts',
   'src/studies/workers-view.ts',
   'src/base',
 ];

@@ -97,6 +97,7 @@ export interface FakeRun {
   note: string;
   archived: boolean;
   parent: string | null;
+  group: string | null;
   problem: string | null;
   updatedAt: number;
   events: PageEvent[];
@@ -138,6 +139,7 @@ export function fakeRun(options: Partial<FakeRun> & { id: string }): FakeRun {
     note: '',
     archived: false,
     parent: null,
+    group: null,
     problem: null,
     updatedAt: Date.now() - 3_600_000,
     events: [],
@@ -174,7 +176,9 @@ const rowAt = (x: XAxis, at: number) =>
   x === 'step' ? at / stepsPerRow - 1 : x === 'iteration' ? at - 1 : (at - startTime) / rowMs;
 
 const resume = (setting: KnownSetting, value: number, how = ''): Fix =>
-  fixOf({ code: `keel resume ${how}--set ${setting}=${value}` }, [{ setting, name: setting, value }]);
+  fixOf({ code: `keel resume ${how}--set ${setting}=${value}` }, [
+    { setting, name: setting, from: null, value },
+  ]);
 
 const fixed = (...fixes: readonly Fix[]): Pick<Finding, 'fix' | 'fixes'> => ({
   fix: fixes.map(({ text }) => text),
@@ -252,8 +256,8 @@ export function summaryOf(run: FakeRun): RunSummary {
     algorithm: run.trainer === 'unknown' ? null : 'PPO',
     seed: run.seed,
     step: run.rows * stepsPerRow,
-    totalSteps: run.trainer === 'keel' ? run.plannedRows * stepsPerRow : null,
-    startedAt: startTime,
+    totalSteps: run.trainer === 'keel' && run.state !== 'unreadable' ? run.plannedRows * stepsPerRow : null,
+    startedAt: run.updatedAt - run.rows * rowMs,
     updatedAt: run.updatedAt,
     stepsPerSecond: run.state === 'running' ? 21_400 : null,
     sparkline: Array.from({ length: points }, (_, k) =>
@@ -267,6 +271,8 @@ export function summaryOf(run: FakeRun): RunSummary {
     verdict,
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
+    parentId: run.parent,
+    group: run.group,
     notes: { tags: run.tags, note: run.note, archived: run.archived },
     problem: run.problem,
     generation: run.generation,
@@ -314,7 +320,23 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
   const steps = run.rows * stepsPerRow;
   const at = (share: number) => Math.floor(share * run.plannedRows) * stepsPerRow;
   const mark = (metric: string, from: number, to: number) => ({ metric, theirs: metric, from, to });
-  const base = { path: `runs/${run.name}`, trainer: run.trainer, steps, notes: run.logNotes };
+  const base = {
+    path: `runs/${run.name}`,
+    trainer: run.trainer,
+    steps,
+    notes: run.logNotes,
+    understood: {
+      columns: ['kl/step', 'episode/return'].map(metric => ({ metric, theirs: metric })),
+      settings: [{ setting: 'learningRate' as const, name: 'learningRate', value: 3e-4 }],
+      rows: run.rows,
+      from: stepsPerRow,
+      to: steps,
+      notUnderstood: [],
+      absent: [],
+    },
+    basis: run.health === 'healthy' ? ['`episode/return` rises, and `kl/step` stays small.'] : [],
+    checked: [],
+  };
   if (run.health === 'healthy') {
     const diagnosis: Diagnosis = {
       ...base,
@@ -338,6 +360,8 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
         : 'KL touches 0.02 in 7 % of the updates',
       from,
       to: steps,
+      firstSeen: from,
+      cites: [{ evidence: 0, ...mark('kl/step', from, steps) }],
       evidence: [
         `kl/step passes 0.05 first at step ${from}; the largest is 0.118.`,
         'The median before was 0.009, after it 0.021.',
@@ -356,6 +380,8 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             title: 'the return falls by 60 % after the spikes',
             from: at(0.42),
             to: steps,
+            firstSeen: at(0.42),
+            cites: [{ evidence: 0, ...mark('episode/return', at(0.42), steps) }],
             evidence: [
               'episode/return was 410 before, and is 166 now.',
               'It began 11 iterations after the first spike.',

@@ -4,7 +4,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Action, Hello, Notes, StreamMessage, XAxis } from '../../../src/server/api.ts';
+import type {
+  Action,
+  AllSettings,
+  Hello,
+  Notes,
+  OutputAnswer,
+  SettingsAnswer,
+  StreamMessage,
+  XAxis,
+} from '../../../src/server/api.ts';
 import { securityHeaders } from '../../../src/server/http/security.ts';
 import type { Hub } from '../../../src/server/stream.ts';
 import { createStudyIndex } from '../../../src/server/studies.ts';
@@ -111,6 +120,7 @@ export async function startFakeServer(
       } satisfies Hello);
     if (url.pathname === '/api/runs')
       return answer(response, { runs: [...runs.values()].map(summaryOf), version: lastId });
+    if (url.pathname === '/api/settings') return answer(response, settingsOf([...runs.values()]));
     if (url.pathname === '/api/studies') return answer(response, studies.list());
     if (url.pathname.startsWith('/api/studies/')) {
       const study = studies.get(
@@ -160,6 +170,17 @@ export async function startFakeServer(
         counts,
       });
     }
+    if (path === 'settings')
+      return answer(response, {
+        settings: { learningRate: { doc: "Adam's step size.", fallback: 3e-4 } },
+      } satisfies SettingsAnswer);
+    if (path === 'output')
+      return answer(response, {
+        parts:
+          run.state === 'failed'
+            ? [{ title: 'Where it failed', text: 'Error: NaN\n    at step (env.ts:3:1)\n', cut: false }]
+            : [],
+      } satisfies OutputAnswer);
     if (path === 'diagnosis') return answer(response, diagnosisOf(run));
     if (path === 'completions') {
       const groups = run.groups.filter(
@@ -319,4 +340,13 @@ async function read(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
   return Buffer.concat(parts).toString('utf8');
+}
+
+function settingsOf(runs: readonly FakeRun[]): AllSettings {
+  const texts = runs.map(run => Object.entries(run.config).map(([key, value]) => `${key}=${value}`));
+  const settings = [...new Set(texts.flat())];
+  return {
+    settings,
+    runs: Object.fromEntries(runs.map((run, i) => [run.id, texts[i].map(text => settings.indexOf(text))])),
+  };
 }

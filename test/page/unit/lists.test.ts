@@ -2,22 +2,28 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MetricInfo } from '../../../src/server/api.ts';
-import {
-  diffConfigs,
-  groupProblems,
-  groupRuns,
-  legendOf,
-  spreadOver,
-  valueAt,
-} from '../../../web/lib/compare.ts';
+import { diffConfigs, groupProblems, groupRuns, legendOf, valueAt } from '../../../web/lib/compare.ts';
+import { groupLine } from '../../../web/lib/group-line.ts';
 import { companionOf, layoutPlots, plotTitle } from '../../../web/lib/layout.ts';
-import { countTags, matches, parseTags, selectRuns } from '../../../web/lib/overview.ts';
+import {
+  countStates,
+  countValues,
+  countVerdicts,
+  filterRuns,
+  groupOf,
+  matches,
+  nameOfGroup,
+  parseTags,
+  rowsOf,
+  selectRuns,
+  settingsWith,
+} from '../../../web/lib/overview.ts';
 import { describeGroup, groupAt, groupPins, type Pin } from '../../../web/lib/pins.ts';
 import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
 import { bandOf } from '../../../web/lib/tone.ts';
-import { defaultView } from '../../../web/lib/view-state.ts';
+import { defaultView, eachRun } from '../../../web/lib/view-state.ts';
 import { fakeRun, summaryOf } from '../support/fake-runs.ts';
-import { gallery } from '../support/gallery.ts';
+import { gallery, seedGallery } from '../support/gallery.ts';
 
 const runs = gallery().map(summaryOf);
 const view = defaultView.overview;
@@ -59,7 +65,7 @@ describe('the overview', () => {
     expect(matches(runs.find(run => run.id === 'sick')!, 'hopper walker')).toBe(false);
   });
   test('tags are counted and parsed', () => {
-    expect(countTags(runs)[0]).toEqual({ tag: 'sweep-3', count: 3 });
+    expect(countValues(runs, run => run.notes.tags)[0]).toEqual({ value: 'sweep-3', count: 3 });
     expect(parseTags(' a, #b  a,,c ')).toEqual(['a', 'b', 'c']);
     expect(parseTags('x'.repeat(100))[0]).toHaveLength(40);
   });
@@ -71,6 +77,90 @@ describe('the overview', () => {
     expect(of({ lastKl: 0, atRest: true })!).toMatchObject({ name: 'frozen', tone: 'muted' });
     expect(of({ klBand: null })).toBeNull();
     expect(of({ lastKl: null })).toBeNull();
+  });
+});
+
+describe('runs that differ only in their seed', () => {
+  const seeds = seedGallery().map(summaryOf);
+  const slow = seeds.filter(run => run.group === 'slow');
+  test('are one row, with the worst of them, that unfolds in place', () => {
+    const shown = selectRuns(seeds, view);
+    const rows = rowsOf(shown, view, new Set());
+    expect(rows.map(row => row.key).sort()).toEqual(['child', 'empty', 'fast', 'lost', 'sb3', 'slow']);
+    const open = rowsOf(shown, view, new Set(['slow']));
+    const at = open.findIndex(row => row.key === 'slow');
+    expect(open.slice(at + 1, at + 6).map(row => row.kind === 'run' && row.inGroup)).toEqual(
+      Array(5).fill(true),
+    );
+    expect(rowsOf(shown, { ...view, flat: true }, new Set())).toHaveLength(shown.length);
+    // What a filter leaves of a group is a group of its own, or a run.
+    const failed = rowsOf(selectRuns(seeds, { ...view, states: ['failed'] }), view, new Set());
+    expect(failed.map(row => row.key)).toEqual(['slow4']);
+  });
+  test('come to a middle, the worst verdict and the loudest KL', () => {
+    const { all, name } = groupOf('slow', slow);
+    expect(name).toBe('hopper-lr-0.0003');
+    expect(all).toMatchObject({ verdict: 'watch', state: 'failed', seed: null });
+    const returns = slow.map(run => run.lastReturn!).sort((a, b) => a - b);
+    expect(all.lastReturn).toBeCloseTo((returns[1] + returns[2] + returns[3]) / 3, 9);
+    expect(all.lastKl).toBeGreaterThan(0);
+    expect(countStates(slow)).toEqual([
+      { state: 'failed', count: 1 },
+      { state: 'finished', count: 4 },
+    ]);
+    expect(countVerdicts(slow)).toEqual([
+      { verdict: 'watch', count: 1 },
+      { verdict: 'healthy', count: 4 },
+    ]);
+  });
+  test('are called by what their names share', () => {
+    expect(nameOfGroup(['cartpole-20260115-103000-seed1-k3f9', 'cartpole-20260115-104512-seed2-aaaa'])).toBe(
+      'cartpole',
+    );
+    expect(nameOfGroup(['a-lr-3e-4-seed-10', 'a-lr-3e-4-seed-11'])).toBe('a-lr-3e-4');
+    expect(nameOfGroup(['runs/ppo__1', 'runs/ppo__2'])).toBe('runs/ppo');
+    expect(nameOfGroup(['PPO_1', 'A2C_1'])).toBe('PPO_1');
+  });
+  test('are one line of compare by default, each its own on demand', () => {
+    const some = [...slow, ...seeds.filter(run => run.id === 'sb3')].map(run => ({
+      name: run.name,
+      detail: { config: {}, run },
+      problem: null,
+    }));
+    expect(legendOf(some, null).map(({ label, runs }) => [label, runs.length])).toEqual([
+      ['hopper-lr-0.0003', 5],
+      ['PPO_7', 1],
+    ]);
+    expect(legendOf(some, eachRun)).toHaveLength(6);
+  });
+});
+
+describe('filters', () => {
+  test('by what a run is, each counted while all others hold', () => {
+    const sick = { ...view, verdict: 'sick' as const };
+    expect(filterRuns(runs, sick).map(run => run.verdict)).toEqual(['sick', 'sick']);
+    expect(filterRuns(runs, { ...sick, environment: 'Hopper' }).map(run => run.id)).toEqual(['sick']);
+    expect(filterRuns(runs, { ...view, trainer: 'stable-baselines3' }).map(run => run.id)).toEqual(['sb3']);
+    expect(
+      countValues(filterRuns(runs, { ...sick, environment: 'Hopper' }, null, 'verdict'), run => [
+        run.verdict,
+      ]),
+    ).toEqual([{ value: 'sick', count: 1 }]);
+    expect(
+      countValues(filterRuns(runs, { ...sick, environment: 'Hopper' }, null, 'environment'), run => [
+        run.environment,
+      ]).map(({ value }) => value),
+    ).toEqual(['CartPole-v1', 'Hopper']);
+  });
+  test('a search looks in settings too', () => {
+    const all = { settings: ['learningRate=0.001', 'guard=null'], runs: { sick: [0, 1], a1: [1] } };
+    const found = (query: string) => filterRuns(runs, { ...view, query }, all).map(run => run.id);
+    expect(found('learningRate=0.001')).toEqual(['sick']);
+    expect(found('guard')).toEqual(['sick', 'a1']);
+    expect(found('hopper LEARNINGRATE')).toEqual(['sick']);
+    expect(found('learningRate=0.002')).toEqual([]);
+    expect(settingsWith(null, 'guard')('sick', 'guard')).toBe(false);
+    expect(settingsWith(all, 'toString')('toString', 'toString')).toBe(false);
   });
 });
 
@@ -126,7 +216,7 @@ describe('compare', () => {
   test('what a link groups by: a run that is gone is named and in no group, a setting that none has is said', () => {
     const run = (name: string, lr: number | null, problem: string | null = null) => ({
       name,
-      detail: lr === null ? null : { config: { lr } },
+      detail: lr === null ? null : { config: { lr }, run: { group: null } },
       problem,
     });
     const runs = [run('a', 1), run('gone', null, 'not found'), run('b', 2)];
@@ -153,29 +243,55 @@ describe('compare', () => {
       null,
     ]);
   });
-  test('mean and spread are those of the sample; where one run ends the others go on', () => {
-    const spread = spreadOver(
-      [
-        { x: [0, 10], mean: [0, 10] },
-        { x: [0, 10], mean: [2, 14] },
-        { x: [0, 5], mean: [4, 4] },
-      ],
-      11,
+  const lineOf = (x: number[], mean: number[], max = mean) => ({
+    x,
+    mean,
+    min: mean,
+    max,
+    count: x.map(() => 1),
+    broken: [],
+  });
+  test('a group is its figure and an interval within its runs; where one ends the others go on, and it is said', () => {
+    const { line, peak, ends } = groupLine(
+      [lineOf([0, 100], [0, 10]), lineOf([0, 100], [2, 14]), lineOf([0, 50], [4, 4], [4, 90])],
+      'mean',
     );
-    expect(spread.x).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    expect(spread.mean[0]).toBeCloseTo(2, 12);
-    expect(spread.high[0]! - spread.mean[0]!).toBeCloseTo(2, 12);
-    expect(spread.runs).toEqual([3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2]);
-    expect(spread.mean[10]).toBeCloseTo(12, 12);
-    expect(spread.mean[10]! - spread.low[10]!).toBeCloseTo(Math.sqrt(8), 12);
-    expect(spreadOver([]).x).toEqual([]);
-    expect(spreadOver([{ x: [3], mean: [7] }])).toEqual({
-      x: [3],
-      mean: [7],
-      low: [7],
-      high: [7],
-      runs: [1],
-    });
+    expect([line.x[0], line.x.at(-1)]).toEqual([0, 100]);
+    expect(line.mean[0]).toBeCloseTo(2, 12);
+    expect(line.mean.at(-1)).toBeCloseTo(12, 12);
+    expect([line.count[0], line.count.at(-1)]).toEqual([3, 2]);
+    expect(ends).toEqual([{ x: 50, left: 2 }]);
+    expect(Math.max(...peak.map(v => v ?? 0))).toBe(90);
+    expect(groupLine([], 'iqm').line.x).toEqual([]);
+    const one = groupLine([lineOf([3], [7])], 'iqm');
+    expect([one.line.mean, one.line.min, one.line.max, one.ends]).toEqual([[7], [7], [7], []]);
+    // Not ended: a row of another length at the end.
+    expect(groupLine([lineOf([0, 1000], [1, 1]), lineOf([0, 998], [1, 1])], 'iqm').ends).toEqual([]);
+  });
+  test('the band of a group never leaves what its runs had', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.double({ min: -1e6, max: 500, noNaN: true }), { minLength: 2, maxLength: 6 }), {
+          minLength: 2,
+          maxLength: 5,
+        }),
+        fc.constantFrom('iqm', 'median', 'mean'),
+        (runs, of) => {
+          const all = runs.flat();
+          const [low, high] = [Math.min(...all) - 1e-6, Math.max(...all) + 1e-6];
+          const { line } = groupLine(
+            runs.map(values => lineOf([...values.keys()], values)),
+            of,
+          );
+          for (const v of [...line.min, ...line.max, ...line.mean]) {
+            if (v === null) continue;
+            expect(v).toBeGreaterThanOrEqual(low);
+            expect(v).toBeLessThanOrEqual(high);
+          }
+        },
+      ),
+      { numRuns: 8 },
+    );
   });
   test('groups are in the order of their values, and differences are found', () => {
     const items = [1e-3, 3e-4, 1e-3, undefined].map((lr, item) => ({
@@ -187,14 +303,20 @@ describe('compare', () => {
       { label: 'lr 0.0003', items: [1] },
       { label: 'lr 0.001', items: [0, 2] },
     ]);
-    const rows = diffConfigs([{ a: 1, b: null }, { a: 1, b: 'none' }, { a: 1 }]);
+    const rows = diffConfigs([[{ a: 1, b: null }], [{ a: 1, b: 'none' }], [{ a: 1 }]]);
     expect(rows.map(row => [row.key, row.differs])).toEqual([
       ['a', false],
       ['b', true],
     ]);
     // A number and its text are two settings.
-    expect(diffConfigs([{ a: 1 }, { a: '1' }])[0].differs).toBe(true);
-    expect(diffConfigs([{ toString: 1 } as never, {}])[0].values).toEqual([1, undefined]);
+    expect(diffConfigs([[{ a: 1 }], [{ a: '1' }]])[0].differs).toBe(true);
+    // A log that does not say does not differ, and what the runs of a column have is said once.
+    expect(diffConfigs([[{ a: 1 }], [{}]])[0]).toEqual({ key: 'a', cells: [[1], []], differs: false });
+    expect(diffConfigs([[{ s: 1 }, { s: 2 }, { s: 1 }]])[0]).toMatchObject({
+      cells: [[1, 2]],
+      differs: true,
+    });
+    expect(diffConfigs([[{ toString: 1 } as never], [{}]])[0].cells).toEqual([[1], []]);
   });
 });
 

@@ -228,7 +228,11 @@ describe('the range of a plot', () => {
   });
   test('is logarithmic by itself where a spike would dwarf the bands, and never where nothing is above 0', () => {
     const bands = [{ from: 0 }, { from: 0.01 }, { from: 0.05 }];
-    expect(largestOf([line([1, 2, 3], [0.01, 0.51, null]), line([1], [0.02])])).toBe(0.51);
+    expect(largestOf([{ line: line([1, 2, 3], [0.01, 0.51, null]) }, { line: line([1], [0.02]) }])).toBe(
+      0.51,
+    );
+    // What a group's average hides.
+    expect(largestOf([{ line: line([1], [0.02]), peak: [0.9] }])).toBe(0.9);
     expect(largestOf([])).toBe(0);
     expect(dwarfsBands(0.51, bands)).toBe(true);
     expect(dwarfsBands(0.49, bands)).toBe(false);

@@ -69,7 +69,7 @@ describe('axes', () => {
     expect(linear.ticks.map(({ text }) => text)).toEqual(['0', '5', '10']);
     const log = settingScale(float(1e-5, 1e-1, true));
     expect([1e-5, 1e-3, 1e-1].map(v => log.at(v)!.toFixed(6))).toEqual(['0.000000', '0.500000', '1.000000']);
-    expect(log.ticks.map(({ text }) => text)).toEqual(['1e−5', '1e−4', '0.001', '0.01', '0.1']);
+    expect(log.ticks.map(({ text }) => text)).toEqual(['10⁻⁵', '10⁻⁴', '0.001', '0.01', '0.1']);
     expect(log.textAt(0.5)).toBe('0.001');
     const choice = settingScale({ kind: 'choice', values: ['a', null, [64, 64], true] });
     expect(choice.ticks.map(({ text }) => text)).toEqual(['a', 'null', '[64,64]', 'true']);

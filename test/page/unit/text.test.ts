@@ -10,6 +10,8 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatMoment,
+  formatPercent,
   formatSetting,
   formatShort,
   formatTick,
@@ -18,11 +20,10 @@ import {
   words,
 } from '../../../web/lib/format.ts';
 import { gapAfter } from '../../../web/lib/gap.ts';
-import { formatMoment } from '../../../web/lib/moment.ts';
 import { createPace } from '../../../web/lib/pace.ts';
 import { curveOf } from '../../../web/lib/plot-data.ts';
 import { plain } from '../../../web/lib/prose.ts';
-import { sparklinePath } from '../../../web/lib/sparkline.ts';
+import { sparklinePaths } from '../../../web/lib/sparkline.ts';
 import { decades, niceTicks } from '../../../web/lib/ticks.ts';
 
 describe('numbers', () => {
@@ -48,24 +49,32 @@ describe('numbers', () => {
     [1000, '1k'],
     [1_250_000, '1.25M'],
     [999_999, '1M'],
-    [2_048_000_000, '2.05G'],
+    [2_048_000_000, '2.05B'],
     [0.25, '0.25'],
   ])('%s is short as %s', (value, text) => expect(formatShort(value)).toBe(text));
   test('counts, durations, ages, bytes, words', () => {
     expect(formatCount(1234567)).toBe('1,234,567');
     expect([5, 65, 3700, 90_000].map(s => formatDuration(s * 1000))).toEqual([
       '5 s',
-      '1 m 05 s',
-      '1 h 01 m',
+      '1 min 05 s',
+      '1 h 01 min',
       '1 d 01 h',
     ]);
     expect([3, 45, 200, 8000, 200_000, 9e6].map(s => formatAge(0, s * 1000))).toEqual([
       'now',
-      '40 s',
-      '3 min',
-      '2 h',
-      '2 d',
-      '3 mo',
+      '40 s ago',
+      '3 min ago',
+      '2 h ago',
+      '2 d ago',
+      '3 months ago',
+    ]);
+    expect([0, 0.954, 1].map(formatPercent)).toEqual(['0 %', '95 %', '100 %']);
+    // On an axis as in a readout.
+    expect([1e-4, 2e-5, 1.2e-5, -1e-7].map(v => formatTick(v, Math.abs(v)))).toEqual([
+      '10⁻⁴',
+      '2×10⁻⁵',
+      '10⁻⁵',
+      '−10⁻⁷',
     ]);
     expect([12, 184_320, 2.5e9].map(formatBytes)).toEqual(['12 B', '184 kB', '2.5 GB']);
     expect([0.02, 3e-4, 1e-7, 2048, -0.5, null].map(formatSetting)).toEqual([
@@ -108,13 +117,15 @@ describe('axes', () => {
     expect(timeTicks(origin, origin + 3600_000, origin, 700).map(t => (t - origin) / 60_000)).toEqual([
       0, 10, 20, 30, 40, 50, 60,
     ]);
-    expect(formatTimeTick(origin + 90_000, origin, 30_000)).toBe('1:30 m');
+    expect(formatTimeTick(origin + 90_000, origin, 30_000)).toBe('1:30 min');
     expect(formatTimeTick(origin + 2 * 3600_000, origin, 3600_000)).toBe('2 h');
     expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
     expect(formatTimeTick(origin + 3600_000, origin, 1800_000)).toBe('1:00 h');
     expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
     expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1,200');
-    expect(formatPlace('time', origin + 65_000, origin)).toBe('1 m 05 s');
+    expect(formatPlace('time', origin + 65_000, origin)).toMatch(
+      /^1 min 05 s · 2023-11-\d\d \d\d:\d\d:\d\d$/,
+    );
   });
 });
 
@@ -161,10 +172,10 @@ describe('a name that is cut', () => {
 
 describe('sparklines', () => {
   test('stay in their box, break at holes, are flat for a constant', () => {
-    expect(sparklinePath([0, 5, 10], 100, 20)).toBe('M0 20L50 10L100 0');
-    expect(sparklinePath([1, null, 1], 100, 20)).toBe('M0 10h.01M100 10h.01');
-    expect(sparklinePath([null, Number.NaN], 100, 20)).toBe('');
-    expect(sparklinePath([7], 100, 20)).toBe('M0 10h.01');
+    expect(sparklinePaths([[0, 5, 10]], 100, 20)).toEqual(['M0 20L50 10L100 0']);
+    expect(sparklinePaths([[1, null, 1]], 100, 20)).toEqual(['M0 10h.01M100 10h.01']);
+    expect(sparklinePaths([[null, Number.NaN]], 100, 20)).toEqual(['']);
+    expect(sparklinePaths([[7]], 100, 20)).toEqual(['M0 10h.01']);
   });
 });
 

@@ -1,10 +1,12 @@
 /** The address and the view are the same thing; a bad address is said and survived. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { verdicts } from '../../../src/doctor/findings.ts';
 import {
   decodeView,
   defaultView,
   encodeView,
+  groupFigures,
   isLog,
   sortKeys,
   tabs,
@@ -38,7 +40,11 @@ const overviewView: fc.Arbitrary<View> = fc
     down: fc.boolean(),
     states: fc.constantFrom([], ['running' as const], ['failed' as const, 'killed' as const]),
     tag: fc.option(name),
+    verdict: fc.option(fc.constantFrom(...verdicts)),
+    environment: fc.option(name),
+    trainer: fc.option(name),
     archived: fc.boolean(),
+    flat: fc.boolean(),
   })
   .map(overview => ({ ...defaultView, overview }));
 const runView: fc.Arbitrary<View> = fc
@@ -50,6 +56,7 @@ const compareView: fc.Arbitrary<View> = fc
     compare: fc.record({
       runs: fc.uniqueArray(name, { maxLength: 6 }),
       by: fc.option(name),
+      of: fc.constantFrom(...groupFigures),
       metrics: fc.uniqueArray(name, { maxLength: 6 }),
       hidden: fc.uniqueArray(name, { maxLength: 6 }),
     }),
@@ -93,7 +100,7 @@ describe('view state', () => {
     const { view, problems } = decodeView('#/runs/r/dcotor?x=moon&from=a&to=3&sort=size&smooth=7');
     expect(view.tab).toBe('plots');
     expect(view.plot).toMatchObject({ x: 'step', from: null, to: null, smooth: 0.999 });
-    expect(problems).toHaveLength(4);
+    expect(problems).toHaveLength(5);
     expect(problems.join(' ')).toContain('the tab “dcotor”');
     expect(decodeView('#/nowhere').problems[0]).toContain('There is no page “/nowhere”');
     expect(decodeView('#/runs/%E0%A4%A').problems[0]).toContain('cannot be read');

@@ -51,7 +51,7 @@ export function run(values: Readonly<Record<string, readonly number[]>>, more: M
         const pairs = Object.entries(changes) as [KnownSetting, number | string][];
         return fixOf(
           { code: `PPO(${pairs.map(([k, v]) => `${k}=${v}`).join(', ')})` },
-          pairs.map(([setting, value]) => ({ setting, name: setting, value })),
+          pairs.map(([setting, value]) => ({ setting, name: setting, from: null, value })),
         );
       },
       nameOf: setting => setting,

@@ -1,0 +1,78 @@
+/** The weights of the parts of a loss, where the log has the parts and their sum but not the weights. */
+import type { Signals } from '../rules/signals.ts';
+import { median } from '../statistics/order.ts';
+
+/** Weights by least squares, each with its standard error. */
+export interface LossWeights {
+  readonly value: number;
+  readonly entropy: number;
+  readonly entropyError: number;
+}
+
+const limits = {
+  rows: 12,
+  /** Rows whose error is beyond so many median errors are left out: some trainers log one minibatch's total. */
+  outlier: 5,
+  rounds: 3,
+  /** What is left over, against the part that the entropy has in the sum: more, and the log has something else. */
+  rest: 0.25,
+  /** Value losses have weights up to this. */
+  valueWeight: 2,
+} as const;
+
+/**
+ * total = policy + value weight x value loss - entropy weight x entropy, in every row. Undefined where a part is not
+ * logged in the same rows, or where value loss and entropy go together so that nobody can tell their weights apart.
+ */
+export function lossWeights(signals: Signals): LossWeights | undefined {
+  const total = signals.get('loss/total');
+  const policy = signals.get('loss/policy');
+  const { loss } = signals.critic;
+  const entropy = signals.get('policy/entropy');
+  if (total === undefined || policy === undefined || loss === undefined || entropy === undefined)
+    return undefined;
+  const n = total.n;
+  if (n < limits.rows || policy.n !== n || loss.n !== n || entropy.n !== n) return undefined;
+  let rows = Array.from({ length: n }, (_, i) => i);
+  for (let round = 0; ; round++) {
+    const found = fit(rows, i => [total.v[i] - policy.v[i], loss.v[i], -entropy.v[i]]);
+    if (found === undefined || rows.length < limits.rows) return undefined;
+    const errors = rows.map(i =>
+      Math.abs(total.v[i] - policy.v[i] - found.value * loss.v[i] + found.entropy * entropy.v[i]),
+    );
+    const most = limits.outlier * median(errors);
+    const kept = rows.filter((_, k) => errors[k] <= most);
+    if (round === limits.rounds || kept.length === rows.length) {
+      const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
+      const fits = median(errors) <= limits.rest * part;
+      return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
+    }
+    rows = kept;
+  }
+}
+
+/** y = a u + b v, without a constant. */
+function fit(
+  rows: readonly number[],
+  at: (i: number) => readonly [y: number, u: number, v: number],
+): LossWeights | undefined {
+  let [uu, uv, vv, uy, vy] = [0, 0, 0, 0, 0];
+  for (const i of rows) {
+    const [y, u, v] = at(i);
+    uu += u * u;
+    uv += u * v;
+    vv += v * v;
+    uy += u * y;
+    vy += v * y;
+  }
+  const det = uu * vv - uv * uv;
+  if (!(det > 1e-9 * uu * vv) || !Number.isFinite(det)) return undefined;
+  const value = (uy * vv - vy * uv) / det;
+  const entropy = (vy * uu - uy * uv) / det;
+  const squares = rows.reduce((sum, i) => {
+    const [y, u, v] = at(i);
+    return sum + (y - value * u - entropy * v) ** 2;
+  }, 0);
+  const entropyError = Math.sqrt((squares / Math.max(1, rows.length - 2)) * (uu / det));
+  return { value, entropy, entropyError };
+}
