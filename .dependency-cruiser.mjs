@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 /** What each folder of src/ may import, besides itself: only folders above it. cli, on top, may import everything. */
 const mayImport = {
   base: [],
+  pickle: ['base'],
   settings: ['base'],
   random: ['base'],
   engine: ['base'],
@@ -24,6 +25,7 @@ const mayImport = {
   server: ['base', 'settings', 'metrics', 'view', 'runs', 'studies', 'doctor'],
   algos: [
     'base',
+    'pickle',
     'settings',
     'engine',
     'nn',
@@ -37,6 +39,8 @@ const mayImport = {
     'view',
     'runs',
   ],
+  // Where the trainer meets the doctor: it hands the one to the other.
+  autopilot: ['base', 'doctor', 'algos'],
   sweep: [
     'base',
     'settings',
@@ -82,6 +86,7 @@ const pageMayImport = [
   'src/metrics/tones.ts',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
+  'src/view/drawing.ts',
   'src/view/scene.ts',
   'src/view/motion.ts',
   'src/view/orbit.ts',

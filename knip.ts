@@ -31,6 +31,7 @@ const config: KnipConfig = {
     'bench/sweep/slow-env.ts',
     'test/runs/support/train.ts',
     'bench/doctor/make-runs.ts',
+    'bench/doctor/lm/make-runs.ts',
     'bench/crash/die-at-call.ts',
     'bench/fuzz/thread.ts',
     'examples/*.ts',

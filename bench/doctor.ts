@@ -3,8 +3,13 @@
  * CleanRL would, and real runs of Stable-Baselines3; then a large event file and many small runs.
  *
  * `npm run bench -- doctor [part of a name]` looks at some of the runs only, and says of each what it found.
+ * `npm run bench -- doctor lm [part of a name]` does the same with language models that GRPO trained, logged as Keel, TRL and
+ * verl would.
  */
-import { rootCauses } from '../src/doctor/index.ts';
+import { rootCauses, type Verdict } from '../src/doctor/index.ts';
+import { lmCases } from './doctor/lm/matrix.ts';
+import { lmSpellings } from './doctor/lm/plan.ts';
+import { lmTasks } from './doctor/lm/tasks.ts';
 import {
   answerOf,
   type Case,
@@ -21,6 +26,7 @@ import { machine, report } from './measure.ts';
 
 export async function run(): Promise<void> {
   report({ bench: 'doctor', ...machine() });
+  if (process.argv[3] === 'lm') return languageModels(process.argv[4] ?? '');
   const filter = process.argv[3] ?? '';
   const matrix = await matrixCases(filter);
   const fixtures = await fixtureCases(filter);
@@ -28,25 +34,13 @@ export async function run(): Promise<void> {
   // A crash that left nothing in the log is told apart: no reader could be sure of it.
   const readable = cases.filter(one => !one.traceless);
 
-  if (filter !== '') for (const one of cases) report(line(one));
-  for (const one of cases.filter(one => !isRight(one))) {
-    report({ [one.traceless ? 'no_trace' : 'miss']: line(one) });
-  }
-  for (const cause of rootCauses) {
-    const figures = precisionAndRecall(readable, cause);
-    if (figures.runs > 0 || figures.named > 0) report({ cause, ...figures });
-  }
-  report({ confused: confusions(readable) });
-  const healthy = readable.filter(one => one.fault === null);
-  report({
-    healthy: healthy.length,
-    called_sick: healthy.filter(one => one.said.verdict === 'sick').length,
-    called_watch: healthy.filter(one => one.said.verdict === 'watch').length,
-    cannot_tell: healthy.filter(one => one.said.verdict === 'cannot-tell').length,
-  });
-  for (const bin of reliability(readable)) report({ confidence: 'all', ...bin });
-  const heldOut = readable.filter(one => one.heldOut);
-  for (const bin of reliability(heldOut)) report({ confidence: 'held-out seeds', ...bin });
+  reportCases(cases, filter);
+  reportCauses(readable);
+  reportReliability('all', readable);
+  reportReliability(
+    'held-out seeds',
+    readable.filter(one => one.heldOut),
+  );
   for (const spelling of spellings) {
     report({ top1: spelling, ...scoreOf(readable.filter(one => one.source === spelling)) });
   }
@@ -64,6 +58,57 @@ export async function run(): Promise<void> {
     ...scoreOf(readable),
   });
   if (filter === '') await speed();
+}
+
+/** The same of the language models. */
+async function languageModels(filter: string): Promise<void> {
+  const cases = await lmCases(filter);
+  reportCases(cases, filter);
+  // A fault that changes nothing that is logged is told apart: no reader could see it.
+  const readable = cases.filter(one => !one.traceless);
+  const tuned = readable.filter(one => !one.heldOut);
+  const heldOut = readable.filter(one => one.heldOut);
+  for (const [of, some] of Object.entries({ tuned, 'held-out': heldOut })) {
+    report({ of });
+    reportCauses(some);
+    reportReliability(of, some);
+    for (const spelling of lmSpellings)
+      report({ top1: `${of} ${spelling}`, ...scoreOf(some.filter(one => one.source === spelling)) });
+    for (const task of lmTasks)
+      report({ top1: `${of} ${task}`, ...scoreOf(some.filter(one => one.task === task)) });
+    report({ top1: `${of}, healthy and with harm`, ...scoreOf(some.filter(one => !one.harmless)) });
+    report({ top1: of, trained_runs: new Set(some.map(one => one.name)).size, ...scoreOf(some) });
+  }
+}
+
+/** What is said of each where some are asked for, and of those that are wrong. */
+function reportCases(cases: readonly Case[], filter: string): void {
+  if (filter !== '') for (const one of cases) report(line(one));
+  for (const one of cases.filter(one => !isRight(one))) {
+    report({ [one.traceless ? 'no_trace' : 'miss']: line(one) });
+  }
+}
+
+/** How often an answer is right that the doctor gives with so much confidence. */
+function reportReliability(confidence: string, cases: readonly Case[]): void {
+  for (const bin of reliability(cases)) report({ confidence, ...bin });
+}
+
+/** How often each cause is found and rightly so, what is taken for what, and what is said of healthy runs. */
+function reportCauses(cases: readonly Case[]): void {
+  for (const cause of rootCauses) {
+    const figures = precisionAndRecall(cases, cause);
+    if (figures.runs > 0 || figures.named > 0) report({ cause, ...figures });
+  }
+  report({ confused: confusions(cases) });
+  const healthy = cases.filter(one => one.fault === null);
+  const said = (verdict: Verdict): number => healthy.filter(one => one.said.verdict === verdict).length;
+  report({
+    healthy: healthy.length,
+    called_sick: said('sick'),
+    called_watch: said('watch'),
+    called_cannot_tell: said('cannot-tell'),
+  });
 }
 
 function line(one: Case): Record<string, unknown> {

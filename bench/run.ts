@@ -3,8 +3,10 @@ import { Refused } from './refuse.ts';
 /** `npm run bench -- <name>`: runs one benchmark, which prints a JSON object a line. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   arithmetic: () => import('./arithmetic.ts'),
+  autopilot: () => import('./autopilot.ts'),
   chess: () => import('./chess.ts'),
   crash: () => import('./crash.ts'),
+  cures: () => import('./cures.ts'),
   dash: () => import('./dash.ts'),
   doctor: () => import('./doctor.ts'),
   engine: () => import('./engine.ts'),
@@ -15,6 +17,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   learning: () => import('./learning.ts'),
   mutants: () => import('./mutants.ts'),
   ppo: () => import('./ppo.ts'),
+  python: () => import('./python.ts'),
   robots: () => import('./robots.ts'),
   router: () => import('./router.ts'),
   scaling: () => import('./scaling.ts'),

@@ -24,6 +24,7 @@ export type {
   WhichCheckpoint,
 } from './algos/algorithm.ts';
 export { registerAlgorithm } from './algos/algorithms.ts';
+export type { Advice, Advisor, Change, Look } from './algos/autopilot/advice.ts';
 export type { ClonePolicyConfig, ClonePolicySettings } from './algos/clone/policy/settings.ts';
 export type { CloneTextConfig, CloneTextSettings } from './algos/clone/text/settings.ts';
 export type { LearnerEvaluation, Reached } from './algos/evaluation.ts';
@@ -48,22 +49,20 @@ export {
   type Configured,
   clone,
   type ForkOptions,
-  fork,
   type InEnvironment,
   type OfAlgorithm,
   type OnTask,
   type OpenPolicyOptions,
   openPolicy,
   type ResumeOptions,
-  resume,
   type TrainOptions,
-  train,
   type Usual,
 } from './algos/runs.ts';
 export type { Subject } from './algos/subject.ts';
 export type { CompletionEvaluation, MeasuredEvaluation } from './algos/text/evaluate.ts';
 export type { Trust } from './algos/trust.ts';
 export type { Summary } from './algos/update/moments.ts';
+export { fork, resume, train } from './autopilot/runs.ts';
 export { ConfigError, KeelError, type Problem, RunError, TrainError } from './base/errors.ts';
 export * as engine from './engine/index.ts';
 export { defineEnv } from './envs/definition.ts';

@@ -3,6 +3,7 @@
 # - a Chromium, for the browser tests: the one without windows starts and draws with a quarter of the work; older systems
 #   only have the other;
 # - redis-server, which the tests of the queue start themselves;
+# - NumPy, which environments in Python are tested with;
 # - Optuna, which reads the journals of studies and is what samplers are compared with.
 set -euo pipefail
 missing=()
@@ -15,6 +16,8 @@ has_chromium() {
 }
 has_chromium || missing+=(chromium-headless-shell)
 command -v redis-server >/dev/null || missing+=(redis-server)
+# Debian's own, whichever Python comes first on the path.
+/usr/bin/python3 -c 'import numpy' >/dev/null 2>&1 || missing+=(python3-numpy)
 python3 -c 'import optuna' >/dev/null 2>&1 || missing+=(python3-optuna)
 if [[ "${#missing[@]}" == 0 ]]; then exit 0; fi
 if ! command -v apt-get >/dev/null; then

@@ -5,6 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { PpoConfig } from '../../src/algos/ppo/settings.ts';
 import { writeFileAtomic } from '../../src/base/files.ts';
 import type { RootCause } from '../../src/doctor/index.ts';
+import { type Cell, type Columns, cell, columnsOf, finiteOrText, rowsOf } from './columns.ts';
 import type { EnvId, Job } from './plan.ts';
 import type { Episodes, Tampering } from './tamper.ts';
 
@@ -61,13 +62,11 @@ export function writeCached(runs: readonly CachedRun[]): void {
   writeFileAtomic(cacheFile, gzipSync(lines.join(''), { level: 9 }));
 }
 
-// ---- small: a column for each metric, five digits; what is not finite is text, since JSON has no word for it
-
-type Cell = number | string | null;
+// ---- small
 
 interface PackedLog {
   readonly config: PpoConfig;
-  readonly columns: Readonly<Record<string, readonly Cell[]>>;
+  readonly columns: Columns;
   readonly episodes: readonly {
     readonly inner: readonly Cell[];
     readonly outer?: readonly Cell[];
@@ -77,36 +76,20 @@ interface PackedLog {
 }
 
 function packed({ config, rows, episodes, events }: CachedLog): PackedLog {
-  const names = [...new Set(rows.flatMap(row => Object.keys(row)))].filter(name => !name.startsWith('time/'));
-  const columns = Object.fromEntries(names.map(name => [name, rows.map(row => cell(row[name]))]));
   const plain = episodes.map(({ inner, outer, lengths }) =>
     inner.every((value, i) => value === outer[i])
-      ? { inner: inner.map(cell), lengths }
-      : { inner: inner.map(cell), outer: outer.map(cell), lengths },
+      ? { inner: inner.map(short), lengths }
+      : { inner: inner.map(short), outer: outer.map(short), lengths },
   );
-  return { config, columns, episodes: plain, events };
+  return { config, columns: columnsOf(rows), episodes: plain, events };
 }
 
-const finiteOrText = (_: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
-
-function cell(value: number | undefined): Cell {
-  if (value === undefined) return null;
-  return Number.isFinite(value) ? Number(value.toPrecision(5)) : String(value);
-}
+const short = (value: number): Cell => cell(value);
 
 function unpacked({ config, columns, episodes, events }: PackedLog): CachedLog {
-  const count = Math.max(0, ...Object.values(columns).map(values => values.length));
-  const rows = Array.from({ length: count }, (_, i) =>
-    Object.fromEntries(
-      Object.entries(columns)
-        .filter(([, values]) => values[i] !== null)
-        .map(([name, values]) => [name, Number(values[i])]),
-    ),
-  );
   return {
     config,
-    rows,
+    rows: rowsOf(columns),
     events,
     episodes: episodes.map(({ inner, outer, lengths }) => ({
       inner: inner.map(Number),

@@ -60,6 +60,7 @@ export function tamper(envs: VectorEnv, how: Tampering | null, seed: number, ite
         return envs.endedCount;
       },
       reset: options => envs.reset(options),
+      setProgress: fraction => envs.setProgress(fraction),
       async step(actions) {
         await envs.step(actions);
         afterStep();

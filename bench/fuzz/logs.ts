@@ -1,6 +1,7 @@
 /** Logs of every kind through finding, reading and judging; and the files that lie beside them. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { KeelError } from '../../src/base/errors.ts';
 import { toCanonical } from '../../src/doctor/dialects/translate.ts';
 import type { RawRun } from '../../src/doctor/raw-run.ts';
@@ -8,6 +9,15 @@ import { type Candidate, formatOf, type Source } from '../../src/doctor/readers/
 import { findRuns } from '../../src/doctor/readers/find.ts';
 import { readRun } from '../../src/doctor/readers/read.ts';
 import { judged } from '../../src/doctor/report/examine.ts';
+import {
+  evaluationsFile,
+  notebookFile,
+  sb3Table,
+  streamOutput,
+  tableOutput,
+  tarFile,
+  zipFile,
+} from '../../test/doctor/support/archives.ts';
 import { bytesField, varintField } from '../../test/doctor/support/proto.ts';
 import {
   hparamsValue,
@@ -115,6 +125,73 @@ export const logSamples: Readonly<Record<string, Buffer>> = {
   ),
 };
 
+const printedRows = rows
+  .map(i => sb3Table({ 'rollout/ep_rew_mean': i, 'time/iterations': i, 'time/total_timesteps': 100 * i }))
+  .join('');
+const store = (name: string): Buffer =>
+  readFileSync(new URL(`../../test/doctor/fixtures/stores/${name}`, import.meta.url));
+
+/** Sound files of kinds that hold several runs, or other files. */
+const severalSamples: Readonly<Record<string, Buffer>> = {
+  zip: zipFile([
+    { name: 'a/progress.csv', content: logSamples.csv },
+    { name: 'b/args.json', content: '{"lr": 0.1}' },
+    { name: 'b/log.ipynb', content: notebookFile([[streamOutput(printedRows)]]) },
+  ]),
+  tar: tarFile([
+    { name: 'a/progress.csv', content: logSamples.csv },
+    { name: 'b/x.jsonl', content: logSamples.jsonl },
+  ]),
+  'tar.gz': gzipSync(tarFile([{ name: 'a/progress.csv', content: logSamples.csv }])),
+  notebook: Buffer.from(
+    notebookFile([
+      [streamOutput(printedRows + printedRows)],
+      [
+        tableOutput(
+          ['Step', 'Training Loss', 'reward'],
+          rows.map(i => [i, 1 / i, i]),
+        ),
+      ],
+      [{ output_type: 'error', ename: 'E', evalue: 'x' }],
+    ]),
+  ),
+  docker: Buffer.from(
+    printedRows
+      .split(/(?<=\n)/)
+      .map(log => `${JSON.stringify({ log, stream: 'stdout', time: 't' })}\n`)
+      .join(''),
+  ),
+  npz: evaluationsFile(12, 3),
+  mlflow: store('mlflow.db'),
+  trackio: store('trackio.db'),
+  'long-table': Buffer.from(
+    `run,time,step,metric,value\n${rows.map(i => `a,1700000000,${i},kl,0.${i}\nb,,${i},"reward",${i}`).join('\n')}\n`,
+  ),
+  charts: Buffer.from(
+    `"Step","a - kl","a - kl__MIN","b - kl","b - kl__MAX"\n${rows.map(i => `${i},0.${i},0,${i},1`).join('\n')}\n`,
+  ),
+  printed: Buffer.from(
+    [
+      '[INFO] Hyperparameters for behavior name A: \n\thyperparameters:\t\n\t  batch_size:\t64\n',
+      ...rows.map(
+        i =>
+          `[INFO] A. Step: ${i}000. Time Elapsed: ${i}.0 s. Mean Reward: ${i}.5. Std of Reward: 1.0. Training.\n[INFO] B. Step: ${i}000. Time Elapsed: 1.0 s. Mean Reward: 1.0. Std of Reward: 1.0. Training.\n`,
+      ),
+    ].join(''),
+  ),
+  deepspeed: Buffer.from(
+    rows
+      .map(
+        i =>
+          `Epoch: 0 | Step: ${i} | PPO Epoch: 1 | Actor Loss: 0.${i} | Critic Loss: 1.${i} | Unsupervised Loss: 0.0\nAverage reward score: ${i}.5\n`,
+      )
+      .join(''),
+  ),
+  frame: Buffer.from(`   step  reward  loss\n${rows.map(i => `${i}  ${i}00  ${i}.5  0.${i}`).join('\n')}\n`),
+  blocks: Buffer.from(rows.map(i => `== Episode ${i} ==\n reward: ${i}.5\n loss: 0.${i}\n\n`).join('')),
+  prefixed: Buffer.from(printedRows.replace(/^/gm, 'trainer-1  | ')),
+};
+
 /** What holds of every run that was read. */
 function check(run: RawRun): void {
   insist(run.series.size > 0, () => 'a run without series');
@@ -162,7 +239,7 @@ function forced(kind: string, file: string): Candidate {
           : { kind, file }
   ) as Source;
   const directory = dirname(file);
-  return { path: file, format: formatOf(source.kind), files: [file], source, directory, notes: [] };
+  return { path: file, format: formatOf(source), files: [file], source, directory, notes: [] };
 }
 
 const logs = Object.entries(logSamples).map(
@@ -237,4 +314,20 @@ const directories: FuzzedReader = {
   },
 };
 
-export const logReaders: readonly FuzzedReader[] = [...logs, directories];
+/** Files that are found before they are read: that tells how many runs are in them. */
+const several = Object.entries(severalSamples).map(
+  ([kind, sample]): FuzzedReader => ({
+    name: kind,
+    open: directory => ({
+      samples: [sample],
+      async read(bytes) {
+        const file = join(directory, 'x.log');
+        writeFileSync(file, bytes);
+        if (kind === 'trackio') writeFileSync(`${file}-wal`, store('trackio.db-wal'));
+        for (const candidate of (await findRuns(file)).candidates) await judge(candidate);
+      },
+    }),
+  }),
+);
+
+export const logReaders: readonly FuzzedReader[] = [...logs, ...several, directories];

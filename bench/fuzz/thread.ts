@@ -5,6 +5,7 @@ import { KeelError } from '../../src/base/errors.ts';
 import { answerJobs } from '../../src/base/job-thread.ts';
 import { Rng } from '../../src/random/index.ts';
 import { http } from './http.ts';
+import { importReaders } from './imports.ts';
 import type { Fault, FuzzJob, FuzzResult } from './jobs.ts';
 import { logReaders } from './logs.ts';
 import { modelReaders } from './models.ts';
@@ -19,6 +20,7 @@ const readers: readonly FuzzedReader[] = [
   ...runReaders,
   ...studyReaders,
   ...modelReaders,
+  ...importReaders,
   ...textReaders,
   http,
 ];

@@ -155,8 +155,8 @@ export const doctor = mutantsOf('src/doctor', [
   ['rules/clip-fraction-high.ts', 'v > 0.3);', 'v > 0.36);', 'doctor/rules/rules', 'threshold'],
   [
     'rules/policy-frozen.ts',
-    'rate <= 1.2e-5',
-    'rate <= 1.5e-5',
+    'lowRate: 1.1e-5',
+    'lowRate: 1.5e-5',
     'doctor/rules/policy-frozen doctor/rules/rules',
     'threshold',
   ],

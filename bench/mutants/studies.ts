@@ -47,7 +47,7 @@ export const studies = mutantsOf('src/studies', [
   ['space-file.ts', 'if (!(low < high))', 'if (low > high)', 'studies/space', 'boundary'],
   ['statistics.ts', 'one === other ? 0.5 : 0', '0', 'studies/statistics', 'ties'],
   [
-    'statistics.ts',
+    'interquartile-mean.ts',
     'Math.floor(sorted.length / 4)',
     'Math.ceil(sorted.length / 4)',
     'studies/statistics',

@@ -25,7 +25,7 @@ export const web = mutantsOf('web/lib', [
     'page/unit/series',
     'boundary',
   ],
-  ['compare.ts', '(values.length - 1);', 'values.length;', 'page/unit/lists', 'constant'],
+  ['compare.ts', 'cell.length > 0).map', 'cell.length > 1).map', 'page/unit/lists', 'constant'],
   [
     'compare.ts',
     'if (i === 0) return null;',
@@ -33,7 +33,7 @@ export const web = mutantsOf('web/lib', [
     'page/unit/lists',
     'beyond',
   ],
-  ['compare.ts', 'JSON.stringify(v)))).size > 1', 'String(v)))).size > 1', 'page/unit/lists', 'type'],
+  ['compare.ts', 'said.size > 1 ||', 'said.size > 2 ||', 'page/unit/lists', 'boundary'],
   [
     'format.ts',
     'if (size < 1e-4 || size >= 1e7)',

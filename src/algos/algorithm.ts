@@ -95,7 +95,7 @@ export interface Algorithm<C extends RunConfig = RunConfig, S extends Start = St
   /** Settings that suit a subject, by its id, below what a user sets. */
   preset(subject: string): Settings;
   /** What such a preset becomes where a run begins from weights. */
-  startPreset?(preset: Settings, written: Settings): Settings;
+  startPreset?(preset: Settings, written: Settings, start: S): Settings;
   /** The weights that `from` names: a run, a file, a directory. Without it a run cannot begin from any. */
   start?(from: string, options: StartOptions): S;
   /** Whether the beginning is saved before the first iteration, because a kill must not need what it came from. */

@@ -28,6 +28,25 @@ function guardSentence({
   ].join('; ');
 }
 
+/** What the autopilot did, and why. */
+function autopilotSentence({
+  action,
+  cause,
+  confidence,
+  why,
+  changes,
+  checkpoint,
+  child,
+}: Extract<TrainEvent, { type: 'autopilot' }>): string {
+  const named = changes.map(({ key, from, value }) => `${key} ${from} to ${value}`).join(', ');
+  const done = {
+    set: named,
+    fork: `goes on from checkpoint ${checkpoint} as ${child}, ${named}`,
+    'begin-again': `begins again as ${child}, ${named}`,
+  }[action];
+  return `${cause.replaceAll('-', ' ')} (${Math.round(100 * confidence)}%), ${why}: ${done}`;
+}
+
 /** What happened, in a sentence. */
 export function sentenceOf(event: TrainEvent): string {
   switch (event.type) {
@@ -54,6 +73,8 @@ export function sentenceOf(event: TrainEvent): string {
       return `saved checkpoint ${event.checkpoint}${event.best ? ', the best so far' : ''}`;
     case 'reached':
       return `mean return ${short(event.return)} ${event.of === 'evaluation' ? 'in an evaluation' : 'in training'} over ${event.episodes} episodes reached stopAt ${event.stopAt}`;
+    case 'autopilot':
+      return autopilotSentence(event);
     case 'act':
       return `${event.what}, set from the ${event.by}`;
     default:

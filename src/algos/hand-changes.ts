@@ -10,6 +10,8 @@ export interface HandChanges {
   readonly stopped: boolean;
   /** Before each iteration: does what is due in it, and what was asked since the last. */
   apply(): void;
+  /** Has changes made before the iterations that they are for, and keeps them like those that were asked for. */
+  add(changes: readonly Adjustment[]): void;
   /** Answers whoever still waits; `ended` says how the run ended. */
   close(ended: string): void;
 }
@@ -61,6 +63,10 @@ export function handChanges(
           if (!(error instanceof TrainError)) throw error;
         }
       }
+    },
+    add(changes) {
+      made = [...made, ...changes];
+      writeAdjustments(runDir, made);
     },
     close(ended) {
       for (const id of waiting) inbox.answer(id, { done: true, message: `${ended}, with a checkpoint` });

@@ -13,6 +13,7 @@ import { show, TrainError } from '../base/errors.ts';
 import type { Score } from '../envs/definition.ts';
 import type { Replay } from '../runs/replay-format.ts';
 import type { EpisodeEvaluation } from './agents/evaluate.ts';
+import type { Pictures } from './agents/pictures.ts';
 import type { Subject } from './subject.ts';
 import type { CompletionEvaluation, MeasuredEvaluation } from './text/evaluate.ts';
 
@@ -50,7 +51,16 @@ export type Exported =
       readonly action: number;
       readonly distribution: number;
     }
-  | { readonly kind: 'model'; readonly files: readonly string[] };
+  | { readonly kind: 'model'; readonly files: readonly string[] }
+  | {
+      readonly kind: 'state-dict';
+      /** Names of its tensors, and their shapes as PyTorch has them. */
+      readonly tensors: Readonly<Record<string, readonly number[]>>;
+    };
+
+/** What a policy is written as: ONNX, or the state dict of Stable-Baselines3's `ActorCriticPolicy` as safetensors. */
+export const exportFormats = ['onnx', 'sb3-state-dict'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
 
 /** What a run has learnt, at one of its checkpoints. A policy acts on observations, a language model on prompts. */
 export interface Policy {
@@ -72,9 +82,11 @@ export interface Policy {
   readonly score: Score;
   evaluate(options?: EvaluatePolicyOptions): Promise<Evaluation>;
   /** Writes the deployable policy: a file for any ONNX runtime, or a model's directory for Hugging Face's tools. */
-  export(path: string): Promise<Exported>;
+  export(path: string, options?: { readonly format?: ExportFormat | undefined }): Promise<Exported>;
   /** Records episodes into the run, to look at; gives their names. */
   record(options?: RecordOptions): Promise<string[]>;
+  /** Plays an episode and keeps what it looks like, where the environment shows itself in pictures: those in Python do. */
+  pictures?(): Promise<Pictures>;
   close(): Promise<void>;
 }
 

@@ -2,7 +2,6 @@
 import { dirname } from 'node:path';
 import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, RunError, TrainError } from '../base/errors.ts';
-import { VERSION } from '../base/version.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
@@ -10,20 +9,30 @@ import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkp
 import { adjustedAt, readAdjustments, writeAdjustments } from '../runs/inbox.ts';
 import { defaultRoot, requireRunId } from '../runs/layout.ts';
 import type { Manifest } from '../runs/schema.ts';
-import { listRuns, openRun, type Place, type Run, resolveRun } from '../runs/store.ts';
+import { listRuns, openRun, type Run, resolveRun } from '../runs/store.ts';
 import { trustOwnRun } from '../runs/trust.ts';
 import { RunWriter } from '../runs/writer.ts';
-import { refuseOtherShape, resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
+import { resolveSettings, savedSettings, settingsOf } from '../settings/resolve.ts';
 import { type RunConfig, wrong } from '../settings/spec.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import type { Algorithm, Settings, Start, WhichCheckpoint } from './algorithm.ts';
 import { algorithmFor, algorithmOf } from './algorithms.ts';
+import { handedOn } from './autopilot/hand-on.ts';
+import { AUTOPILOT } from './autopilot/pilot.ts';
 import { beginningOf } from './beginning.ts';
 import { readCheckpoint } from './choose-checkpoint.ts';
 import type { ClonePolicySettings } from './clone/policy/settings.ts';
 import type { CloneTextSettings } from './clone/text/settings.ts';
 import type { GrpoSettings } from './grpo/settings.ts';
 import type { TrainHooks, TrainResult } from './hooks.ts';
+import {
+  type ContinueOptions,
+  createRun,
+  manifestConfig,
+  openAgain,
+  refuseNoShards,
+  savesFirst,
+} from './opening.ts';
 import type { Policy } from './policy.ts';
 import type { PpoSettings } from './ppo/settings.ts';
 import type { OpenShardPlace } from './ppo/shards/place.ts';
@@ -120,7 +129,7 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
   const written = settingsOf(options.config);
   const start = startOf(algorithm, options);
   const own = options.preset === undefined ? algorithm.preset(subject.id) : settingsOf(options.preset);
-  const preset = (start && algorithm.startPreset?.(own, written)) ?? own;
+  const preset = (start && algorithm.startPreset?.(own, written, start)) ?? own;
   const config = resolveSettings(algorithm.settings, { preset, given: written });
   return { subject, algorithm, config, written, start };
 }
@@ -146,40 +155,18 @@ async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptio
   if (shardPlace !== undefined) refuseNoShards(algorithm, config, written);
   const learner = await algorithm.open({ ...prepared, shardPlace });
   const opened = { ...prepared, learner };
-  return runSession(opened, options, () => ({
+  const result = await runSession(opened, options, () => ({
     writer: createRun(
       opened,
       { parent: start?.parent, beginning: start?.source && { ...start.source, forked: false, written: {} } },
       { root: options.root, id: options.id },
     ),
-    saveFirst: savesFirst(algorithm, start !== undefined),
+    made: true,
+    saveFirst: savesFirst(algorithm, config as RunConfig, start !== undefined),
     begin: () => learner.begin(),
   }));
+  return handedOn(opened, result, options);
 }
-
-/** A place for shards is of no use to a run that has none; and processes of this machine are none to a run that has one. */
-function refuseNoShards(algorithm: Algorithm, config: Settings | RunConfig, now: Settings): void {
-  const { shards } = config as Settings;
-  if (shards === undefined)
-    throw new ConfigError(
-      `${algorithm.name} has no shards that others could collect: leave the queue out (--queue)`,
-    );
-  if (shards === 1)
-    throw new ConfigError([
-      wrong(
-        'shards',
-        '1 leaves nothing for others to collect: use shards 4, or leave the queue out (--queue)',
-      ),
-    ]);
-  if (Object.hasOwn(now, 'collectors'))
-    throw new ConfigError([
-      wrong('collectors', 'has no effect where a queue collects (--queue): remove one of them'),
-    ]);
-}
-
-/** Whether a run is saved before its first iteration, so that it does not need what it began from for long. */
-const savesFirst = ({ savesBeginning = false }: Algorithm, started: boolean): boolean =>
-  started || savesBeginning;
 
 function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOptions): Start | undefined {
   if (from === undefined) return undefined;
@@ -188,57 +175,6 @@ function startOf(algorithm: Algorithm, { from, fromCheckpoint, root }: BeginOpti
       `${algorithm.name} starts anew, it cannot begin from ${from}: leave it out (--from)`,
     );
   return algorithm.start(from, { checkpoint: fromCheckpoint, root: root ?? defaultRoot });
-}
-
-/** Makes the run of a learner that begins. */
-function createRun(
-  opened: Opened,
-  { parent, beginning }: { parent: Start['parent']; beginning: Manifest['beginning'] },
-  place: Place,
-): RunWriter {
-  const { algorithm, learner, config } = opened;
-  const { csv, tensorboard, seed } = config;
-  const writer = RunWriter.create(
-    {
-      algorithm: algorithm.name,
-      environment: learner.environment,
-      config: manifestConfig(opened),
-      seed,
-      versions: { keel: VERSION },
-      ...(parent && { parent }),
-      ...(beginning && { beginning }),
-    },
-    place,
-    { csv, tensorboard },
-  );
-  trustOwnRun(openRun(writer.dir));
-  return writer;
-}
-
-/** All that a manifest says of how a run is trained. */
-function manifestConfig({ config, subject, learner }: Opened): Record<string, unknown> {
-  return { ...config, [subject.kind]: subject.reference, ...learner.notes?.() };
-}
-
-/** How a run goes on, by itself or as another one. */
-interface ContinueOptions extends TrainHooks {
-  /** Changes to the run's config, such as more steps. */
-  config?: Settings;
-  /** The checkpoint to go on from. Default `last`. */
-  from?: WhichCheckpoint | undefined;
-  /**
-   * What to do when rewards have another scale than the value function learnt: refuse (default), or rescale the critic,
-   * which is an error where they have not.
-   */
-  onRewardScale?: 'refuse' | 'rescale';
-  /** Directory of runs: `runs` unless told; a fork goes beside its parent unless told. */
-  root?: string | undefined;
-  /** Where an environment that was registered in code is defined. */
-  envFile?: string | undefined;
-  /** Whether code that the run names may run, if the run was not made here. */
-  trust?: Trust | undefined;
-  /** Opens the place where the run's shards are collected, such as a queue; processes of this machine unless given. */
-  shardPlace?: OpenShardPlace | undefined;
 }
 
 /** How a run is resumed. */
@@ -262,7 +198,7 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
   const from = { checkpoint: saved ?? beginning?.checkpoint, start: beginning?.start, before };
   const opened = await openAgain('resuming', run, from, options);
   const { algorithm, learner, config, written, now } = opened;
-  return runSession(opened, options, () => {
+  const result = await runSession(opened, options, () => {
     const made = readAdjustments(run.dir);
     // What is set now goes before what was set by hand. Also in the manifest: a kill may come before they are deleted.
     const replaced = new Set((run.manifest.wentOn?.replaced ?? []).map(change => JSON.stringify(change)));
@@ -291,13 +227,19 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
     trustOwnRun(openRun(run.dir));
     const iteration = checkpoint?.index.iteration ?? 0;
     // Made by hand before: they hold again from the same iterations on. Who goes back behind them on purpose does without.
-    const changes = left.filter(change => !options.discardLater || change.iteration <= iteration);
+    // What an autopilot did later it decides again.
+    const changes = left.filter(
+      change =>
+        (!options.discardLater || change.iteration <= iteration) &&
+        (change.by !== AUTOPILOT || change.iteration <= iteration + 1),
+    );
     return {
       writer,
       changes,
       rescale,
       restored: checkpoint !== undefined,
-      saveFirst: checkpoint === undefined && savesFirst(algorithm, beginning !== undefined),
+      saveFirst:
+        checkpoint === undefined && savesFirst(algorithm, config as RunConfig, beginning !== undefined),
       async begin() {
         if (changes.length < made.length) writeAdjustments(run.dir, changes);
         // First, because what the counters say, such as an adaptive coefficient, is newer.
@@ -309,6 +251,7 @@ export async function resume(reference: string, options: ResumeOptions = {}): Pr
       },
     };
   });
+  return handedOn(opened, result, options);
 }
 
 /**
@@ -349,7 +292,7 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
   const adjusted = adjustedAt(readAdjustments(dir), iteration);
   const opened = await openAgain('forking', run, { checkpoint, adjusted }, options);
   const { learner, written } = opened;
-  return runSession(opened, options, () => {
+  const result = await runSession(opened, options, () => {
     if (learner.totalSteps <= step) throw allDone(opened, step);
     const rescale = checkSameTask(manifest, environment, learner.environment, options.onRewardScale);
     return {
@@ -358,43 +301,12 @@ export async function fork(reference: string, options: ForkOptions = {}): Promis
         { parent: { id, step }, beginning: { path: dir, step, forked: true, written } },
         { root: options.root ?? dirname(dir), id: options.id },
       ),
-      saveFirst: savesFirst(opened.algorithm, true),
+      saveFirst: true,
       rescale,
       begin: () => learner.restore(checkpoint, { rescale, forkedWith: written }),
     };
   });
-}
-
-/** What a learner is opened from. */
-interface From {
-  readonly checkpoint: Checkpoint | undefined;
-  readonly start?: Start | undefined;
-  /** Changes by hand up to the checkpoint. */
-  readonly adjusted?: Settings;
-  /** Settings that were written earlier, for going on from the same place. */
-  readonly before?: Settings | undefined;
-}
-
-/** Opens the learner of a run that goes on, with its settings, what was adjusted by hand, and what is written now. */
-async function openAgain(
-  on: 'resuming' | 'forking',
-  run: Run,
-  { checkpoint, start, adjusted, before }: From,
-  options: ContinueOptions,
-) {
-  const { manifest } = run;
-  const algorithm = algorithmOf(manifest);
-  const now = settingsOf(options.config);
-  const saved = { ...savedSettings(algorithm.settings, manifest), ...adjusted };
-  const config = resolveSettings(algorithm.settings, { preset: saved, given: now });
-  const written = { ...before, ...now };
-  refuseOtherShape(algorithm.settings, saved, config, on);
-  const { shardPlace } = options;
-  if (shardPlace !== undefined) refuseNoShards(algorithm, config, now);
-  const subject = await subjectOf(run, { envFile: options.envFile, trust: options.trust });
-  const from = { manifest, checkpoint };
-  const learner = await algorithm.open({ subject, config, written, start, from, shardPlace });
-  return { algorithm, subject, config, written, now, learner };
+  return handedOn(opened, result, options);
 }
 
 /** Those of a list that are so, and the others. */

@@ -1,6 +1,7 @@
 /** A learner and a run on disk that it writes to, whatever the algorithm: iterations, rows, events, checkpoints, the inbox. */
+import { rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ConfigError } from '../base/errors.ts';
+import { ConfigError, TrainError } from '../base/errors.ts';
 import type { Adjustment } from '../runs/inbox.ts';
 import { readRows } from '../runs/log.ts';
 import { recentReturn, type ScoreKind, scoreEpisodes } from '../runs/score.ts';
@@ -8,6 +9,7 @@ import type { RunWriter } from '../runs/writer.ts';
 import { type RunConfig, wrong } from '../settings/spec.ts';
 import { type LiveRecorder, recordLive } from './agents/record.ts';
 import type { Algorithm, Learner } from './algorithm.ts';
+import { adjustmentsOf, type HandOver, type Pilot, type PilotStep, pilotOf } from './autopilot/pilot.ts';
 import { evaluationRow, isEvaluated, type Reached, reachedIn } from './evaluation.ts';
 import { sentenceOf, type TrainEvent } from './events.ts';
 import { type HandChanges, handChanges } from './hand-changes.ts';
@@ -32,28 +34,36 @@ export interface SessionStart {
   readonly changes?: readonly Adjustment[];
   /** Whether there is something to save before the first iteration. */
   readonly saveFirst?: boolean;
+  /** Whether the run has just been made. */
+  readonly made?: boolean;
   /** Whether `begin` goes on from a checkpoint of this run. */
   readonly restored?: boolean;
   /** What `begin` does to the critic, for the run's events. */
   readonly rescale?: RewardRescale | undefined;
 }
 
+/** What a session has come to: another run may be to go on for this one. */
+export type SessionResult = TrainResult & { readonly handOver?: HandOver };
+
 /** Opens the run on disk and trains in it; closes the learner, whose worker threads must not keep the process alive. */
 export async function runSession(
   opened: Opened,
   hooks: TrainHooks,
   open: () => SessionStart,
-): Promise<TrainResult> {
+): Promise<SessionResult> {
   try {
-    refuseBlind(opened);
+    refuseBlind(opened, hooks);
     return await trainIn(open(), opened, hooks);
   } finally {
     await opened.learner.close();
   }
 }
 
-/** An algorithm of someone's own may have the setting, and nothing that evaluates. */
-function refuseBlind({ algorithm, config: { evaluateEvery = 0 }, learner }: Opened): void {
+/** An algorithm of someone's own may have the setting, and nothing that evaluates; a caller may bring no doctor. */
+function refuseBlind(
+  { algorithm, config: { evaluateEvery = 0, autopilot = false }, learner }: Opened,
+  { advisor }: TrainHooks,
+): void {
   if (evaluateEvery > 0 && learner.evaluate === undefined)
     throw new ConfigError([
       wrong(
@@ -61,14 +71,22 @@ function refuseBlind({ algorithm, config: { evaluateEvery = 0 }, learner }: Open
         `${evaluateEvery} has no effect: the learner of ${algorithm.name} has no evaluate(); add one, or remove evaluateEvery`,
       ),
     ]);
+  if (autopilot && advisor === undefined)
+    throw new ConfigError([
+      wrong(
+        'autopilot',
+        'has nobody to ask here: train with keel train, or with train of the package keel; in a study remove it',
+      ),
+    ]);
 }
 
 /** Iterates until the steps are done, a return is reached or someone stops it, and leaves a run that can be resumed. */
 async function trainIn(
   { writer, ...start }: SessionStart,
-  { learner, config, algorithm }: Opened,
+  opened: Opened,
   hooks: TrainHooks,
-): Promise<TrainResult> {
+): Promise<SessionResult> {
+  const { learner, config, algorithm } = opened;
   const { counters } = learner;
   const startedAt = performance.now();
   const tell = (event: TrainEvent, iteration = counters.iteration): void => {
@@ -80,6 +98,18 @@ async function trainIn(
   const checkpoints = checkpointsOf(learner, writer, config, hooks);
   let recording: LiveRecorder | undefined;
   let byHand: HandChanges | undefined;
+  let pilot: Pilot | undefined;
+  /** The iteration of the newest row. */
+  let written = 0;
+  let lastRow: Record<string, number> | undefined;
+  /** Ends this run for one that goes on. */
+  const handOver = (step: PilotStep): SessionResult => {
+    const why = `its autopilot has ${step.child} go on`;
+    writer.end('stopped', why);
+    byHand?.close(why);
+    const { id, dir } = writer;
+    return { id, dir, status: 'stopped', step: counters.steps, lastRow, handOver: pilot!.handOver(step) };
+  };
   try {
     byHand = handChanges(learner, writer.dir, start.changes ?? [], tell);
     recording = await recordLive({
@@ -93,6 +123,8 @@ async function trainIn(
     if (start.rescale)
       tell({ type: 'rescaled', ...start.rescale }, counters.iteration + (start.saveFirst ? 0 : 1));
     await checkpoints.begin(start);
+    pilot = pilotOf({ algorithm, learner, config, writer, advisor: hooks.advisor });
+    written = counters.iteration;
     const logBeside = learner.besideLog?.(writer.dir, counters.iteration);
     const progress = (): TrainProgress => ({
       id: writer.id,
@@ -105,7 +137,6 @@ async function trainIn(
       recorded: recording?.active,
     });
     await hooks.onStart?.(progress());
-    let lastRow: Record<string, number> | undefined;
     let logSeconds = 0;
     // A run that goes on may be one that had come to its end.
     let reached = checkpoints.reached();
@@ -122,12 +153,18 @@ async function trainIn(
       for (const event of events) tell(event);
       logBeside?.();
       writer.row(row);
+      written = counters.iteration;
       lastRow = row;
       checkpoints.see(row);
       hooks.onRow?.(row, progress());
       reached = checkpoints.reached();
       // Before its checkpoint: a kill after that one must not have lost it.
       if (reached) tell({ type: 'reached', ...reached });
+      const step = reached ? undefined : await pilot?.after(row);
+      if (step) tell(step);
+      // Without a checkpoint, for which the healthy one might have to go: who resumes it decides the same again.
+      if (step && step.action !== 'set') return handOver(step);
+      if (step) byHand.add(adjustmentsOf(step, counters.iteration + 1));
       // What was judged is what is kept.
       if (evaluated || counters.iteration % config.checkpointEvery === 0) await checkpoints.save();
       // A recording makes its own directory: never where the run's is gone.
@@ -158,9 +195,16 @@ async function trainIn(
       ...learner.results?.(),
     };
   } catch (error) {
+    const step = error instanceof TrainError ? await pilot?.failed(error) : undefined;
+    if (step) {
+      tell(step, written + 1);
+      return handOver(step);
+    }
     const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
     writer.end('failed', message, stack);
     byHand?.close('the run has failed');
+    if (start.made && counters.iteration === 0 && hooks.discardsFailedStart?.())
+      rmSync(writer.dir, { recursive: true, force: true });
     throw error;
   } finally {
     recording?.close();

@@ -2,8 +2,9 @@
 import type { Command } from 'commander';
 import type { Algorithm } from '../algos/algorithm.ts';
 import type { TrainProgress, TrainResult } from '../algos/hooks.ts';
-import { clone, train } from '../algos/runs.ts';
+import { clone } from '../algos/runs.ts';
 import { resolveSubject, type Subject } from '../algos/subject.ts';
+import { train } from '../autopilot/runs.ts';
 import { RunError } from '../base/errors.ts';
 import { toJson } from '../base/json.ts';
 import { number } from '../base/numbers.ts';

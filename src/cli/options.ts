@@ -1,6 +1,7 @@
 /** Options that several commands share, and the values of flags as people write them. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { WhichCheckpoint } from '../algos/algorithm.ts';
+import { pythonOptions } from './python-flags.ts';
 
 /** What the shared options say, under the names that commander gives them. */
 export interface RunFlags {
@@ -54,7 +55,7 @@ export const setOption = (): Option =>
 
 /** Those that make up a config. */
 export function settingOptions(command: Command): Command {
-  return command
+  return pythonOptions(command)
     .option(
       '-c, --config <file>',
       'settings from a YAML or JSON file, which may also name env and envOptions',

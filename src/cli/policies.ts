@@ -6,7 +6,7 @@ import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
 import type { Policy } from '../algos/policy.ts';
 import { newestRun, openPolicy } from '../algos/runs.ts';
 import { resolveSubject } from '../algos/subject.ts';
-import { isEnvFile } from '../base/code-reference.ts';
+import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { grouped, number } from '../base/numbers.ts';
 import { isEnvName } from '../envs/registry.ts';
 import type { Replay } from '../runs/replay-format.ts';
@@ -48,7 +48,7 @@ export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): st
 export function meansSubject(reference: string, root: string): boolean {
   if ([reference, join(root, reference)].some(path => existsSync(join(path, 'manifest.json')))) return false;
   if (isEnvFile(reference))
-    return existsSync(reference.replace(/#[^#/\\]*$/, '')) && /\.[cm]?[jt]sx?(#|$)/.test(reference);
+    return existsSync(codeFileOf(reference).file) && /\.([cm]?[jt]sx?|py)([#:]|$)/.test(reference);
   return isTaskName(reference) || isEnvName(reference);
 }
 

@@ -4,6 +4,7 @@ import { withoutControls } from '../base/controls.ts';
 import { VERSION } from '../base/version.ts';
 import { type Action, act } from './context.ts';
 import { type Examples, examplesText } from './examples.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** A module of `commands`, in the file that has the command's name. */
 interface CommandModule {
@@ -31,6 +32,10 @@ const commands = {
     'go on with a run that was stopped or killed, to the same bits, or with a finished one',
   ],
   fork: ['[options] <run>', 'start a new run from a checkpoint of another, with other settings'],
+  import: [
+    '[options] <trainer> <file>',
+    "make a run of another trainer's model (Stable-Baselines3, CleanRL), to go on with inside the bound",
+  ],
   eval: ['[options] <run>', 'play episodes with a trained policy, or grade completions of a language model'],
   export: ['[options] <run>', 'write a policy as ONNX, observation normaliser inside, for any ONNX runtime'],
   play: ['[options] <run>', 'see a trained robot in the browser: live, or any recorded episode'],
@@ -46,7 +51,7 @@ const commands = {
   doctor: ['[options] [paths...]', "say what is wrong with a run, of any trainer's logs, and what to change"],
   dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
   watch: ['[options] <logs...>', "the page on any trainer's logs, live"],
-  envs: ['[options]', 'list the environments and text tasks'],
+  envs: ['[options] [env]', 'list the environments and text tasks, or all there is to know of one'],
   'check-env': [
     '[options] <env>',
     'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
@@ -63,6 +68,7 @@ const modules: Readonly<Record<keyof typeof commands, () => Promise<CommandModul
   clone: () => import('./commands/clone.ts'),
   resume: () => import('./commands/resume.ts'),
   fork: () => import('./commands/fork.ts'),
+  import: () => import('./commands/import.ts'),
   eval: () => import('./commands/eval.ts'),
   export: () => import('./commands/export.ts'),
   play: () => import('./commands/play.ts'),
@@ -99,8 +105,8 @@ const examples: Examples = [
   ['dash', 'all runs live in the browser'],
 ];
 
-const exits = `Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
-that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`;
+const exits = `Exit codes: ${exitCodes.done} done; ${exitCodes.failed} tried and failed; ${exitCodes.wrongUse} wrong use: a flag, a setting or a name
+that cannot be, nothing was started; ${exitCodes.interrupted} stopped by Ctrl-C. Doctor has its own.`;
 
 /** The program for these arguments: all commands by name, and the one that they ask for in full. */
 export async function makeProgram(args: readonly string[]): Promise<Command> {

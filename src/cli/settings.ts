@@ -11,9 +11,10 @@ import { settingProblems } from '../settings/explain.ts';
 import { readSettings } from '../settings/files.ts';
 import { isTaskName } from '../tasks/registry.ts';
 import { UsageError } from './errors.ts';
+import { environmentFlags, type PythonFlags } from './python-flags.ts';
 
 /** What the options of `train`, `config` and `preflight` say. */
-export interface SettingFlags {
+export interface SettingFlags extends PythonFlags {
   readonly config?: string;
   readonly set?: readonly string[];
   readonly preset?: boolean;
@@ -21,6 +22,7 @@ export interface SettingFlags {
   readonly seed?: number;
   readonly envs?: number;
   readonly device?: string;
+  readonly autopilot?: boolean;
   /** Cloning of environments: passes over the demonstrations. */
   readonly epochs?: number;
   /** The same: names with commas between. */
@@ -88,9 +90,17 @@ export function gatherSettings(
   };
   if (flags.config !== undefined) add(readSettings(flags.config), () => `${flags.config}: `);
   add(parseSets(flags.set ?? []), () => '--set ');
-  const { steps, seed, envs, device, epochs } = flags;
+  const { steps, seed, envs, device, autopilot, epochs } = flags;
   const demonstrators = flags.demonstrators?.split(',').map(name => name.trim());
-  for (const [key, value] of Object.entries({ steps, seed, envs, device, epochs, demonstrators })) {
+  for (const [key, value] of Object.entries({
+    steps,
+    seed,
+    envs,
+    device,
+    autopilot,
+    epochs,
+    demonstrators,
+  })) {
     if (value !== undefined) add({ [key]: value }, () => '--');
   }
   const { env: envSetting, ...rest } = settings;
@@ -100,6 +110,7 @@ export function gatherSettings(
     );
   }
   const env = envArgument ?? envSetting;
+  envOptions = { ...envOptions, ...environmentFlags(env, flags) };
   const wrong = overruled.flatMap(([key, value, source]) =>
     problemsFor(env, verb, { [key]: value }).map(problem => ({ key, text: source + problem.text })),
   );

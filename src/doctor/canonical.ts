@@ -100,9 +100,14 @@ export interface CanonicalRun {
   readonly error?: string;
 }
 
+/** Fewer values than this tell nothing of a course. */
+const FEW_POINTS = 6;
+
 /** The series that says how well the run does its task: returns of episodes, or rewards of completions. */
 export function objectiveOf(run: Pick<CanonicalRun, 'series' | 'kind'>): CanonicalSeries | undefined {
   const [first, second] =
     run.kind === 'language-model' ? ['reward/mean', 'episode/return'] : ['episode/return', 'reward/mean'];
-  return run.series.get(first) ?? run.series.get(second) ?? run.series.get('eval/return');
+  const there = [first, second, 'eval/return'].flatMap(id => run.series.get(id) ?? []);
+  // A column with next to nothing in it does not stand before one that tells how it went.
+  return there.find(({ series }) => series.count >= FEW_POINTS) ?? there[0];
 }

@@ -70,6 +70,16 @@ export const rootCauses = [
   'reference-too-strong',
   'degenerate-groups',
   'malformed-outputs',
+  'reward-hacking',
+  'truncation-zeroes-reward',
+  'length-explosion',
+  'entropy-explosion',
+  'importance-ratio-biased',
+  'kl-sign-wrong',
+  'group-of-one',
+  'stale-rollouts',
+  'wrong-mask',
+  'clip-range-too-small',
 ] as const;
 /** What a run can be sick of. */
 export type RootCause = (typeof rootCauses)[number];

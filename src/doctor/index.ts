@@ -21,6 +21,7 @@ export {
   type Verdict,
   verdicts,
 } from './findings.ts';
+export { firstHarm } from './first-harm.ts';
 export type { Fix, SettingChange } from './fixes.ts';
 export type { KnownConfig } from './known-settings.ts';
 export type { RawRun } from './raw-run.ts';

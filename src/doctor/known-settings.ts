@@ -19,6 +19,9 @@ export interface KnownConfig {
   readonly guardP99?: number;
   readonly guardMax?: number;
   readonly entropyCoef?: number;
+  /** Continuous actions: the log of the std at the start, and its upper bound. */
+  readonly logStdInitial?: number;
+  readonly logStdMax?: number;
   readonly valueCoef?: number;
   readonly gamma?: number;
   readonly maxGradNorm?: number;

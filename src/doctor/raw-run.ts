@@ -12,6 +12,8 @@ export const formats = [
   'console',
   'wandb',
   'mlflow',
+  'trackio',
+  'npz',
 ] as const;
 export type Format = (typeof formats)[number];
 

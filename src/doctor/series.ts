@@ -127,6 +127,17 @@ export class SeriesBuilder {
     return gone;
   }
 
+  /** Adds to the values of all points from `from` on. */
+  shift(from: number, by: number): void {
+    for (let i = 0; i < this.#length; i++) {
+      if (this.#x[i] < from) continue;
+      this.#values[i] += by;
+      if (this.#merged === undefined) continue;
+      this.#merged.min[i] += by;
+      this.#merged.max[i] += by;
+    }
+  }
+
   /** Puts each point at its number, from 1. */
   renumber(): void {
     let x = 0;

@@ -26,6 +26,7 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'learning-rate-too-high',
     'entropy-bonus-too-large',
     'entropy-collapse',
+    'degenerate-groups',
   ],
   'target-kl-too-tight': [
     'no-reward-signal',
@@ -74,6 +75,37 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
   'kl-estimator-broken': ['learning-rate-too-high', 'target-kl-too-tight'],
   'malformed-outputs': ['degenerate-groups', 'no-reward-signal', 'non-finite'],
   'degenerate-groups': ['learning-rate-too-low', 'reference-too-strong', 'no-reward-signal'],
+  // ---- language models
+  'kl-sign-wrong': [
+    'malformed-outputs',
+    'degenerate-groups',
+    'learning-rate-too-high',
+    'reference-too-weak',
+    'length-explosion',
+    'entropy-explosion',
+    'entropy-collapse',
+    'reward-hacking',
+  ],
+  'group-of-one': ['no-reward-signal', 'degenerate-groups', 'learning-rate-too-high', 'entropy-explosion'],
+  'length-explosion': ['reward-hacking', 'malformed-outputs', 'degenerate-groups'],
+  'truncation-zeroes-reward': ['malformed-outputs', 'degenerate-groups', 'no-reward-signal'],
+  'stale-rollouts': [
+    'sampler-mismatch',
+    'learning-rate-too-high',
+    'entropy-explosion',
+    'importance-ratio-biased',
+  ],
+  'importance-ratio-biased': ['learning-rate-too-high', 'kl-estimator-broken', 'no-reward-signal'],
+  'clip-range-too-small': ['importance-ratio-biased', 'no-reward-signal', 'learning-rate-too-low'],
+  'wrong-mask': [
+    'malformed-outputs',
+    'reference-too-weak',
+    'learning-rate-too-high',
+    'truncation-zeroes-reward',
+    'no-reward-signal',
+  ],
+  'reference-too-strong': ['no-reward-signal'],
+  'reward-hacking': ['degenerate-groups', 'reference-too-weak'],
   'reference-too-weak': [
     'malformed-outputs',
     'degenerate-groups',
@@ -144,9 +176,16 @@ export function explains(a: Case, b: Case, from: number, span: number): boolean 
       return a.cause !== 'no-reward-signal' || b.from > from + half;
     case 'learning-rate-too-high':
       // A setting far from usual is a cause of its own; the most common guess is not.
-      return b.confidence < 0.65 || a.cause === 'sampler-mismatch' || a.cause === 'kl-estimator-broken';
+      return (
+        b.confidence < 0.65 ||
+        a.confidence >= 0.95 ||
+        a.cause === 'sampler-mismatch' ||
+        a.cause === 'kl-estimator-broken'
+      );
     case 'malformed-outputs':
     case 'degenerate-groups':
+      // Only a reward that is surely none at all is no matter of groups.
+      if (a.cause === 'no-reward-signal') return a.confidence >= 0.9;
       return a.from < b.from + tenth;
     default:
       return true;

@@ -81,8 +81,9 @@ export type AnyMakeOptions = Readonly<Record<string, OptionValue | null | undefi
 /** An environment that knows where it comes from. */
 export type MadeEnv = Env & { readonly spec: EnvSpec };
 
-const ID = /^(?<name>[A-Za-z][\w.-]*?)-v(?<version>\d{1,6})$/;
-const NAME = /^[A-Za-z][\w.-]*$/;
+/** Those of environments in Python begin with a scheme: `gym:ALE/Pong-v5`. */
+const ID = /^(?<name>(?:(?:gym|py):[\w.:/-]*?|[A-Za-z][\w.-]*?))-v(?<version>\d{1,6})$/;
+const NAME = /^(?:(?:gym|py):[\w.:/-]+|[A-Za-z][\w.-]*)$/;
 
 /** Checks a definition and gives its types; the default export of a user's file. */
 export function defineEnv<O extends OptionValues = Record<never, never>>(
@@ -174,11 +175,10 @@ export function createEnv<O extends OptionValues>(
   if (problem) fail('definition-invalid', problem);
   const { id, version } = identify(definition);
   const { maxEpisodeSteps: limit, ...own } = options as AnyMakeOptions;
-  const maxEpisodeSteps = limit === undefined ? definition.maxEpisodeSteps : limit;
-  if (maxEpisodeSteps !== null && !isCount(maxEpisodeSteps)) {
+  if (limit !== undefined && limit !== null && !isCount(limit)) {
     fail(
       'option-invalid',
-      `${id}: option maxEpisodeSteps is ${show(maxEpisodeSteps)}, not a whole number of at least 1: try ${definition.maxEpisodeSteps ?? 1000}, or null for no limit`,
+      `${id}: option maxEpisodeSteps is ${show(limit)}, not a whole number of at least 1: try ${definition.maxEpisodeSteps ?? 1000}, or null for no limit`,
     );
   }
   const values = resolveOptions(id, (definition.options ?? {}) as OptionSchemas, own);
@@ -191,6 +191,7 @@ export function createEnv<O extends OptionValues>(
     });
   }
   checkMade(id, env);
+  const maxEpisodeSteps = limit !== undefined ? limit : (env.outside?.limit ?? definition.maxEpisodeSteps);
   const spec: EnvSpec = {
     id,
     version,

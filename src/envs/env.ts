@@ -1,4 +1,5 @@
 import { MAX_SEED } from '../random/rng.ts';
+import type { Drawing } from '../view/drawing.ts';
 import type { Scene } from '../view/scene.ts';
 import { fail, show } from './errors.ts';
 import type { OptionValues } from './options.ts';
@@ -37,7 +38,7 @@ export interface EnvSpec {
   readonly maxEpisodeSteps: number | null;
   /** The mean return from which the task counts as solved. */
   readonly rewardThreshold: number | null;
-  /** The user's file that defines it, absolute; null for Keel's own and for those registered in code. */
+  /** The user's file that defines it, absolute; null for Keel's own, for Gymnasium's and for those registered in code. */
   readonly file: string | null;
 }
 
@@ -50,6 +51,31 @@ export interface EnvView {
   writePose(out: Float32Array): void;
   /** Positions of the scene's joints: (joints). */
   writeJoints(out: Float32Array): void;
+  /** What is there now in two dimensions, instead of the scene, which is empty then. */
+  draw?(): Drawing;
+}
+
+/** What an environment shows of itself: three bytes (red, green, blue) a pixel, row after row from the top. */
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly rgb: Uint8Array;
+  /** Seconds of the world's time that a step takes: how fast a film of it runs. */
+  readonly stepSeconds: number;
+}
+
+/** What an environment can do besides that lives in another process, in Python. */
+export interface OutsideEnv {
+  /** The limit of an episode's steps that it brings along; null for none. */
+  readonly limit: number | null;
+  /** Notes the action of the next `step`, so that those of several environments travel together. */
+  stage(action: Float32Array): void;
+  /** Where `restore` could not go on in the middle of an episode: the first observation of the one that it began. */
+  readonly beganAnew: Float32Array | undefined;
+  /** What happened to it since the last time, in sentences: that it was started again. */
+  notices(): string[];
+  /** Only where it can show itself, made with the option `render`. */
+  readonly picture?: () => Picture;
 }
 
 /**
@@ -82,6 +108,8 @@ export interface Env {
   readonly measures?: readonly string[];
   /** Whether its simulation can break down, so that `StepResult.blownUp` is worth counting; absent is false. */
   readonly mayBlowUp?: boolean;
+  /** Only of environments that live in another process. */
+  readonly outside?: OutsideEnv;
   /** Set by `createEnv`. */
   readonly spec?: EnvSpec;
   /** Starts an episode and writes its first observation. */

@@ -19,6 +19,8 @@ export type EnvErrorCode =
   | 'observation-size'
   | 'option-invalid'
   | 'option-unknown'
+  | 'python-failed'
+  | 'python-missing'
   | 'reward-not-finite'
   | 'seed-invalid'
   | 'space-invalid'

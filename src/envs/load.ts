@@ -11,14 +11,24 @@
 import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { codeFileOf, isEnvFile, javascriptEndings, typescriptEndings } from '../base/code-reference.ts';
+import {
+  codeFileOf,
+  isEnvFile,
+  isPythonFile,
+  javascriptEndings,
+  typescriptEndings,
+} from '../base/code-reference.ts';
 import { definitionProblem, type EnvDefinition } from './definition.ts';
 import { EnvError, fail, show } from './errors.ts';
 import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
+import { pythonFileDefinition } from './python/definition.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
+import { SPACES_ID, spacesOnly } from './spaces-only.ts';
 
 /** The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several. */
 export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
+  // Not in the registry before a run names it.
+  if (reference === SPACES_ID) return registerEnv(spacesOnly);
   const env = isEnvFile(reference) ? await loadEnvFile(reference) : findEnv(reference);
   await env.definition.prepare?.();
   return env;
@@ -42,6 +52,7 @@ let turn: Promise<unknown> = Promise.resolve();
  */
 export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
   const { file, id } = codeFileOf(reference);
+  if (isPythonFile(file)) return loadPythonFile(file, id);
   const next = turn.then(() => loadOnce(file));
   turn = next.catch(() => {});
   const { main, all } = await next;
@@ -56,6 +67,12 @@ export async function loadEnvFile(reference: string): Promise<RegisteredEnv> {
     'file-invalid',
     `${file} defines ${ids}: say which, as ${reference.replace(/#$/, '')}#${all[0].id}`,
   );
+}
+
+/** Of Python nothing is run here: what is in the file is found out when an environment is made. */
+async function loadPythonFile(file: string, name: string | undefined): Promise<RegisteredEnv> {
+  await requireFile(file);
+  return registerEnv(pythonFileDefinition(file, name), file);
 }
 
 async function loadOnce(file: string): Promise<LoadedFile> {
@@ -87,18 +104,22 @@ export async function importDefault(file: string): Promise<unknown> {
     const all = [...typescriptEndings, ...javascriptEndings].join(' ');
     fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
   }
+  await requireFile(file);
+  try {
+    return unwrapped((await importFile(file, extension)).default);
+  } catch (error) {
+    if (error instanceof EnvError) throw error;
+    throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
+  }
+}
+
+async function requireFile(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) {
     fail(
       'file-not-found',
       `${file}: there is no such file: check the path, which begins at ${process.cwd()}`,
     );
-  }
-  try {
-    return unwrapped((await importFile(file, extension)).default);
-  } catch (error) {
-    if (error instanceof EnvError) throw error;
-    throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
   }
 }
 

@@ -1,5 +1,6 @@
 /** Environments by id. */
 
+import { isGymReference } from '../base/code-reference.ts';
 import { didYouMean, plainName } from '../base/nearest.ts';
 import { builtIn } from './built-in.ts';
 import {
@@ -12,6 +13,7 @@ import {
 } from './definition.ts';
 import { fail, show } from './errors.ts';
 import type { OptionSchemas, OptionValues } from './options.ts';
+import { gymDefinition } from './python/definition.ts';
 
 /** What lists show of an environment. */
 export interface EnvInfo {
@@ -24,7 +26,7 @@ export interface EnvInfo {
   readonly options: OptionSchemas;
   readonly maxEpisodeSteps: number | null;
   readonly rewardThreshold: number | null;
-  /** The user's file that defines it; null for Keel's own and for those registered in code. */
+  /** The user's file that defines it; null for Keel's own, for Gymnasium's and for those registered in code. */
   readonly file: string | null;
 }
 
@@ -65,11 +67,14 @@ function globalRegistry(key: symbol): Registry {
  * Makes an environment known by its id, to `makeEnv` and the command line. Also for what a user's file defines without
  * exporting it. An id can be taken once; a file that is loaded again replaces its own.
  */
-export function registerEnv<O extends OptionValues>(typed: EnvDefinition<O>): RegisteredEnv {
+export function registerEnv<O extends OptionValues>(
+  typed: EnvDefinition<O>,
+  file: string | null = registry.loadingFile,
+): RegisteredEnv {
   const definition = typed as unknown as EnvDefinition;
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
-  const env = describe(definition, registry.loadingFile);
+  const env = describe(definition, file);
   for (const name of [env.id, ...env.aliases]) {
     const holder = [...registry.byId.values()].find(other => plainNames(other).includes(plainName(name)));
     if (holder === undefined || holder.definition === definition) continue;
@@ -84,6 +89,16 @@ export function registerEnv<O extends OptionValues>(typed: EnvDefinition<O>): Re
   return env;
 }
 
+/** Probes are for trying a trainer: they are found by their names, and offered to nobody who looks for a task. */
+const isProbe = ({ isOwn, name }: RegisteredEnv): boolean => isOwn && name.startsWith('Probe');
+
+/** What there is to train in: all environments but the probes, Keel's own first. */
+export function offeredEnvs(): EnvInfo[] {
+  return [...registry.byId.values()]
+    .filter(env => !isProbe(env))
+    .map(({ definition: _, isOwn: __, ...info }) => info);
+}
+
 /** All environments, Keel's own first. */
 export function listEnvs(): EnvInfo[] {
   return [...registry.byId.values()].map(({ definition: _, isOwn: __, ...info }) => info);
@@ -95,6 +110,7 @@ export function listEnvs(): EnvInfo[] {
  */
 export function findEnv(id: string): RegisteredEnv {
   if (typeof id !== 'string') fail('env-unknown', `environment ${show(id)} is not a name: try 'CartPole-v1'`);
+  if (isGymReference(id)) return knownEnv(identify({ id }).id) ?? registerEnv(gymDefinition(id));
   const envs = [...registry.byId.values()];
   const wanted = plainName(id);
   const exact = envs.find(env => plainName(env.id) === wanted);
@@ -108,17 +124,19 @@ export function findEnv(id: string): RegisteredEnv {
   const versions = envs.filter(env => plainNames(env).includes(unversioned)).map(env => env.id);
   if (versions.length > 0)
     fail('env-unknown', `environment ${show(id)} is unknown: there is ${versions.join(', ')}`);
+  const offered = unversioned.startsWith('probe') ? envs : envs.filter(env => !isProbe(env));
   const guess = didYouMean(
     unversioned,
-    envs.map(env => env.name),
+    offered.map(env => env.name),
     3,
   );
-  const names = guess || `there are ${envs.map(env => env.id).join(', ')}`;
+  const names = guess || `there are ${offered.map(env => env.id).join(', ')}`;
   return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
 }
 
 /** Whether there is an environment of that id or alias. */
 export function isEnvName(name: string): boolean {
+  if (isGymReference(name)) return true;
   return [...registry.byId.values()].some(env => plainNames(env).includes(plainName(name)));
 }
 

@@ -21,6 +21,8 @@ export interface RunSpec {
   readonly versions: Readonly<Record<string, string>>;
   readonly parent?: { readonly id: string; readonly step: number };
   readonly beginning?: Manifest['beginning'];
+  readonly imported?: Manifest['imported'];
+  readonly autopilot?: Manifest['autopilot'];
 }
 
 /** The manifest of a run that begins now. */
@@ -43,6 +45,8 @@ export function newManifest(id: string, spec: RunSpec, when: Date): Manifest {
       },
       parent: spec.parent ?? null,
       ...(spec.beginning && { beginning: spec.beginning }),
+      ...(spec.imported && { imported: spec.imported }),
+      ...(spec.autopilot && { autopilot: spec.autopilot }),
       startedAt: now,
       updatedAt: now,
       endedAt: null,

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
-import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
+import { codeFileOf, isEnvFile, isGymReference } from '../base/code-reference.ts';
 import { attempt } from '../base/files.ts';
 import { findProgram } from '../base/programs.ts';
 import type { Manifest } from './schema.ts';
@@ -28,8 +28,11 @@ export interface NamedByUser {
   readonly options?: object | undefined;
 }
 
-/** Options that name a program which is started, whatever environment or task has them: chess has `engine`. */
-const programOptions = ['engine', 'program', 'command'] as const;
+/**
+ * Options that name a program which is started, whatever environment or task has them: chess has `engine`, an environment in
+ * Python the `python` that runs it.
+ */
+const programOptions = ['engine', 'program', 'command', 'python'] as const;
 
 /** As much of a manifest as names code. */
 export interface Named extends Pick<Manifest, 'config'> {
@@ -50,12 +53,21 @@ export function namedCode(manifest: Named, { envFile, options = {} }: NamedByUse
   const { field, value } = subjectReference(manifest);
   if (envFile === undefined && isEnvFile(value)) code.push(codeAt(field, value, codeFileOf(value).file));
   const saved = manifest.environment.options;
+  if (envFile === undefined && isGymReference(value)) code.push(gymCode(field, value, saved.args));
   for (const name of programOptions) {
     const program = Object.hasOwn(saved, name) ? saved[name] : undefined;
     if (typeof program === 'string' && program !== '' && !Object.hasOwn(options, name))
       code.push(codeAt(`environment.options.${name}`, program, findProgram(program)));
   }
   return code;
+}
+
+/** Gymnasium imports what an id names (`gym:module:Env-v0`) and gives it the arguments: no file, but code that is named. */
+function gymCode(field: string, value: string, args: unknown): NamedCode {
+  const sha256 = createHash('sha256')
+    .update(JSON.stringify([value, args ?? null]))
+    .digest('hex');
+  return { field, value, path: value, sha256 };
 }
 
 function codeAt(field: string, value: string, path: string | undefined): NamedCode {

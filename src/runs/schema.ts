@@ -24,6 +24,14 @@ const number = z.pipe(
   z.transform(value => decodeNumber(value)!),
 );
 
+const text = z.string();
+
+/** What a step of the autopilot does. */
+export const autopilotActions = ['set', 'fork', 'begin-again'] as const;
+const settingValue = z.union([number, z.boolean(), text, z.null()]);
+/** A setting that the autopilot changed. */
+const settingChange = z.object({ key: text, from: settingValue, value: settingValue });
+
 // ---------------------------------------------------------------------------------------------------- manifest
 
 /** What the trainer says about itself. One that says `running` and whose process is gone was killed. */
@@ -68,6 +76,34 @@ const manifestSchema = z.looseObject({
       written: json,
     }),
   ),
+  /** What another trainer's model was, of a run that was made of one. */
+  imported: z.optional(
+    z.looseObject({
+      /** The trainer and its version, in words. */
+      from: z.string(),
+      /** Absolute. */
+      file: z.string(),
+      sha256: z.string(),
+      /** Of what its observations were normalised by, if that was a file. */
+      normaliser: z.nullable(z.string()),
+      /** Environment steps that it had done. */
+      steps: count,
+      /** What could not be taken over as it was. */
+      notes: z.array(z.string()),
+    }),
+  ),
+  /** Of a run that goes on for others whose autopilot had it begin: the steps that were taken in those, oldest first. */
+  autopilot: z.optional(
+    z.array(
+      z.looseObject({
+        run: z.string(),
+        action: z.enum(autopilotActions),
+        rule: z.string(),
+        cause: z.string(),
+        changes: z.array(settingChange),
+      }),
+    ),
+  ),
   /** Of when it was last resumed. */
   wentOn: z.optional(
     z.looseObject({
@@ -109,7 +145,6 @@ export function parseManifest(value: unknown, source = 'manifest'): Manifest {
 
 // ---------------------------------------------------------------------------------------------------- events
 
-const text = z.string();
 const optionalNumber = z.optional(number);
 
 const heldStates = z.object({ before: number, after: number, bound: number });
@@ -228,6 +263,27 @@ const eventKinds = {
       /** The setting, and its value from this iteration on. */
       key: z.optional(text),
       value: z.optional(z.nullable(number)),
+    }),
+  },
+  autopilot: {
+    scope: 'training',
+    title: 'Autopilot',
+    doc: 'The doctor was sure of something and did it: a setting was changed, or the run goes on as another one from a healthy checkpoint.',
+    fields: z.object({
+      /** `set` in the run itself, `fork` from a checkpoint, `begin-again` with settings that no checkpoint can take. */
+      action: z.enum(autopilotActions),
+      rule: text,
+      cause: text,
+      confidence: number,
+      /** What the doctor saw. */
+      why: text,
+      /** The step at which it was first seen. */
+      firstSeen: number,
+      changes: z.array(settingChange),
+      /** Of a fork: where from. */
+      checkpoint: z.optional(count),
+      /** The run that goes on. */
+      child: z.optional(text),
     }),
   },
   started: {

@@ -264,6 +264,8 @@ export class RunWriter {
       { keepLast: this.#options.keepLast ?? 2, now: () => new Date(this.#now()) },
     );
     this.#sealed = input.iteration;
+    // Of a run that begins from another, before its first row.
+    this.#step = input.step;
     this.#checkpoints ??= identityOf(runPaths(this.dir).checkpoints);
     return info;
   }

@@ -121,6 +121,8 @@ export interface RunSummary {
   readonly loaded: boolean;
   /** When its replays last changed; null where there are none. */
   readonly replaysAt: number | null;
+  /** Whether its replays are drawn in two dimensions, as a board is. */
+  readonly drawn: boolean;
   /** When its completions last changed; null where it writes none. */
   readonly completionsAt: number | null;
   /** When the recording of its routing last changed; null where there is none. */

@@ -1,17 +1,9 @@
 /** The checkpoints of a run, and which of them are from before anything went wrong. */
 
-import type { Diagnosis } from '../doctor/findings.ts';
+import { firstHarm } from '../doctor/first-harm.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import type { CheckpointSummary } from './api.ts';
 import type { KeelRun } from './runs/keel-run.ts';
-
-/** The step at which the first critical finding begins; Infinity if there is none. */
-export function firstHarm(diagnosis: Diagnosis | null): number {
-  let first = Number.POSITIVE_INFINITY;
-  for (const { severity, from } of diagnosis?.findings ?? [])
-    if (severity === 'critical') first = Math.min(first, from);
-  return first;
-}
 
 export function checkpointsOf(run: KeelRun): CheckpointSummary[] {
   const harm = firstHarm(run.diagnosis.diagnosis);

@@ -69,6 +69,35 @@ export const evaluationKeys = ({
   ),
 });
 
+const whenPiloted = { key: 'autopilot', is: true } as const;
+
+/** What the doctor may do by itself (docs/autopilot.md). */
+export const autopilotKeys = {
+  autopilot: setting(
+    z.boolean(),
+    false,
+    'The doctor looks at the run while it trains, and does what it is sure of: changes a setting, or goes back to a healthy checkpoint.',
+  ),
+  autopilotEvery: setting(count, 10, 'Iterations between two looks of the autopilot.', {
+    needs: whenPiloted,
+  }),
+  autopilotWait: setting(
+    count,
+    20,
+    'Iterations after a step of the autopilot before it judges again, by what came since.',
+    { needs: whenPiloted },
+  ),
+  autopilotSteps: setting(count, 3, 'Steps that the autopilot takes at most, those of forks included.', {
+    needs: whenPiloted,
+  }),
+  autopilotConfidence: setting(
+    share,
+    0.8,
+    'How sure the doctor must be of the root cause before the autopilot acts.',
+    { needs: whenPiloted },
+  ),
+};
+
 /** Of policies in environments. */
 const episodeEvaluation = {
   episodes: 20,
@@ -146,10 +175,14 @@ export const environmentKeys = ({ ownReturns }: { readonly ownReturns: boolean }
 export const logStdKeys = {
   logStdInitial: fixed(z.number(), 0, 'Starting log of the std of continuous actions.', {
     aliases: 'logstdinit',
+    doctor: 'logStdInitial',
     actions: 'continuous',
   }),
   logStdMin: setting(z.number().check(z.minimum(-20)), -5, 'Its lower bound.', { actions: 'continuous' }),
-  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', { actions: 'continuous' }),
+  logStdMax: setting(z.number().check(z.maximum(20)), 2, 'Its upper bound.', {
+    actions: 'continuous',
+    doctor: 'logStdMax',
+  }),
 };
 
 /** What the network is, and what it sees. */
@@ -159,6 +192,12 @@ export const networkKeys = {
     [64, 64],
     'Widths of the hidden layers of actor and critic.',
     { aliases: 'netarch hiddensizes fcnethiddens layers', example: '[64, 64]' },
+  ),
+  criticHidden: fixed(
+    z.nullable(z.array(count).check(z.minLength(1))),
+    null,
+    'Widths of the hidden layers of the critic alone; null is those of the actor.',
+    { example: '[128, 128]' },
   ),
   activation: fixed(z.enum(['tanh', 'relu', 'gelu']), 'tanh', 'Between layers.'),
   network: fixed(
@@ -180,6 +219,7 @@ export function* networkContradictions(config: {
   readonly logStdMin: number;
   readonly logStdMax: number;
   readonly network: string;
+  readonly criticHidden: readonly number[] | null;
   readonly normaliseObservations: boolean;
 }): Generator<Contradiction> {
   const { logStdInitial, logStdMin, logStdMax } = config;
@@ -187,6 +227,8 @@ export function* networkContradictions(config: {
     yield wrong('logStdMin', `${logStdMin} is above logStdMax ${logStdMax}: swap them`);
   if (logStdInitial < logStdMin || logStdInitial > logStdMax)
     yield wrong('logStdInitial', `${logStdInitial} is outside of ${logStdMin} to ${logStdMax}: start inside`);
+  if (config.network === 'set' && config.criticHidden !== null)
+    yield wrong('criticHidden', 'has no effect with network set: remove it, or use network mlp');
   if (config.network === 'set' && config.normaliseObservations)
     yield wrong(
       'normaliseObservations',

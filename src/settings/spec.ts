@@ -40,6 +40,8 @@ export type DoctorSetting =
   | 'guardP99'
   | 'guardMax'
   | 'entropyCoef'
+  | 'logStdInitial'
+  | 'logStdMax'
   | 'valueCoef'
   | 'gamma'
   | 'maxGradNorm'
@@ -180,6 +182,12 @@ export type RunConfig = {
   readonly evaluateEvery?: number;
   readonly evaluateEpisodes?: number;
   readonly stopAt?: number | null;
+  /** Where it has them (`autopilotKeys`). */
+  readonly autopilot?: boolean;
+  readonly autopilotEvery?: number;
+  readonly autopilotWait?: number;
+  readonly autopilotSteps?: number;
+  readonly autopilotConfidence?: number;
   readonly csv: boolean;
   readonly tensorboard: boolean;
 };

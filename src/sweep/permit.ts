@@ -5,7 +5,7 @@
  * src/runs/trust.ts.
  */
 import { realpathSync } from 'node:fs';
-import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
+import { codeFileOf, isEnvFile, isGymReference } from '../base/code-reference.ts';
 import { show } from '../base/errors.ts';
 import { findProgram } from '../base/programs.ts';
 import { namedCode, sha256Of } from '../runs/named-code.ts';
@@ -51,6 +51,10 @@ export function permit(subject: StudySubject, { files = [], engines = [] }: Name
         `the job starts a program, ${show(value)} (${field.replace('environment.', '')}), which was not named here: --engine ${value} allows it, if you know what it does`,
       );
   }
+  if (isGymReference(reference) && !files.includes(reference))
+    refuse(
+      `the job runs ${show(reference)} in Python, which was not named here: --file ${reference} allows it, if you know what it does`,
+    );
   if (!isEnvFile(reference)) {
     if (sha256 !== null) refuse(`the job names ${show(reference)}, which is no file, with the hash of one`);
     return { reference, file: undefined, mayStart };

@@ -21,7 +21,7 @@ import {
 import type { ShardPlace } from '../algos/ppo/shards/place.ts';
 import { shardProcesses } from '../algos/ppo/shards/processes.ts';
 import type { ShardJob, ShardResult } from '../algos/ppo/shards/shard.ts';
-import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
+import { codeFileOf, isEnvFile, isGymReference } from '../base/code-reference.ts';
 import { KeelError, TrainError } from '../base/errors.ts';
 import { jsonOf } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
@@ -199,6 +199,10 @@ export async function startShardWorker(options: ShardWorkerOptions): Promise<Sha
   /** The environment as it is called here, or a refusal: nothing of it is loaded before. */
   function envHere(env: string | null, file: string | null): string {
     if (env === null) throw new TrainError('a shard names no environment');
+    if (isGymReference(env) && !files.includes(env))
+      throw new TrainError(
+        `a worker refuses shards of ${env}: it was not named there; start it with --file ${env}, if you know what it does`,
+      );
     if (!isEnvFile(env)) return env;
     const { file: named, id } = codeFileOf(env);
     const own = files

@@ -11,7 +11,7 @@ import { hostname, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import type { Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { codeFileOf } from '../base/code-reference.ts';
+import { codeFileOf, isGymReference } from '../base/code-reference.ts';
 import { cleanDeadLeftovers, makeDirectories, readNames } from '../base/directories.ts';
 import { KeelError } from '../base/errors.ts';
 import { readBounded, temporaryBeside } from '../base/files.ts';
@@ -93,7 +93,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   signal?.throwIfAborted();
   const times = { ...usualTimes, ...options.times };
   const address = redisAddress(options.url);
-  const hashes = files.map(path => hashOf(path));
+  const hashes = files.filter(path => !isGymReference(path)).map(path => hashOf(path));
   const redis = await connect(address);
   const { DelayedError, UnrecoverableError, WaitingError, Worker } = await import('bullmq');
 

@@ -1,5 +1,5 @@
 /** Text tasks by name, and from a user's file. */
-import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
+import { codeFileOf, isEnvFile, isPythonFile } from '../base/code-reference.ts';
 import { didYouMean, plainName } from '../base/nearest.ts';
 import { show } from '../envs/errors.ts';
 import { importDefault } from '../envs/load.ts';
@@ -51,6 +51,7 @@ export const isTaskName = (name: string): boolean => named(name) !== undefined;
 /** Whether a command line means a task by this: its name, or a file whose default export is one (and no environment). */
 export async function meansTask(reference: string): Promise<boolean> {
   if (!isEnvFile(reference)) return isTaskName(reference);
+  if (isPythonFile(pathOf(reference))) return false;
   return definitionProblem(await exportedBy(pathOf(reference))) === undefined;
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { makeDirectories } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
 import { writeFileAtomic } from '../base/files.ts';
+import { createBoardPainter } from './draw/board.ts';
 import { createPainter } from './draw/painter.ts';
 import { createGif, gifColours } from './images/gif.ts';
 import { createHistogram } from './images/palette.ts';
@@ -41,23 +42,42 @@ export function filmKindOf(out: string): FilmKind {
 /** Pictures for a palette: enough to have seen every colour. */
 const SAMPLES = 12;
 
-/** Writes what `out` asks for; returns how many pictures are in it. */
-export async function film(motion: Motion, out: string, options: FilmOptions): Promise<number> {
-  const kind = filmKindOf(out);
-  const { width, height, onProgress } = options;
-  const painter = createPainter(motion, options);
+/** Draws a motion and writes what `out` asks for; returns how many pictures are in it. */
+export function film(motion: Motion, out: string, options: FilmOptions): Promise<number> {
+  const paint = painterOf(motion, options);
   const at = (seconds: number): Uint8Array => {
     const { frame, part } = momentOf(motion, seconds);
-    return painter.paint(frame, part);
+    return paint(frame, part);
   };
+  return filmOf({ seconds: secondsOf(motion), at }, out, options);
+}
+
+/** What there is to see at each moment; three bytes a pixel. The array may be used again at the next. */
+export interface Sight {
+  readonly seconds: number;
+  at(seconds: number): Uint8Array;
+}
+
+/** Pictures that are there already, one every so many seconds. */
+export function sightOf(pictures: readonly Uint8Array[], stepSeconds: number): Sight {
+  return {
+    seconds: (pictures.length - 1) * stepSeconds,
+    at: seconds => pictures[Math.min(pictures.length - 1, Math.round(seconds / stepSeconds))],
+  };
+}
+
+/** Writes what `out` asks for; returns how many pictures are in it. */
+export async function filmOf({ seconds, at }: Sight, out: string, options: FilmOptions): Promise<number> {
+  const kind = filmKindOf(out);
+  const { width, height, onProgress } = options;
   if (kind === 'picture') {
-    writeFileAtomic(out, encodePng(at(options.atSeconds ?? secondsOf(motion) / 2), width, height), false);
+    writeFileAtomic(out, encodePng(at(options.atSeconds ?? seconds / 2), width, height), false);
     return 1;
   }
   // A GIF counts in hundredths of a second.
   const delay = Math.max(2, Math.round(100 / options.framesPerSecond));
   const pauseSeconds = kind === 'gif' ? delay / 100 : 1 / options.framesPerSecond;
-  const total = Math.floor(secondsOf(motion) / (pauseSeconds * options.speed) + 1e-9) + 1;
+  const total = Math.floor(seconds / (pauseSeconds * options.speed) + 1e-9) + 1;
   const picture = (i: number): Uint8Array => at(i * pauseSeconds * options.speed);
   switch (kind) {
     case 'pictures':
@@ -86,6 +106,15 @@ export async function film(motion: Motion, out: string, options: FilmOptions): P
       kind satisfies never;
   }
   return total;
+}
+
+/** What paints a moment into an array that is used again for the next. */
+function painterOf(motion: Motion, options: FilmOptions): (frame: number, part: number) => Uint8Array {
+  const { drawings } = motion;
+  if (drawings === undefined) return createPainter(motion, options).paint;
+  const paint = createBoardPainter(options.width, options.height, options.dark);
+  // A board does not move between two frames.
+  return frame => paint(drawings[frame]);
 }
 
 async function video(

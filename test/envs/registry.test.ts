@@ -212,7 +212,8 @@ describe("a user's file", () => {
     ['throws.ts', /throws.ts failed to load: no licence for the simulator/, 'file-threw'],
     ['absent.ts', /absent.ts: there is no such file: check the path, which begins at/, 'file-not-found'],
     ['../files', /files that end in "" cannot be loaded: use one of .ts/, 'file-invalid'],
-    ['env.py', /files that end in ".py" cannot be loaded/, 'file-invalid'],
+    ['env.py:Walk', /env.py: there is no such file/, 'file-not-found'],
+    ['env.rb', /files that end in ".rb" cannot be loaded/, 'file-invalid'],
   ])('%s says what is wrong', async (name, message, code) => {
     await expect(loadEnvFile(fixture(name))).rejects.toMatchObject({
       message: expect.stringMatching(message),

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/findings.ts';
+import { firstHarm } from '../../src/doctor/first-harm.ts';
 import { type Fix, fixOf } from '../../src/doctor/fixes.ts';
 import { diagnoseSeries } from '../../src/doctor/report/series.ts';
 import { openRun, readEvents, readRows, writeAdjustments } from '../../src/runs/index.ts';
@@ -19,7 +20,7 @@ import type {
   RunSummary,
   StreamMessage,
 } from '../../src/server/api.ts';
-import { firstHarm, lastHealthy } from '../../src/server/checkpoints.ts';
+import { lastHealthy } from '../../src/server/checkpoints.ts';
 import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';

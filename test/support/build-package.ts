@@ -23,7 +23,8 @@ export async function buildPackage(built: string): Promise<void> {
     if (name.endsWith('.ts'))
       await compileFile(join(root, 'src', name), join(built, 'dist', name.replace(/\.ts$/, '.js')));
   }
-  for (const name of ['configs', 'bin']) cpSync(join(root, name), join(built, name), { recursive: true });
+  for (const name of ['configs', 'bin', 'python'])
+    cpSync(join(root, name), join(built, name), { recursive: true });
   cpSync(join(root, 'package.json'), join(built, 'package.json'));
   symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'));
 }

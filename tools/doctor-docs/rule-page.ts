@@ -1,6 +1,6 @@
 /** The pages of `docs/rules/`, made of the rules themselves. */
 import { causeText, causeTexts } from '../../src/doctor/report/causes.ts';
-import { referenceLink } from '../../src/doctor/report/explain.ts';
+import { cureSentence, referenceLink } from '../../src/doctor/report/explain.ts';
 import type { Rule } from '../../src/doctor/rules/rule.ts';
 
 function referenceItem(reference: string): string {
@@ -28,6 +28,7 @@ function rulePage({ code, title, text, causes, looksAt }: Rule): string {
     `## What it looks for\n\n${docText(text.seen)}`,
     `Looks at: ${looksAt.map(id => `\`${id}\``).join(', ')}.`,
     `## What to do\n\n${docText(text.todo)}`,
+    ...(cureSentence(code) === '' ? [] : [`## How often that has cured\n\n${docText(cureSentence(code))}`]),
     `## When it stays silent\n\n${docText(text.silent)}`,
     ...(causes.length === 0
       ? []

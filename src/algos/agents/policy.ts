@@ -1,8 +1,10 @@
 /** A policy that acts in environments, to hold. */
 
+import { isPythonId } from '../../base/code-reference.ts';
 import { show, TrainError } from '../../base/errors.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
+import { writeSafetensors } from '../../nn/safetensors.ts';
 import { Rng } from '../../random/rng.ts';
 import type { RunConfig } from '../../settings/spec.ts';
 import type { PolicyOpening } from '../algorithm.ts';
@@ -18,7 +20,9 @@ import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';
 import { type NetworkConfig, networkFor } from './networks/network.ts';
-import { recordEpisodes } from './record.ts';
+import { playPictures } from './pictures.ts';
+import { recordEpisodes, seedOf } from './record.ts';
+import { sb3StateDict } from './sb3-state-dict.ts';
 import { normaliserOf, startOf } from './start.ts';
 
 /** Compiles the network of a checkpoint. */
@@ -86,8 +90,14 @@ export async function agentPolicy(
       checkEvaluate(episodes);
       return evaluatePolicy({ ...policy, env, envOptions, model, episodes, seed, sampled });
     },
-    async export(path) {
+    async export(path, { format = 'onnx' } = {}) {
       checkOpen('export');
+      if (format === 'sb3-state-dict') {
+        const { tensors, metadata } = sb3StateDict({ model, config, actionSpace, weights, normaliser });
+        await writeSafetensors(path, tensors, metadata);
+        const shapes = Object.entries(tensors).map(([name, { shape }]) => [name, shape] as const);
+        return { kind: 'state-dict', tensors: Object.fromEntries(shapes) };
+      }
       await savePolicy({ model, actionSpace, ...policy }, path);
       const { paramSize: distribution } = model.distribution;
       return { kind: 'onnx', observation: observationSize, action: actionSpace.flatSize, distribution };
@@ -97,6 +107,13 @@ export async function agentPolicy(
       const recorded = { env, options: envOptions, model, policy: () => policy };
       return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
     },
+    ...(isPythonId(env) && {
+      async pictures() {
+        checkOpen('pictures');
+        const live = { env, options: envOptions, model, policy: () => policy };
+        return playPictures(live, seedOf(run.manifest.seed));
+      },
+    }),
     async close() {
       if (close()) actor.dispose();
     },

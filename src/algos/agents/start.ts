@@ -11,7 +11,7 @@ import { decodeSafetensors } from '../../nn/safetensors.ts';
 import { type MomentsState, ObservationNormaliser } from '../../rollout/normalise.ts';
 import { type Checkpoint, stateName } from '../../runs/checkpoint.ts';
 import { type Run, resolveRun } from '../../runs/store.ts';
-import type { Start, StartOptions } from '../algorithm.ts';
+import type { Settings, Start, StartOptions } from '../algorithm.ts';
 import { wholeTensors } from '../checkpoint.ts';
 import { readCheckpoint } from '../choose-checkpoint.ts';
 
@@ -21,12 +21,25 @@ export interface PolicyStart extends Start {
   readonly name: string;
   /** What its observations were normalised by; null where they were not, undefined where a file does not say. */
   readonly observationMoments: MomentsState | null | undefined;
+  /** The settings that say what its network is, where they are known: weights mean something in that one alone. */
+  readonly network?: Settings;
   /** All weights of a network by their names; an error where one is missing or has another shape. */
   fit(layout: Parameters): Float32Array;
 }
 
 /** The file of a policy's weights in a checkpoint. */
 const POLICY_FILE = 'policy.safetensors';
+
+/** What a network computes from its weights depends on these. */
+const networkSettings: readonly string[] = [
+  'hidden',
+  'criticHidden',
+  'activation',
+  'network',
+  'normaliseObservations',
+  'logStdMin',
+  'logStdMax',
+];
 
 /** Squares of observations, and sums of them, must be numbers. */
 const MAX_OBSERVATION = 1e100;
@@ -64,6 +77,9 @@ export function startOf(
     parent: { id, step },
     source: { path: dir, step },
     observationMoments: momentsOf(state, id),
+    network: Object.fromEntries(
+      Object.entries(manifest.config).filter(([key]) => networkSettings.includes(key)),
+    ),
     fit: layout => fit(bytes, `${id} (of ${manifest.environment.id})`, layout),
   };
 }

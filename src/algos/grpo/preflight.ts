@@ -30,6 +30,7 @@ function tinyConfig(config: GrpoConfig): GrpoConfig {
   const groupSize = Math.min(4, config.groupSize);
   const preset = {
     ...config,
+    autopilot: false,
     promptsPerIteration,
     groupSize,
     minibatchSize: null,

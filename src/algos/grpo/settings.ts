@@ -182,6 +182,7 @@ export const grpoSettings = table(
     ),
     ...shared.modelKeys,
     ...shared.textRunKeys({ ownReturns: true }),
+    ...shared.autopilotKeys,
   },
   {
     name: 'grpo',

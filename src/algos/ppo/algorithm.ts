@@ -1,7 +1,9 @@
 /** PPO as a run knows it. */
+import { ConfigError } from '../../base/errors.ts';
 import { grouped } from '../../base/numbers.ts';
 import { loadPreset } from '../../settings/files.ts';
 import { resolveSettings } from '../../settings/resolve.ts';
+import { wrong } from '../../settings/spec.ts';
 import { type PolicyStart, policyStart } from '../agents/start.ts';
 import type { Algorithm, Settings } from '../algorithm.ts';
 import { type PpoConfig, ppoSettings } from './settings.ts';
@@ -29,10 +31,19 @@ export const ppo: Algorithm<PpoConfig, PolicyStart> = {
 
 /**
  * A preset for a warm start: near the start at first, which is a reference to stay near, and with small first steps, whose
- * directions are mostly noise (docs/results.md, routing, has runs with and without). What the preset and the user set stays.
+ * directions are mostly noise (docs/results.md, routing, has runs with and without). What the preset and the user set stays;
+ * the network is that of the start, unless the user says otherwise.
  */
-function startPreset(preset: Settings, written: Settings): Settings {
-  const near = { reference: 'frozen', ...preset };
+function startPreset(preset: Settings, written: Settings, { name, network = {} }: PolicyStart): Settings {
+  const { activation } = network;
+  if (activation !== undefined && written.activation !== undefined && written.activation !== activation)
+    throw new ConfigError([
+      wrong(
+        'activation',
+        `${written.activation} is not that of ${name}, whose weights mean nothing with another: use ${activation}, or leave it out`,
+      ),
+    ]);
+  const near = { reference: 'frozen', ...preset, ...network };
   const { steps, envs, stepsPerRollout, minibatchSize, epochs } = resolveSettings(ppoSettings, {
     preset: near,
     given: written,

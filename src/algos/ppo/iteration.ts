@@ -174,6 +174,8 @@ export async function createPpoTrainer({ envs, config, place }: PpoTrainerOption
         },
       });
 
+      for (const text of envs.takeNotices?.() ?? []) events.push({ type: 'note', text });
+
       // ---- judge
       gae(rollout, { gamma: config.gamma, lambda: config.gaeLambda }, rollout);
       const batch = {

@@ -229,6 +229,7 @@ export const ppoSettings = table(
       true,
       'Record an episode now and then, to be seen on the page; only where the environment can be drawn, or routes requests.',
     ),
+    ...shared.autopilotKeys,
     ...shared.logKeys,
   },
   {

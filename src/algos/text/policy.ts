@@ -105,8 +105,9 @@ async function modelPolicy(
     act: act as unknown as Policy['act'],
     score: () => notForText('which has no observations to score'),
     evaluate,
-    async export(path) {
+    async export(path, { format } = {}) {
       checkOpen('export');
+      if (format !== undefined) notForText(`which is not written as ${format}`);
       await saveModel(path, model);
       return { kind: 'model', files: Object.keys(modelFiles(model)) };
     },

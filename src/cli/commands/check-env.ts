@@ -6,10 +6,12 @@ import { makeEnv } from '../../envs/registry.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
+import { environmentFlags, type PythonFlags, pythonOptions } from '../python-flags.ts';
 import { parseSets } from '../settings.ts';
 
-interface CheckFlags {
+interface CheckFlags extends PythonFlags {
   readonly set?: readonly string[];
   readonly seed?: number;
   readonly steps?: number;
@@ -17,7 +19,7 @@ interface CheckFlags {
 }
 
 export function define(command: Command): void {
-  command
+  pythonOptions(command)
     .argument('<env>', 'an id or a file')
     .addOption(setOption())
     .option('--seed <n>', 'of the random walk', wholeNumber)
@@ -36,7 +38,10 @@ export async function run(
   flags: CheckFlags,
 ): Promise<void> {
   const { id } = await resolveEnv(reference);
-  const options = parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1];
+  const options = {
+    ...(parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1]),
+    ...environmentFlags(reference, flags),
+  };
   const report = checkEnv(() => makeEnv(id, options), flags);
   if (flags.json) json(report, 2);
   else {
@@ -44,5 +49,5 @@ export async function run(
     const hang = 13 + Math.max(0, ...report.findings.map(({ code }) => code.length));
     for (const line of formatCheckReport(report, { colour }).split('\n')) print(line, hang);
   }
-  if (!report.passed) throw new ExitWith(1);
+  if (!report.passed) throw new ExitWith(exitCodes.failed);
 }

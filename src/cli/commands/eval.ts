@@ -12,17 +12,18 @@ import { evaluationJson, printEvaluation, type Tried } from '../evaluation.ts';
 import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyArgument, policyOptions, setOption, wholeNumber } from '../options.ts';
 import { checkpointHelp, meansSubject, using, whyCheckpoint } from '../policies.ts';
+import { type PythonFlags, pythonOptions } from '../python-flags.ts';
 import { gatherSettings } from '../settings.ts';
 import { trustOf } from '../trust.ts';
 
-interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'> {
+interface EvalFlags extends PolicyFlags, Pick<BeginFlags, 'from' | 'engine' | 'set'>, PythonFlags {
   readonly episodes: number;
   readonly sampled?: boolean;
   readonly seed: number;
 }
 
 export function define(command: Command): void {
-  command
+  pythonOptions(command)
     .addArgument(policyArgument())
     .option('--from <model>', 'another run of that environment; of text tasks, any run or model directory')
     .option('--engine <command>', 'chess: a UCI engine that labels positions')
@@ -78,7 +79,12 @@ export async function run(context: Context, reference: string, flags: EvalFlags)
 
 /** The policy of a run; of an environment or a task, that of its newest run or of what `--from` names. */
 async function policyOf(reference: string, flags: EvalFlags): Promise<Policy> {
-  const wanted = gatherSettings(reference, { set: flags.set ?? [] });
+  const { python, envArgs } = flags;
+  const wanted = gatherSettings(reference, {
+    set: flags.set ?? [],
+    ...(python !== undefined && { python }),
+    ...(envArgs !== undefined && { envArgs }),
+  });
   const [inert] = Object.keys(wanted.settings);
   if (inert !== undefined)
     throw new UsageError(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { WhichCheckpoint } from '../../algos/algorithm.ts';
-import { fork } from '../../algos/runs.ts';
+import { fork } from '../../autopilot/runs.ts';
 import { grouped } from '../../base/numbers.ts';
 import { resolveRun } from '../../runs/store.ts';
 import { type Context, shownDir } from '../context.ts';

@@ -3,7 +3,7 @@ import type { Settings, WhichCheckpoint } from '../../algos/algorithm.ts';
 import { algorithmOf } from '../../algos/algorithms.ts';
 import { reachedIn } from '../../algos/evaluation.ts';
 import { sentenceOf } from '../../algos/events.ts';
-import { resume } from '../../algos/runs.ts';
+import { resume } from '../../autopilot/runs.ts';
 import { grouped } from '../../base/numbers.ts';
 import { typed } from '../../base/typed.ts';
 import { listCheckpoints } from '../../runs/checkpoint.ts';

@@ -15,6 +15,7 @@ import { verifyRun } from '../../runs/verify.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type Examples, examplesText } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
 
 export const help = `A run is named by its id, the beginning or the last four characters of it, its
@@ -163,6 +164,12 @@ function show({ print, json, paint }: Context, reference: string, flags: RunFlag
   if (endedAt) line('ended', shownTime(endedAt));
   line('versions', pairs(versions));
   line('directory', shownDir(run.dir));
+  const { imported } = manifest;
+  if (imported !== undefined) {
+    line('imported from', `${imported.from}, ${grouped(imported.steps)} steps: ${shownDir(imported.file)}`);
+    if (imported.normaliser !== null) line('normaliser', shownDir(imported.normaliser));
+    for (const note of imported.notes) line('left', note);
+  }
   const { from, sources } = manifest.config;
   if (typeof from === 'string') line('began from', shownDir(from));
   for (const [name, source] of Object.entries(sources ?? {})) line(name, String(source));
@@ -296,7 +303,8 @@ function verify(context: Context, references: readonly string[], flags: RunFlags
     }
     for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
   }
-  if (broken.length > 0 || verdicts.some(({ problems }) => problems.length > 0)) throw new ExitWith(1);
+  if (broken.length > 0 || verdicts.some(({ problems }) => problems.length > 0))
+    throw new ExitWith(exitCodes.failed);
 }
 
 async function remove(
@@ -314,7 +322,7 @@ async function remove(
         message: `Delete ${id} (${state}, ${rows} rows, ${listCheckpoints(dir).length} checkpoints) for good?`,
         initialValue: false,
       });
-      if (sure !== true) throw new ExitWith(1);
+      if (sure !== true) throw new ExitWith(exitCodes.failed);
     }
     deleteRun(dir, dirname(dir));
     print(`deleted ${id}`);

@@ -5,6 +5,7 @@ import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { settingOptions } from '../options.ts';
 import { type TrainingFlags, trainingOptions } from '../page.ts';
 import { queueFlag } from '../queue.ts';
@@ -12,8 +13,12 @@ import { absoluteEnv, checkEach, gatherSettings, locate, type Wanted } from '../
 
 export function define(command: Command): void {
   trainingOptions(beginOptions(settingOptions(command)))
-    .argument('[env]', 'an id (cartpole, Pendulum-v1), a text task (chess) or a file (./my-env.ts)')
+    .argument(
+      '[env]',
+      'an id (cartpole, Pendulum-v1, gym:Hopper-v5), a text task (chess) or a file (./my-env.ts, ./my_env.py:MyEnv)',
+    )
     .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial')
+    .option('--autopilot', 'the doctor looks at the run, and does what it is sure of')
     .option(...queueFlag);
 }
 
@@ -26,6 +31,9 @@ export const examples: Examples = [
   ['train pendulum --steps 200k --seed 1 --set "hidden=[64,64]"'],
   ['train cartpole --seeds 0..9', 'ten runs, and what they come to'],
   ['train ./my-env.ts -c config.yaml'],
+  ['train gym:Hopper-v5 --python .venv/bin/python', "Gymnasium's, in Python"],
+  [`train ./my_env.py:MyEnv --env-args '{"size": 8}'`, 'a class of your own, in Python'],
+  ['train cartpole --autopilot --set learningRate=0.1', 'sick, and mended by the doctor'],
   ['train hopper --set shards=4 --queue redis://head', 'workers collect its rollouts'],
   ['train chess --from last --set groupSize=16'],
   ['train cluster --from last --set klRefCoefInitial=0.3'],
@@ -54,7 +62,16 @@ export async function run(context: Context, argument: string | undefined, flags:
   });
   const page: TrainingFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
   if (answer.kind === 'new')
-    return beginRun(context, 'train', { ...wanted, env: absoluteEnv(answer.env) }, { ...flags, ...page });
+    return beginRun(
+      context,
+      'train',
+      { ...wanted, env: absoluteEnv(answer.env) },
+      {
+        ...flags,
+        ...page,
+        ...(answer.from !== undefined && flags.from === undefined && { from: answer.from }),
+      },
+    );
   const { resumeRun } = await import('./resume.ts');
   const { dash, open, port, token, exit } = page;
   const steps = answer.steps ?? flags.steps;
@@ -69,7 +86,7 @@ async function trainSeeds(context: Context, wanted: Wanted, flags: TrainFlags, s
       `--seeds needs an environment, such as ${typed('train', 'cartpole', '--seeds', '0..4')}`,
     );
   // The page of a study is for whoever asks for it: `keel dash` shows it.
-  for (const flag of ['seed', 'from', 'engine', 'dash', 'open', 'port', 'exit'] as const)
+  for (const flag of ['seed', 'from', 'engine', 'dash', 'open', 'port', 'exit', 'autopilot'] as const)
     if (flags[flag] !== undefined)
       throw new UsageError(`--${flag} and --seeds do not go together: remove one of them`);
   if (flags.queue !== undefined)
@@ -92,5 +109,5 @@ async function trainSeeds(context: Context, wanted: Wanted, flags: TrainFlags, s
     seeds: seedsFlag(seeds),
   }).catch(locate(wanted.sources));
   const { status } = await conductHere(context, opened, flags);
-  if (status === 'stopped') throw new ExitWith(130);
+  if (status === 'stopped') throw new ExitWith(exitCodes.interrupted);
 }

@@ -1,7 +1,9 @@
 /** Every trainer that is known by its names. Of two that fit equally well the first is taken. */
 import { cleanrl } from './cleanrl.ts';
+import { deepspeedChat } from './deepspeed-chat.ts';
 import type { Dialect } from './dialect.ts';
 import { keel } from './keel.ts';
+import { mlAgents } from './ml-agents.ts';
 import { openaiBaselines } from './openai-baselines.ts';
 import { openrlhf } from './openrlhf.ts';
 import { pufferlib } from './pufferlib.ts';
@@ -29,10 +31,12 @@ export const dialects: readonly Dialect[] = [
   rslRl,
   skrl,
   tianshou,
+  mlAgents,
   openaiBaselines,
   trlGrpo,
   trlPpo,
   trlPpoOld,
   verl,
   openrlhf,
+  deepspeedChat,
 ];

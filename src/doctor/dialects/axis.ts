@@ -2,9 +2,11 @@
  * The run's x: steps of the environment where the log counts them, else iterations or rows. One axis for all series,
  * so that a rule can say that one thing came before another.
  */
+import { plainName, type StepName, stepNames } from '../counters.ts';
+import { findRestarts } from '../readers/restarts.ts';
 import type { Series } from '../series.ts';
 import { seriesOf } from './derive.ts';
-import type { Dialect, Log, NamedSeries, StepName } from './dialect.ts';
+import type { Dialect, Log, NamedSeries } from './dialect.ts';
 
 export interface Axis {
   /** What x counts: `steps`, `iterations` … */
@@ -15,62 +17,7 @@ export interface Axis {
   readonly notes: readonly string[];
 }
 
-/** Names that count, in any trainer, best first. */
-const common: readonly StepName[] = [
-  { theirs: 'train/step', unit: 'steps' },
-  { theirs: 'time/total_timesteps', unit: 'steps' },
-  { theirs: 'total_timesteps', unit: 'steps' },
-  { theirs: 'num_env_steps_sampled_lifetime', unit: 'steps' },
-  { theirs: 'timesteps_total', unit: 'steps' },
-  { theirs: 'TimestepsSoFar', unit: 'steps' },
-  { theirs: 'TotalEnvInteracts', unit: 'steps' },
-  { theirs: 'agent_steps', unit: 'steps' },
-  { theirs: 'total_env_steps', unit: 'steps' },
-  { theirs: 'num_env_steps', unit: 'steps' },
-  { theirs: 'environment_steps', unit: 'steps' },
-  { theirs: 'env_steps', unit: 'steps' },
-  { theirs: 'env_step', unit: 'steps' },
-  { theirs: 'total_steps', unit: 'steps' },
-  { theirs: 'num_timesteps', unit: 'steps' },
-  { theirs: 'timesteps', unit: 'steps' },
-  { theirs: 'timestep', unit: 'steps' },
-  { theirs: 'frames', unit: 'steps' },
-  { theirs: 'frame', unit: 'steps' },
-  { theirs: 'global_step', unit: 'steps' },
-  { theirs: 'train/global_step', unit: 'steps' },
-  { theirs: 'training/global_step', unit: 'updates' },
-  { theirs: 'step', unit: 'steps' },
-  { theirs: 'steps', unit: 'steps' },
-  { theirs: '_step', unit: 'steps' },
-  { theirs: 'training_iteration', unit: 'iterations' },
-  { theirs: 'time/iterations', unit: 'iterations' },
-  { theirs: 'iteration', unit: 'iterations' },
-  { theirs: 'iterations', unit: 'iterations' },
-  { theirs: 'iter', unit: 'iterations' },
-  { theirs: 'itr', unit: 'iterations' },
-  { theirs: 'update', unit: 'updates' },
-  { theirs: 'updates', unit: 'updates' },
-  { theirs: 'num_updates', unit: 'updates' },
-  { theirs: 'n_updates', unit: 'updates' },
-  { theirs: 'epoch', unit: 'epochs' },
-  { theirs: 'episode', unit: 'episodes' },
-  { theirs: 'episodes', unit: 'episodes' },
-];
-
 const isOfSteps = ({ unit }: StepName): boolean => unit === 'steps' || unit === 'updates';
-
-/** One spelling of a counter: `Total timesteps`, `total_timesteps`, `Total-Timesteps`. */
-const plain = (name: string): string =>
-  name
-    .trim()
-    .toLowerCase()
-    .replace(/[\s_-]+/g, '_');
-const plainNames = new Set(common.map(({ theirs }) => plain(theirs)));
-
-/** Whether a name only counts: it is x or could be, and is nothing to diagnose. */
-export function isStepName(name: string): boolean {
-  return plainNames.has(plain(name));
-}
 
 /** The axis of a run; `told` is the series that the user says counts steps, and is believed. */
 export function chooseAxis(
@@ -81,18 +28,21 @@ export function chooseAxis(
   const { raw } = log;
   if (told !== undefined) return axisOfTable(log, told, 'steps');
   if (raw.axis === 'step') {
-    // W&B counts its own calls: what the trainer counts is a series.
-    const counters = raw.format === 'wandb' ? [...dialect.steps, ...common.filter(isOfSteps)] : [];
+    // W&B and trackio count their own calls: what the trainer counts is a series.
+    const counters =
+      raw.format === 'wandb' || raw.format === 'trackio'
+        ? [...dialect.steps, ...stepNames.filter(isOfSteps)]
+        : [];
     const better = pick(log, [...(dialect.eventStep.better ?? []), ...counters]);
     return better === undefined
       ? axisOfSteps(log, dialect.eventStep.unit)
       : axisOfTable(log, better.series, better.unit);
   }
   const found =
-    pick(log, [...dialect.steps, ...common]) ??
+    pick(log, [...dialect.steps, ...stepNames]) ??
     pick(
       { series: spelledPlainly(log) },
-      common.map(({ theirs, unit }) => ({ theirs: plain(theirs), unit })),
+      stepNames.map(({ theirs, unit }) => ({ theirs: plainName(theirs), unit })),
     ) ??
     summed(log, dialect.lengths);
   if (found === undefined) {
@@ -108,7 +58,8 @@ export function chooseAxis(
 
 function spelledPlainly(log: Log): Log['series'] {
   const series = new Map<string, NamedSeries>();
-  for (const [name, named] of log.series) if (!series.has(plain(name))) series.set(plain(name), named);
+  for (const [name, named] of log.series)
+    if (!series.has(plainName(name))) series.set(plainName(name), named);
   return series;
 }
 
@@ -160,13 +111,10 @@ function isWhole(series: Series): boolean {
   return true;
 }
 
-/** A share of the way: a log that goes back further than this began anew, else it went back to a checkpoint. */
-const anew = 0.1;
-
 /**
- * Where a step goes back, what follows either begins anew (counted on, so that both parts stay in order) or repeats
- * from a checkpoint (what it repeats is dropped, as TensorBoard does). Steps that go back all the time are no restarts:
- * several workers wrote one log, and the largest step so far counts.
+ * The readers have settled a table's own counter already; what the user names, or is spelled in an unusual way, may still
+ * go back. Steps that go back all the time are no restarts: several workers wrote one log, and the largest step so far
+ * counts.
  */
 function axisOfTable(log: Log, series: Series, unit: string): Axis {
   const rows: number[] = [];
@@ -177,14 +125,30 @@ function axisOfTable(log: Log, series: Series, unit: string): Axis {
     steps.push(series.max[i]);
   }
   const notes: string[] = [];
-  const starts: number[] = [];
-  const back = steps.filter((step, i) => i > 0 && step < steps[i - 1]).length;
-  if (back > Math.max(3, steps.length * 0.05)) {
-    for (let i = 1; i < steps.length; i++) steps[i] = Math.max(steps[i], steps[i - 1]);
-    notes.push(`the ${unit} go back ${back} times: the largest so far is used`);
-  } else if (back > 0) {
-    unfold(rows, steps, unit, starts, notes);
+  const {
+    restarts: falls,
+    replaced,
+    anew,
+  } = findRestarts(Float64Array.from(rows), Float64Array.from(steps), rows.length, true);
+  for (const { row, by } of anew) {
+    for (let i = rows.indexOf(row); i < steps.length; i++) steps[i] += by;
+    notes.push(`the ${unit} begin anew at row ${row}: counted on from ${by}`);
   }
+  for (const { from, to } of replaced) {
+    for (let i = rows.indexOf(from); i < rows.length && rows[i] < to; i++) steps[i] = Number.NaN;
+    notes.push(
+      `the ${unit} go back at row ${to}: the rows from ${from} on, which are repeated, are left out`,
+    );
+  }
+  let most = Number.NEGATIVE_INFINITY;
+  let back = 0;
+  for (let i = 0; i < steps.length; i++) {
+    if (steps[i] < most) back++;
+    // One that is left out stays so.
+    if (!Number.isNaN(steps[i])) most = steps[i] = Math.max(steps[i], most);
+  }
+  if (back > 0) notes.push(`the ${unit} go back ${back} times: the largest so far is used`);
+  const starts = falls.map(({ row }) => steps[rows.indexOf(row)]);
   const at = (row: number): number => {
     if (rows.length === 0) return row;
     let low = 0;
@@ -200,41 +164,6 @@ function axisOfTable(log: Log, series: Series, unit: string): Axis {
   };
   const restarts = [...starts, ...log.raw.restarts.map(at)].filter(Number.isFinite);
   return { unit, at, restarts: [...new Set(restarts)].sort((a, b) => a - b), notes };
-}
-
-/** Makes `steps` ascend, in place. */
-function unfold(
-  rows: readonly number[],
-  steps: number[],
-  unit: string,
-  starts: number[],
-  notes: string[],
-): void {
-  let offset = 0;
-  let last = Number.NEGATIVE_INFINITY;
-  for (let i = 0; i < steps.length; i++) {
-    const own = steps[i];
-    if (own + offset < last) {
-      if (own <= anew * (last - offset)) {
-        notes.push(
-          `the ${unit} begin anew at row ${rows[i]} (${own} after ${last - offset}): counted on from ${last}`,
-        );
-        offset = last;
-      } else {
-        let dropped = 0;
-        for (let j = i - 1; j >= 0 && !(steps[j] < own + offset); j--) {
-          if (!Number.isNaN(steps[j])) dropped++;
-          steps[j] = Number.NaN;
-        }
-        notes.push(
-          `the ${unit} go back from ${last - offset} to ${own} at row ${rows[i]}: ${dropped} rows before it, which are repeated, are left out`,
-        );
-      }
-      starts.push(own + offset);
-    }
-    steps[i] = own + offset;
-    last = own + offset;
-  }
 }
 
 /** An event file's own steps. */

@@ -1,6 +1,24 @@
 /** CleanRL: single-file PPO. */
 import type { Dialect } from './dialect.ts';
-import { flags } from './wording.ts';
+import { flags, namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['learning_rate'],
+  epochs: ['update_epochs'],
+  minibatchSize: ['minibatch_size'],
+  stepsPerRollout: ['num_steps'],
+  envs: ['num_envs'],
+  totalSteps: ['total_timesteps'],
+  clipRange: ['clip_coef'],
+  targetKl: ['target_kl'],
+  entropyCoef: ['ent_coef'],
+  valueCoef: ['vf_coef'],
+  gamma: ['gamma'],
+  maxGradNorm: ['max_grad_norm'],
+  task: ['env_id', 'gym_id'],
+  samplesPerUpdate: ['batch_size'],
+};
 
 export const cleanrl: Dialect = {
   name: 'cleanrl',
@@ -52,41 +70,21 @@ export const cleanrl: Dialect = {
   ignored: [/charts\/SPS_update/, 'charts/update', /stats\/.*/, /time\/.*/, 'Charts/learning_rate'],
   steps: [{ theirs: 'global_step', unit: 'steps' }],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['learning_rate'],
-    epochs: ['update_epochs'],
-    minibatchSize: ['minibatch_size'],
-    stepsPerRollout: ['num_steps'],
-    envs: ['num_envs'],
-    totalSteps: ['total_timesteps'],
-    clipRange: ['clip_coef'],
-    targetKl: ['target_kl'],
-    entropyCoef: ['ent_coef'],
-    valueCoef: ['vf_coef'],
-    gamma: ['gamma'],
-    maxGradNorm: ['max_grad_norm'],
-    task: ['env_id', 'gym_id'],
-    samplesPerUpdate: ['batch_size'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: '--learning-rate',
-      epochs: '--update-epochs',
-      stepsPerRollout: '--num-steps',
-      envs: '--num-envs',
-      totalSteps: '--total-timesteps',
-      clipRange: '--clip-coef',
-      targetKl: '--target-kl',
-      entropyCoef: '--ent-coef',
-      valueCoef: '--vf-coef',
-      gamma: '--gamma',
-      maxGradNorm: '--max-grad-norm',
-    },
+    names: namesIn(config, {
+      as: leaf => `--${leaf.replaceAll('_', '-')}`,
+      without: ['minibatchSize', 'task', 'samplesPerUpdate'],
+    }),
     otherwise: {
       rewardScale: () =>
         'in make_env: env = gym.wrappers.NormalizeReward(env, gamma=gamma), then env = gym.wrappers.TransformReward(env, lambda r: np.clip(r, -10, 10))',
       minibatchSize: value =>
         `choose --num-minibatches so that num_envs x num_steps / num_minibatches is ${value}`,
+      logStdInitial: (text, value) => ({
+        code: `self.actor_logstd = nn.Parameter(torch.full((1, np.prod(envs.single_action_space.shape)), ${text}.0))`,
+        sets: [['actor_logstd', value]],
+      }),
       learningRateSchedule: value => ({ code: value === 'constant' ? '--no-anneal-lr' : '--anneal-lr' }),
     },
     write: flags,

@@ -1,5 +1,6 @@
 /** What a dialect is: one trainer's names, what they mean, and how its user would type a change. Data, mostly. */
 import type { KlMeaning, KlProxy } from '../canonical.ts';
+import type { StepName } from '../counters.ts';
 import type { Phrase, SettingChange, Typed } from '../fixes.ts';
 import type { KnownConfig, KnownSetting } from '../known-settings.ts';
 import type { RawRun } from '../raw-run.ts';
@@ -30,12 +31,6 @@ export interface Mapping {
 export interface Sign {
   readonly name: NamePattern;
   readonly points: number;
-}
-
-/** A series that counts: the run's x. */
-export interface StepName {
-  readonly theirs: string;
-  readonly unit: string;
 }
 
 /** The log as a dialect sees it. */

@@ -19,6 +19,8 @@ const counts: readonly (keyof KnownConfig)[] = [
   'samplesPerUpdate',
 ];
 
+const signed: readonly (keyof KnownConfig)[] = ['entropyCoef', 'logStdInitial', 'logStdMax'];
+
 /** What the config says, checked: a text where a number belongs is read as one or left out. */
 export function configOf(log: Log, names: Dialect['config']): KnownConfig {
   const found: Mutable = {};
@@ -33,8 +35,8 @@ export function configOf(log: Log, names: Dialect['config']): KnownConfig {
     }
     const number = numberOf(value);
     if (number === undefined || !Number.isFinite(number)) continue;
-    // A negative entropy bonus is a mistake that people make, and one that a rule must see.
-    if (number < 0 && setting !== 'entropyCoef') continue;
+    // A negative entropy bonus is a mistake that people make, and one that a rule must see; a log may be negative.
+    if (number < 0 && !signed.includes(setting)) continue;
     if (counts.includes(setting) && (number === 0 || !Number.isInteger(number))) continue;
     put(found, setting, number);
   }

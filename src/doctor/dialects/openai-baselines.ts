@@ -1,5 +1,6 @@
 /** OpenAI Baselines (ppo1, ppo2, trpo_mpi) and Stable-Baselines 2, which keeps its names. */
-import type { Dialect, Log } from './dialect.ts';
+import { rangeOf, scaled } from './derive.ts';
+import type { Dialect, Log, Refine } from './dialect.ts';
 import { call } from './wording.ts';
 
 /** What ppo2 and Stable-Baselines 2, which grew out of it, call alike. */
@@ -23,6 +24,34 @@ function isStableBaselines2(log: Log): boolean {
     )
   );
 }
+
+/** PPO1 of Stable-Baselines 2 logs its clip range under the name that PPO2 has for its clip fraction. */
+function isPpo1({ series }: Log): boolean {
+  const factor = series.get('loss/clip_factor')?.series;
+  if (factor === undefined || series.has('input_info/old_neglog_action_probability')) return false;
+  const entropy = rangeOf(series.get('loss/entropy_loss')?.series ?? factor);
+  const range = series.get('input_info/clip_range')?.series;
+  if (range !== undefined && range.length === factor.length)
+    return range.values.every((value, i) => value === factor.values[i]);
+  // A range is constant or annealed; a fraction goes up and down.
+  const falls = factor.values.every((value, i, all) => i === 0 || value <= all[i - 1]);
+  return falls && factor.values[0] > 0 && (entropy === undefined || entropy[1] <= 0);
+}
+
+/** Its entropy is a loss: times the coefficient that it was multiplied by, where that is known. */
+const asPpo1: Refine = (drafts, log) => {
+  if (!isPpo1(log)) return {};
+  const coef = log.setting(['entcoeff', 'ent_coef']);
+  const isKnown = typeof coef === 'number' && coef > 0;
+  return {
+    drafts: drafts.flatMap(draft => {
+      if (draft.theirs.endsWith('clip_factor')) return [{ ...draft, id: 'train/clip_range' }];
+      if (draft.id !== 'policy/entropy') return [draft];
+      return isKnown ? [{ ...draft, series: scaled(draft.series, -1 / coef) }] : [];
+    }),
+    notes: isKnown ? [] : ['entropy_loss of PPO1 is the entropy times an unknown coefficient: left out'],
+  };
+};
 
 export const openaiBaselines: Dialect = {
   name: 'openai-baselines',
@@ -73,13 +102,21 @@ export const openaiBaselines: Dialect = {
       kl: { pair: 'step', estimator: 'k2', per: 'action', aggregation: 'minibatches' },
     },
     { theirs: /loss_ent|(?:loss\/)?policy_entropy|entropy/, id: 'policy/entropy' },
-    { theirs: 'loss/entropy_loss', id: 'policy/entropy', note: 'Stable-Baselines 2 names +H so' },
+    {
+      theirs: 'loss/entropy_loss',
+      id: 'policy/entropy',
+      note: 'Stable-Baselines 2 names +H so; in its PPO1 it is -entcoeff H',
+    },
     { theirs: /loss_vf_loss|(?:loss\/)?value_loss|loss\/value_function_loss/, id: 'loss/value' },
     { theirs: /loss_pol_surr|(?:loss\/)?policy_loss|loss\/policy_gradient_loss/, id: 'loss/policy' },
     { theirs: 'surrgain', id: 'loss/policy', times: -1, note: 'a gain: maximised' },
     { theirs: /(?:loss\/)?loss/, id: 'loss/total' },
     { theirs: /ev_tdlam_before|(?:misc\/)?explained_variance/, id: 'value/explained_variance' },
-    { theirs: /(?:loss\/)?clipfrac|loss\/clip_factor/, id: 'policy/clip_fraction' },
+    {
+      theirs: /(?:loss\/)?clipfrac|loss\/clip_factor/,
+      id: 'policy/clip_fraction',
+      note: 'clip_factor is the clip range in PPO1 of Stable-Baselines 2',
+    },
     { theirs: /EpRewMean|eprewmean|ep_reward_mean|episode_reward/, id: 'episode/return' },
     { theirs: /EpLenMean|eplenmean|ep_len_mean/, id: 'episode/length' },
     { theirs: 'EpThisIter', id: 'episode/count' },
@@ -158,5 +195,6 @@ export const openaiBaselines: Dialect = {
             },
             write: pairs => ({ code: pairs.map(([name, value]) => `--${name}=${value}`).join(' ') }),
           },
+  refine: asPpo1,
   remarks: 'ppo1 anneals its step size to 0 by default: a KL that dies at the end is the schedule.',
 };

@@ -1,7 +1,7 @@
 /** PufferLib 1 to 4. */
 import { moved } from './derive.ts';
 import type { Dialect, Refine } from './dialect.ts';
-import { flags } from './wording.ts';
+import { flags, namesIn } from './wording.ts';
 
 /**
  * PufferLib 3 logs the losses that the row before left: its first row has none. A log whose losses begin with its first
@@ -37,6 +37,22 @@ const puffer3Lag: Refine = (drafts, log) => {
         : draft,
     ),
   };
+};
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['train/learning_rate', 'learning_rate'],
+  epochs: ['train/update_epochs', 'update_epochs'],
+  minibatchSize: ['train/minibatch_size', 'minibatch_size'],
+  stepsPerRollout: ['train/bptt_horizon', 'bptt_horizon', 'train/horizon'],
+  totalSteps: ['train/total_timesteps', 'total_timesteps'],
+  clipRange: ['train/clip_coef', 'clip_coef'],
+  targetKl: ['train/target_kl', 'target_kl'],
+  entropyCoef: ['train/ent_coef', 'ent_coef'],
+  valueCoef: ['train/vf_coef', 'vf_coef'],
+  gamma: ['train/gamma', 'gamma'],
+  maxGradNorm: ['train/max_grad_norm', 'max_grad_norm'],
+  task: ['env_name', 'train/env', 'env'],
 };
 
 export const pufferlib: Dialect = {
@@ -94,32 +110,12 @@ export const pufferlib: Dialect = {
   ignored: [/env(?:ironment)?\/.*/, /perf(?:ormance)?\/.*/, /util\/.*/, 'epoch'],
   steps: [{ theirs: 'agent_steps', unit: 'steps' }],
   eventStep: { unit: 'steps', better: [{ theirs: 'agent_steps', unit: 'steps' }] },
-  config: {
-    learningRate: ['train/learning_rate', 'learning_rate'],
-    epochs: ['train/update_epochs', 'update_epochs'],
-    minibatchSize: ['train/minibatch_size', 'minibatch_size'],
-    stepsPerRollout: ['train/bptt_horizon', 'bptt_horizon', 'train/horizon'],
-    totalSteps: ['train/total_timesteps', 'total_timesteps'],
-    clipRange: ['train/clip_coef', 'clip_coef'],
-    targetKl: ['train/target_kl', 'target_kl'],
-    entropyCoef: ['train/ent_coef', 'ent_coef'],
-    valueCoef: ['train/vf_coef', 'vf_coef'],
-    gamma: ['train/gamma', 'gamma'],
-    maxGradNorm: ['train/max_grad_norm', 'max_grad_norm'],
-    task: ['env_name', 'train/env', 'env'],
-  },
+  config,
   wording: log => ({
-    names: {
-      learningRate: '--train.learning-rate',
-      ...(log.series.has('loss/kl') ? {} : { epochs: '--train.update-epochs' }),
-      minibatchSize: '--train.minibatch-size',
-      totalSteps: '--train.total-timesteps',
-      clipRange: '--train.clip-coef',
-      entropyCoef: '--train.ent-coef',
-      valueCoef: '--train.vf-coef',
-      gamma: '--train.gamma',
-      maxGradNorm: '--train.max-grad-norm',
-    },
+    names: namesIn(config, {
+      as: leaf => `--train.${leaf.replaceAll('_', '-')}`,
+      without: ['stepsPerRollout', 'targetKl', 'task'],
+    }),
     ...(log.series.has('loss/kl')
       ? { otherwise: { epochs: (value: string) => ({ code: `--train.replay-ratio ${value}` }) } }
       : {}),

@@ -2,7 +2,7 @@
 import { moved } from './derive.ts';
 import type { Dialect, Draft, Refine } from './dialect.ts';
 import { fits } from './log.ts';
-import { yaml } from './wording.ts';
+import { namesIn, yaml } from './wording.ts';
 
 const clipFraction = /diagnostics\/clip_frac\/(\d+)/;
 
@@ -31,6 +31,23 @@ const epochsToFrames: Refine = (drafts, log, stepOf) => {
       return { ...draft, theirs: own.theirs, series: moved(own.series, frameOf) };
     }),
   };
+};
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['config/learning_rate', 'learning_rate'],
+  learningRateSchedule: ['config/lr_schedule', 'lr_schedule'],
+  epochs: ['config/mini_epochs', 'mini_epochs'],
+  minibatchSize: ['config/minibatch_size', 'minibatch_size'],
+  stepsPerRollout: ['config/horizon_length', 'horizon_length'],
+  envs: ['config/num_actors', 'num_actors'],
+  clipRange: ['config/e_clip', 'e_clip'],
+  targetKl: ['config/kl_threshold', 'kl_threshold'],
+  entropyCoef: ['config/entropy_coef', 'entropy_coef'],
+  valueCoef: ['config/critic_coef', 'critic_coef'],
+  gamma: ['config/gamma', 'gamma'],
+  maxGradNorm: ['config/grad_norm', 'grad_norm'],
+  task: ['config/name', 'task_name'],
 };
 
 export const rlGames: Dialect = {
@@ -94,37 +111,13 @@ export const rlGames: Dialect = {
     { theirs: 'info/epochs', unit: 'epochs' },
   ],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['config/learning_rate', 'learning_rate'],
-    learningRateSchedule: ['config/lr_schedule', 'lr_schedule'],
-    epochs: ['config/mini_epochs', 'mini_epochs'],
-    minibatchSize: ['config/minibatch_size', 'minibatch_size'],
-    stepsPerRollout: ['config/horizon_length', 'horizon_length'],
-    envs: ['config/num_actors', 'num_actors'],
-    clipRange: ['config/e_clip', 'e_clip'],
-    targetKl: ['config/kl_threshold', 'kl_threshold'],
-    entropyCoef: ['config/entropy_coef', 'entropy_coef'],
-    valueCoef: ['config/critic_coef', 'critic_coef'],
-    gamma: ['config/gamma', 'gamma'],
-    maxGradNorm: ['config/grad_norm', 'grad_norm'],
-    task: ['config/name', 'task_name'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'params.config.learning_rate',
-      learningRateSchedule: 'params.config.lr_schedule',
-      epochs: 'params.config.mini_epochs',
-      minibatchSize: 'params.config.minibatch_size',
-      stepsPerRollout: 'params.config.horizon_length',
-      envs: 'params.config.num_actors',
-      clipRange: 'params.config.e_clip',
-      targetKl: 'params.config.kl_threshold',
-      entropyCoef: 'params.config.entropy_coef',
-      valueCoef: 'params.config.critic_coef',
-      gamma: 'params.config.gamma',
-      maxGradNorm: 'params.config.grad_norm',
-      rewardScale: 'params.config.reward_shaper.scale_value',
-    },
+    names: namesIn(config, {
+      as: leaf => `params.config.${leaf}`,
+      without: ['task'],
+      and: { rewardScale: 'params.config.reward_shaper.scale_value' },
+    }),
     write: yaml,
   },
   refine: epochsToFrames,

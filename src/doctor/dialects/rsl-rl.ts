@@ -1,5 +1,22 @@
 /** RSL-RL, as in Isaac Lab and legged_gym. It logs no KL. */
 import type { Dialect } from './dialect.ts';
+import { namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['algorithm/learning_rate', 'learning_rate'],
+  learningRateSchedule: ['algorithm/schedule'],
+  epochs: ['algorithm/num_learning_epochs', 'num_learning_epochs'],
+  stepsPerRollout: ['num_steps_per_env'],
+  envs: ['num_envs'],
+  clipRange: ['algorithm/clip_param', 'clip_param'],
+  targetKl: ['algorithm/desired_kl', 'desired_kl'],
+  entropyCoef: ['algorithm/entropy_coef', 'entropy_coef'],
+  valueCoef: ['algorithm/value_loss_coef', 'value_loss_coef'],
+  gamma: ['algorithm/gamma', 'gamma'],
+  maxGradNorm: ['algorithm/max_grad_norm', 'max_grad_norm'],
+  task: ['experiment_name', 'task'],
+};
 
 export const rslRl: Dialect = {
   name: 'rsl_rl',
@@ -53,32 +70,9 @@ export const rslRl: Dialect = {
   ],
   steps: [{ theirs: 'iteration', unit: 'iterations' }],
   eventStep: { unit: 'iterations' },
-  config: {
-    learningRate: ['algorithm/learning_rate', 'learning_rate'],
-    learningRateSchedule: ['algorithm/schedule'],
-    epochs: ['algorithm/num_learning_epochs', 'num_learning_epochs'],
-    stepsPerRollout: ['num_steps_per_env'],
-    envs: ['num_envs'],
-    clipRange: ['algorithm/clip_param', 'clip_param'],
-    targetKl: ['algorithm/desired_kl', 'desired_kl'],
-    entropyCoef: ['algorithm/entropy_coef', 'entropy_coef'],
-    valueCoef: ['algorithm/value_loss_coef', 'value_loss_coef'],
-    gamma: ['algorithm/gamma', 'gamma'],
-    maxGradNorm: ['algorithm/max_grad_norm', 'max_grad_norm'],
-    task: ['experiment_name', 'task'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      learningRateSchedule: 'schedule',
-      epochs: 'num_learning_epochs',
-      clipRange: 'clip_param',
-      targetKl: 'desired_kl',
-      entropyCoef: 'entropy_coef',
-      valueCoef: 'value_loss_coef',
-      gamma: 'gamma',
-      maxGradNorm: 'max_grad_norm',
-    },
+    names: namesIn(config, { without: ['stepsPerRollout', 'envs', 'task'] }),
     otherwise: {
       rewardScale: value =>
         `multiply every weight of the reward terms by ${value}: env_cfg.rewards.scales in legged_gym, RewTerm(weight=…) in Isaac Lab`,

@@ -4,6 +4,7 @@
  * value of `train/*` is moved to the end of the rollout that it was trained on.
  */
 import type { KnownConfig } from '../known-settings.ts';
+import type { Series } from '../series.ts';
 import { moved, seriesOf } from './derive.ts';
 import type { Draft, Log, Refine } from './dialect.ts';
 
@@ -35,8 +36,29 @@ export const sb3Lag: Refine = (drafts, log, stepOf) => {
     ...(size === undefined ? {} : { samplesPerUpdate: size }),
     ...(epochs === undefined ? {} : epochs.config),
   };
-  return { drafts: epochs === undefined ? shifted : [...shifted, epochs.draft], config };
+  const { drafts: named, notes } = withEstimator(epochs === undefined ? shifted : [...shifted, epochs.draft]);
+  return { drafts: named, config, notes };
 };
+
+/** Below this a KL is less than 0 by more than single precision does. */
+const NEGATIVE = -1e-5;
+
+/** k3 cannot be negative; SB3 logged the mean log-ratio, which may be, until its issue 417 was mended. */
+function withEstimator(drafts: readonly Draft[]): { drafts: readonly Draft[]; notes: readonly string[] } {
+  let isOld = false;
+  const named = drafts.map(draft => {
+    const { id, mapping, series } = draft;
+    const { kl } = mapping;
+    if (id !== 'kl/step' || typeof kl !== 'object' || kl.estimator !== 'k3') return draft;
+    if (!series.min.subarray(0, series.length).some(v => v < NEGATIVE)) return draft;
+    isOld = true;
+    return { ...draft, mapping: { ...mapping, kl: { ...kl, estimator: 'k1' as const } } };
+  });
+  return { drafts: named, notes: isOld ? [oldKl] : [] };
+}
+
+const oldKl =
+  '`train/approx_kl` is negative in places: early versions of Stable-Baselines3 (before their issue 417 was mended) logged the mean log-ratio, which scatters around the KL; a newer version logs one that is never negative';
 
 /** Steps at which a rollout ended: only those rows have a speed. */
 function rolloutEnds(drafts: readonly Draft[]): number[] {
@@ -65,6 +87,17 @@ function rolloutSize(drafts: readonly Draft[], log: Log, ends: readonly number[]
   return middle !== undefined && Number.isFinite(middle) && middle > 0 ? middle : undefined;
 }
 
+/** The first rollout runs about as many epochs as the next. */
+const mostTimes = 3;
+/** Where there is no next. */
+const mostEpochs = 100;
+
+/** Whether a model had been trained before: then its first row also counts the epochs of that. */
+function wasLoaded({ length, max }: Series): boolean {
+  const next = length > 1 ? mostTimes * (max[1] - max[0]) : mostEpochs;
+  return max[0] > next;
+}
+
 /**
  * `n_updates` counts epochs, also those that the target KL cut short, so that its growth from row to row is the epochs
  * that an update ran. Always 1 may be one epoch by choice or a stop in the first: then nothing is said of the setting.
@@ -82,7 +115,7 @@ function epochsRun(
   for (let i = 0; i < points.length; i++) {
     const more = points.max[i] - (i === 0 ? 0 : points.max[i - 1]);
     const rollouts = Math.round((points.x[i] - (i === 0 ? 0 : points.x[i - 1])) / size);
-    if (i === 0 && rollouts !== 1) continue;
+    if (i === 0 && (rollouts !== 1 || wasLoaded(points))) continue;
     if (!(more > 0) || rollouts < 1) continue;
     x.push(points.x[i]);
     values.push(more / rollouts);

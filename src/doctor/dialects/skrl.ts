@@ -1,6 +1,7 @@
 /** skrl. It logs no KL; its tags have spaces around the slash. */
 import { moved, scaled } from './derive.ts';
 import type { Dialect, Refine } from './dialect.ts';
+import { namesIn } from './wording.ts';
 
 const scaleNames = ['entropy_loss_scale'];
 
@@ -28,6 +29,22 @@ const entropyByScale: Refine = (drafts, log, stepOf) => {
       },
     ],
   };
+};
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['learning_rate'],
+  learningRateSchedule: ['learning_rate_scheduler'],
+  epochs: ['learning_epochs'],
+  stepsPerRollout: ['rollouts'],
+  totalSteps: ['timesteps'],
+  clipRange: ['ratio_clip'],
+  targetKl: ['learning_rate_scheduler_kwargs/kl_threshold', 'kl_threshold'],
+  entropyCoef: scaleNames,
+  valueCoef: ['value_loss_scale'],
+  gamma: ['discount_factor'],
+  maxGradNorm: ['grad_norm_clip'],
+  task: ['task'],
 };
 
 export const skrl: Dialect = {
@@ -58,31 +75,9 @@ export const skrl: Dialect = {
   ],
   steps: [],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['learning_rate'],
-    learningRateSchedule: ['learning_rate_scheduler'],
-    epochs: ['learning_epochs'],
-    stepsPerRollout: ['rollouts'],
-    totalSteps: ['timesteps'],
-    clipRange: ['ratio_clip'],
-    targetKl: ['learning_rate_scheduler_kwargs/kl_threshold', 'kl_threshold'],
-    entropyCoef: scaleNames,
-    valueCoef: ['value_loss_scale'],
-    gamma: ['discount_factor'],
-    maxGradNorm: ['grad_norm_clip'],
-    task: ['task'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      epochs: 'learning_epochs',
-      stepsPerRollout: 'rollouts',
-      clipRange: 'ratio_clip',
-      entropyCoef: 'entropy_loss_scale',
-      valueCoef: 'value_loss_scale',
-      gamma: 'discount_factor',
-      maxGradNorm: 'grad_norm_clip',
-    },
+    names: namesIn(config, { without: ['learningRateSchedule', 'totalSteps', 'targetKl', 'task'] }),
     otherwise: {
       // Its own kl_threshold only ends an epoch; the scheduler is what holds the KL.
       targetKl: value =>

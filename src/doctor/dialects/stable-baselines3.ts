@@ -1,7 +1,7 @@
 /** Stable-Baselines3: PPO, A2C and what shares their logger. */
 import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
 import { sb3Lag } from './sb3-lag.ts';
-import { call } from './wording.ts';
+import { call, namesIn } from './wording.ts';
 
 /** What every on-policy algorithm of SB3 and sb3-contrib logs. `train/*` belongs to the rollout before: see sb3-lag. */
 export const sb3Mappings: readonly Mapping[] = [
@@ -57,22 +57,15 @@ export const sb3Config: Dialect['config'] = {
   task: ['env_id', 'env_name', 'env'],
 };
 
-export const sb3Names: WordingSpec['names'] = {
-  learningRate: 'learning_rate',
-  epochs: 'n_epochs',
-  minibatchSize: 'batch_size',
-  stepsPerRollout: 'n_steps',
-  clipRange: 'clip_range',
-  targetKl: 'target_kl',
-  entropyCoef: 'ent_coef',
-  valueCoef: 'vf_coef',
-  gamma: 'gamma',
-  maxGradNorm: 'max_grad_norm',
-};
+export const sb3Names: WordingSpec['names'] = namesIn(sb3Config, { without: ['envs', 'totalSteps', 'task'] });
 
 export const sb3Otherwise: NonNullable<WordingSpec['otherwise']> = {
   envs: value => ({ code: `make_vec_env(..., n_envs=${value})` }),
   rewardScale: () => ({ code: 'env = VecNormalize(env, norm_obs=False, norm_reward=True)' }),
+  logStdInitial: (text, value) => ({
+    code: `PPO(..., policy_kwargs=dict(log_std_init=${text}))`,
+    sets: [['log_std_init', value]],
+  }),
   totalSteps: value => ({ code: `model.learn(total_timesteps=${value})` }),
   learningRateSchedule: value =>
     `learning_rate takes a function of the remaining progress (1 to 0) for a ${value} schedule`,
@@ -91,6 +84,7 @@ export const sb3Signs: Dialect['signs'] = [
   { name: 'train/explained_variance', points: 1 },
   { name: 'train/clip_fraction', points: 1 },
   { name: 'eval/mean_ep_length', points: 2 },
+  { name: 'eval/mean_reward', points: 1 },
 ];
 
 export const sb3ApproxKl: Mapping = {

@@ -1,7 +1,7 @@
 /** Tianshou 0.4 to 2. */
 import { moved } from './derive.ts';
 import type { Dialect, Log, Refine } from './dialect.ts';
-import { assignments } from './wording.ts';
+import { assignments, namesIn } from './wording.ts';
 
 /**
  * In an event file `update/*` counts gradient steps and all else environment steps. What the trainer saves at the end of
@@ -53,6 +53,21 @@ function knownPairs(log: Log): [grad: number, env: number][] {
   return [];
 }
 
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['lr', 'learning_rate'],
+  epochs: ['repeat_per_collect', 'update_step_num_repetitions'],
+  minibatchSize: ['batch_size'],
+  samplesPerUpdate: ['step_per_collect', 'collection_step_num_env_steps'],
+  envs: ['training_num', 'num_train_envs', 'num_training_envs'],
+  clipRange: ['eps_clip'],
+  entropyCoef: ['ent_coef'],
+  valueCoef: ['vf_coef'],
+  gamma: ['gamma'],
+  maxGradNorm: ['max_grad_norm'],
+  task: ['task'],
+};
+
 export const tianshou: Dialect = {
   name: 'tianshou',
   title: 'Tianshou',
@@ -94,29 +109,9 @@ export const tianshou: Dialect = {
     { theirs: 'global_step', unit: 'steps' },
   ],
   eventStep: { unit: 'steps' },
-  config: {
-    learningRate: ['lr', 'learning_rate'],
-    epochs: ['repeat_per_collect', 'update_step_num_repetitions'],
-    minibatchSize: ['batch_size'],
-    samplesPerUpdate: ['step_per_collect', 'collection_step_num_env_steps'],
-    envs: ['training_num', 'num_train_envs', 'num_training_envs'],
-    clipRange: ['eps_clip'],
-    entropyCoef: ['ent_coef'],
-    valueCoef: ['vf_coef'],
-    gamma: ['gamma'],
-    maxGradNorm: ['max_grad_norm'],
-    task: ['task'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'lr',
-      clipRange: 'eps_clip',
-      entropyCoef: 'ent_coef',
-      valueCoef: 'vf_coef',
-      gamma: 'gamma',
-      maxGradNorm: 'max_grad_norm',
-      minibatchSize: 'batch_size',
-    },
+    names: namesIn(config, { without: ['epochs', 'samplesPerUpdate', 'envs', 'task'] }),
     otherwise: {
       rewardScale: () => ({
         code: 'return_scaling=True',

@@ -1,6 +1,22 @@
 /** TRL's PPO trainer up to 0.11. */
 import type { Dialect } from './dialect.ts';
-import { call } from './wording.ts';
+import { call, namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['learning_rate'],
+  epochs: ['ppo_epochs'],
+  minibatchSize: ['mini_batch_size'],
+  samplesPerUpdate: ['batch_size'],
+  totalSteps: ['steps'],
+  clipRange: ['cliprange'],
+  targetKl: ['target_kl'],
+  valueCoef: ['vf_coef'],
+  gamma: ['gamma'],
+  maxGradNorm: ['max_grad_norm'],
+  refCoef: ['init_kl_coef'],
+  task: ['query_dataset', 'task_name'],
+};
 
 export const trlPpoOld: Dialect = {
   name: 'trl-ppo-old',
@@ -56,33 +72,9 @@ export const trlPpoOld: Dialect = {
     { theirs: '_step', unit: 'updates' },
   ],
   eventStep: { unit: 'updates' },
-  config: {
-    learningRate: ['learning_rate'],
-    epochs: ['ppo_epochs'],
-    minibatchSize: ['mini_batch_size'],
-    samplesPerUpdate: ['batch_size'],
-    totalSteps: ['steps'],
-    clipRange: ['cliprange'],
-    targetKl: ['target_kl'],
-    valueCoef: ['vf_coef'],
-    gamma: ['gamma'],
-    maxGradNorm: ['max_grad_norm'],
-    refCoef: ['init_kl_coef'],
-    task: ['query_dataset', 'task_name'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      epochs: 'ppo_epochs',
-      minibatchSize: 'mini_batch_size',
-      samplesPerUpdate: 'batch_size',
-      clipRange: 'cliprange',
-      targetKl: 'target_kl',
-      valueCoef: 'vf_coef',
-      gamma: 'gamma',
-      maxGradNorm: 'max_grad_norm',
-      refCoef: 'init_kl_coef',
-    },
+    names: namesIn(config, { without: ['totalSteps', 'task'] }),
     // Alone the target has no effect.
     write: pairs =>
       call(

@@ -1,6 +1,21 @@
 /** TRL's PPO trainer, 0.12 and later (RLOO logged the same names). */
 import type { Dialect } from './dialect.ts';
-import { call } from './wording.ts';
+import { call, namesIn } from './wording.ts';
+
+/** Where settings are, by the names that are read; the first is how a change is typed. */
+const config: Dialect['config'] = {
+  learningRate: ['learning_rate'],
+  learningRateSchedule: ['lr_scheduler_type'],
+  epochs: ['num_ppo_epochs'],
+  minibatchSize: ['mini_batch_size'],
+  clipRange: ['cliprange'],
+  valueCoef: ['vf_coef'],
+  gamma: ['gamma'],
+  refCoef: ['kl_coef'],
+  temperature: ['temperature'],
+  maxCompletionLength: ['response_length'],
+  task: ['dataset_name'],
+};
 
 export const trlPpo: Dialect = {
   name: 'trl-ppo',
@@ -54,31 +69,9 @@ export const trlPpo: Dialect = {
     { theirs: 'episode', unit: 'episodes' },
   ],
   eventStep: { unit: 'updates' },
-  config: {
-    learningRate: ['learning_rate'],
-    learningRateSchedule: ['lr_scheduler_type'],
-    epochs: ['num_ppo_epochs'],
-    minibatchSize: ['mini_batch_size'],
-    clipRange: ['cliprange'],
-    valueCoef: ['vf_coef'],
-    gamma: ['gamma'],
-    refCoef: ['kl_coef'],
-    temperature: ['temperature'],
-    maxCompletionLength: ['response_length'],
-    task: ['dataset_name'],
-  },
+  config,
   wording: {
-    names: {
-      learningRate: 'learning_rate',
-      learningRateSchedule: 'lr_scheduler_type',
-      epochs: 'num_ppo_epochs',
-      clipRange: 'cliprange',
-      valueCoef: 'vf_coef',
-      gamma: 'gamma',
-      refCoef: 'kl_coef',
-      temperature: 'temperature',
-      maxCompletionLength: 'response_length',
-    },
+    names: namesIn(config, { without: ['minibatchSize', 'task'] }),
     otherwise: {
       minibatchSize: value => `choose num_mini_batches so that a minibatch has ${value} completions`,
     },

@@ -37,11 +37,11 @@ const mappings: readonly Mapping[] = [
   { theirs: named(`entropy|policy${sep}entropy|entropy${sep}mean|mean${sep}entropy`), id: 'policy/entropy' },
   {
     theirs: named(
-      `value${sep}loss|v(?:f)?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf?|value|critic)`,
+      `value${sep}loss|v[fl]?${sep}loss|critic${sep}loss|value${sep}function${sep}loss|loss${sep}(?:vf?|value|critic)`,
     ),
     id: 'loss/value',
   },
-  { theirs: /(?:.*\/)?loss(?:es)?\/(?:value|critic|vf)/i, id: 'loss/value' },
+  { theirs: /(?:.*\/)?loss(?:es)?\/(?:value|critic|vf?)/i, id: 'loss/value' },
   {
     theirs: named(`explained${sep}var(?:iance)?|vf${sep}explained${sep}var|exp${sep}var`),
     id: 'value/explained_variance',
@@ -66,7 +66,10 @@ const mappings: readonly Mapping[] = [
     id: 'episode/return',
   },
   { theirs: /rewards?\/(?:train|training|episode|total)/i, id: 'episode/return' },
-  { theirs: named(`rewards?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
+  // `100rew`: the mean of so many episodes; `Rewards/mean_episodes`.
+  { theirs: named(`\\d+${sep}(?:rew(?:ard)?|ret(?:urn)?)s?`), id: 'episode/return' },
+  { theirs: named(`rewards?[/](?:mean|avg)${sep}ep(?:isode)?s?`), id: 'episode/return' },
+  { theirs: named(`rew(?:ard)?s?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
   { theirs: /rewards?[/](?:mean|avg)/i, id: 'reward/mean' },
   { theirs: named(`reward${sep}std|rewards?[/]std`), id: 'reward/std' },
   {
@@ -81,6 +84,7 @@ const mappings: readonly Mapping[] = [
     ),
     id: 'episode/length',
   },
+  { theirs: named(`len(?:gth)?s?[/](?:mean|avg)${sep}ep(?:isode)?s?`), id: 'episode/length' },
   { theirs: named(`lr|learning${sep}rate|actor${sep}lr|policy${sep}lr|cur${sep}lr`), id: 'train/lr' },
   { theirs: named(`(?:value|critic)${sep}(?:lr|learning${sep}rate)`), id: 'train/lr_critic' },
   { theirs: named(`grad(?:ient)?${sep}norm|(?:actor|policy)${sep}grad${sep}norm`), id: 'grad/norm' },
@@ -105,6 +109,11 @@ const mappings: readonly Mapping[] = [
 /** A bare `kl`: of which pair, its name does not say. */
 const bareKl = named(`kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
 
+/** Of a language model these are of the reference, unless they say of which step. */
+const languageKl = named(
+  `(?:mean${sep}|policy${sep}|token${sep}|avg${sep})kl(?:${sep}(?:mean|avg|div|divergence|loss))?`,
+);
+
 /** Words that only language-model trainers use. */
 const languageModel =
   /(?:^|[/_. ])(?:completions?|responses?|prompts?|tokens?|num_tokens|generations?|logps?|vllm)(?:$|[/_. ])/i;
@@ -123,6 +132,7 @@ export function unknownDialect(names: readonly string[]): Dialect {
     kind: language ? 'language-model' : 'classic',
     signs: [],
     mappings: [
+      ...(language ? [{ theirs: languageKl, id: 'kl/ref', kl: refKl }] : []),
       ...mappings,
       { theirs: bareKl, id: language ? 'kl/ref' : 'kl/step', kl: language ? refKl : stepKl },
     ],

@@ -135,6 +135,7 @@ export const verl: Dialect = {
     minibatchSize: ['actor/ppo_mini_batch_size', 'ppo_mini_batch_size'],
     samplesPerUpdate: ['data/train_batch_size'],
     clipRange: ['actor/clip_ratio', 'clip_ratio'],
+    clipRangeHigh: ['actor/clip_ratio_high', 'clip_ratio_high'],
     entropyCoef: ['actor/entropy_coeff', 'entropy_coeff'],
     gamma: ['algorithm/gamma'],
     maxGradNorm: ['actor/grad_clip'],

@@ -1,7 +1,7 @@
 /** How a change to a setting is said in the words of a trainer. */
 import type { Wording } from '../canonical.ts';
 import { type Fix, fixOf, type SettingChange, together } from '../fixes.ts';
-import type { KnownSetting } from '../known-settings.ts';
+import type { KnownConfig, KnownSetting } from '../known-settings.ts';
 import type { Dialect, Log, Otherwise, WordingSpec } from './dialect.ts';
 import { emptyLog } from './log.ts';
 
@@ -72,3 +72,25 @@ export const assignments: WordingSpec['write'] = pairs => ({
 export const yaml: WordingSpec['write'] = pairs => ({
   code: pairs.map(([name, value]) => `${name}: ${value}`).join(', '),
 });
+
+/**
+ * How settings are typed, by where they are read: the last part of the first name that a config has for each. `as` puts
+ * what a trainer's users write around it; `without` are those that are read only, or typed in another form; `and` are
+ * those that are typed and cannot be read, or have another name.
+ */
+export function namesIn(
+  config: Dialect['config'],
+  options: {
+    readonly as?: (leaf: string) => string;
+    readonly without?: readonly (keyof KnownConfig)[];
+    readonly and?: WordingSpec['names'];
+  } = {},
+): WordingSpec['names'] {
+  const names: Partial<Record<KnownSetting, string>> = {};
+  for (const [setting, reads] of Object.entries(config) as [KnownSetting, readonly string[]][]) {
+    const leaf = reads[0]?.split(/[/.]/).at(-1);
+    if (leaf !== undefined && options.without?.includes(setting) !== true)
+      names[setting] = options.as?.(leaf) ?? leaf;
+  }
+  return { ...names, ...options.and };
+}

@@ -1,9 +1,10 @@
 /** Files as chunks of bytes, unpacked if they are gzip, in bounded memory and giving way to others as they come. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip } from 'node:zlib';
-import { readingFlags } from '../../base/files.ts';
+import type { ByteSource } from './byte-source.ts';
+import { isGzip } from './containers.ts';
 import { asReadError, ReadError } from './errors.ts';
+import { openPlace } from './places.ts';
 
 /** What a caller can watch and stop. */
 export interface ReadOptions {
@@ -58,52 +59,37 @@ const freeExpansion = 16 * 2 ** 20;
 const largestRatio = 200;
 const largestExpansion = 2 ** 30;
 
-function isGzip(head: Uint8Array): boolean {
-  return head.length > 2 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
-}
-
 /**
  * The bytes of a file, up to the size it has now: one that grows as fast as it is read must not be read for ever. A chunk
  * is valid until the next one is asked for.
+ * @internal
  */
 export async function* readChunks(path: string, reading: Reading, ending: Ending): AsyncGenerator<Buffer> {
-  let fd: number;
+  const source = openPlace(path);
   try {
-    fd = openSync(path, readingFlags);
-  } catch (error) {
-    throw asReadError(error, path);
-  }
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile()) throw new ReadError(path, 'is not a plain file: give a log file or a directory');
-    const head = Buffer.alloc(3);
-    const raw = rawChunks(path, fd, stat.size, reading);
-    if (readSync(fd, head, 0, 3, 0) === 3 && isGzip(head)) {
+    const raw = rawChunks(source, reading);
+    if (isGzip(source.read(0, 3))) {
       const tail = Buffer.alloc(4);
-      readSync(fd, tail, 0, 4, Math.max(0, stat.size - 4));
+      source.read(Math.max(0, source.size - 4), 4).copy(tail);
       const length = { total: 0 };
-      yield* unpack(path, raw, stat.size, ending, length);
+      yield* unpack(path, raw, source.size, ending, length);
       // A gzip file ends in the length of what it holds (modulo 2^32). Unpacking itself forgives an early end.
       if (length.total % 2 ** 32 !== tail.readUInt32LE(0)) ending.cut = true;
     } else yield* raw;
   } finally {
-    closeSync(fd);
+    source.close();
   }
 }
 
-async function* rawChunks(path: string, fd: number, size: number, reading: Reading): AsyncGenerator<Buffer> {
+async function* rawChunks(source: ByteSource, reading: Reading): AsyncGenerator<Buffer> {
+  const { size } = source;
   const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, size)));
   for (let position = 0; position < size; ) {
-    let count: number;
-    try {
-      count = readSync(fd, buffer, 0, Math.min(buffer.length, size - position), position);
-    } catch (error) {
-      throw asReadError(error, path);
-    }
-    if (count === 0) return;
-    position += count;
-    yield buffer.subarray(0, count);
-    const pause = reading.advance(count);
+    const chunk = source.read(position, Math.min(buffer.length, size - position), buffer);
+    if (chunk.length === 0) return;
+    position += chunk.length;
+    yield chunk;
+    const pause = reading.advance(chunk.length);
     if (pause !== undefined) await pause;
   }
 }
@@ -163,29 +149,18 @@ async function* unpack(
   if (failure !== undefined) throw failure;
 }
 
-/** The first bytes of a file, unpacked if it is gzip: what its format is told by. */
+/** The first bytes of a file, unpacked if it is gzip: what its format is told by. @internal */
 export async function readHead(
   path: string,
   most: number,
 ): Promise<{ head: Buffer; size: number; packed: boolean }> {
-  let fd: number;
+  const source = openPlace(path);
+  const { size } = source;
   try {
-    fd = openSync(path, readingFlags);
-  } catch (error) {
-    throw asReadError(error, path);
-  }
-  let size = 0;
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile()) throw new ReadError(path, 'is not a plain file: give a log file or a directory');
-    size = stat.size;
-    const head = Buffer.allocUnsafe(Math.min(most, size));
-    const count = readSync(fd, head, 0, head.length, 0);
-    if (!isGzip(head.subarray(0, count))) return { head: head.subarray(0, count), size, packed: false };
-  } catch (error) {
-    throw asReadError(error, path);
+    const head = source.read(0, Math.min(most, size));
+    if (!isGzip(head)) return { head, size, packed: false };
   } finally {
-    closeSync(fd);
+    source.close();
   }
   const pieces: Buffer[] = [];
   let length = 0;

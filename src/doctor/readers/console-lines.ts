@@ -3,24 +3,46 @@
  * `Learning iteration 1/1500`, the dictionaries that Hugging Face's trainers print, and the errors that ended them.
  */
 import { isObject, type JsonObject } from './json.ts';
+import { type PrintedRecord, printedRecord } from './printed-records.ts';
+import { frameWatch } from './printed-tables.ts';
 import { parsePythonDict } from './python.ts';
+import { ofTraining } from './training-words.ts';
 
 const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g');
 /** `(TaskRunner pid=1234, ip=10.0.0.1) `, as Ray puts before each line; also with a time before it. */
 const rayPrefix = /^\s*\([\w.:<>[\] -]{1,80}\bpid=\d+[^)]{0,80}\)\s?/;
 
-/** `2024-01-01 10:00:00,123 INFO `, as Python's logging and many schedulers put before a line of a table. */
-const logPrefix =
-  /^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:[-:]?[ \t]*\[?[A-Za-z_.]{1,40}\]?[ \t]*[-:]?[ \t]*){0,3}(?=\||-{8})/;
+const stamp = String.raw`^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:+Z]{0,16}\]?[ \t]*(?:std(?:out|err) [FP] )?`;
+/** `2024-01-01 10:00:00,123 - trainer - INFO - `, as Python's logging and many schedulers put before a line of a table. */
+const tablePrefix = new RegExp(
+  `${stamp}(?:[-:]?[ \\t]*\\[?[A-Za-z_.]{1,40}\\]?[ \\t]*[-:]?[ \\t]*){0,3}(?=\\||-{8})`,
+);
+/** As before any other line: the time, and a level. */
+const logPrefix = new RegExp(
+  `${stamp}(?:[-:]?[ \\t]*\\[?(?:INFO|DEBUG|WARNING|WARN|ERROR)\\]?[ \\t]*[-:]?[ \\t]*)?`,
+);
+/** `trainer-1  | `, as docker-compose puts before each line, and the `>` of a quote: only before what a trainer prints. */
+const composePrefix =
+  /^(?:[\w.-]{1,60}[ \t]+\|[ \t]?|[ \t]*(?:>[ \t]?){1,3}|\[?\d\d:\d\d:\d\d[\d.,]{0,8}\]?[ \t]+)(?=[ \t]*(?:\||-{8}|\{'|Learning iteration|[A-Z][\w ]{2,40}:|step:\d|\d{4}-\d\d-\d\d))/;
+/** A table that was pasted as a text in quotes, line by line. */
+const quotedLine = /^[ \t]*"((?:[|-]).*?)(?:\\n)?",?[ \t]*$/;
 
 export const withoutColours = (line: string): string =>
   line.includes('\x1b') ? line.replace(colours, '') : line;
 
 /** A printed line without colours and prefixes. */
 export function cleanLine(line: string): string {
-  const plain = withoutColours(line);
+  let plain = withoutColours(line);
   if (plain.startsWith('(')) return plain.replace(rayPrefix, '');
-  return plain.length < 500 && /^\[?\d{4}-/.test(plain) ? plain.replace(logPrefix, '') : plain;
+  if (plain.length >= 500) return plain;
+  const first = plain.charCodeAt(0);
+  // `|` and `-`, of nearly every line of a table.
+  if (first === 124 || first === 45) return plain;
+  if (first === 34 || first === 32) plain = plain.replace(quotedLine, '$1');
+  plain = plain.replace(composePrefix, '');
+  if (!/^\[?\d{4}-/.test(plain)) return plain;
+  const row = plain.replace(tablePrefix, '');
+  return row === plain ? plain.replace(logPrefix, '') : row;
 }
 
 const verlStep = /(?:^|[\s\]:])step:(\d+) - /;
@@ -112,34 +134,11 @@ export function labelledCell(line: string): [string, string] | undefined {
   return found === null ? undefined : [found[1], found[2]];
 }
 
-const rlGames =
-  /^[ \t]*fps step: *([\d.]+) fps step and policy inference: *([\d.]+) fps total: *([\d.]+)(?: epoch: *(\d+)(?:\/[\d.]+)?)?(?: frames: *(\d+))?/;
-
-/** What rl_games prints after an epoch, under the names that it logs the same numbers by. */
-export function rlGamesCells(line: string): [string, string][] | undefined {
-  const found = line.includes('fps step:') ? rlGames.exec(line) : null;
-  if (found === null) return undefined;
-  const cells: [string, string][] = [
-    ['performance/step_fps', found[1]],
-    ['performance/step_inference_rl_update_fps', found[3]],
-  ];
-  if (found[4] !== undefined) cells.push(['info/epochs', found[4]]);
-  if (found[5] !== undefined) cells.push(['frames', found[5]]);
-  return cells;
-}
-
-/** rl_games tells its reward only when it is the best so far. */
-export function bestReward(line: string): string | undefined {
-  return line.includes('best rewards:') ? /best rewards: *\[?[ \t]*([-+\d.eE]+)/.exec(line)?.[1] : undefined;
-}
-
 const pair =
   /([A-Za-z][\w./@-]{0,60}(?: [A-Za-z][\w./@-]{0,30}){0,3}) {0,12}[:=] {0,12}[[('"]?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf|-inf)(?=$|[\s,;|\])}'"%/])/gi;
 const counter =
   /(?:^|[\s[(|])(episode|epoch|iteration|iter|step|update|timestep|global step)s?[ \t]*[:=#]?[ \t]*\[?(\d{1,12})(?=$|[\s,;:|\])/])/i;
 const barCount = /\b(\d{1,9})\/\d{1,9} \[/;
-const ofTraining =
-  /(?:^|[\s/_.-])(?:\w*rew(?:ard)?s?|\w*returns?|\w*loss(?:es)?|\w*kl|entropy|scores?)(?:$|[\s/_.-])/i;
 const longestPairs = 1000;
 
 /**
@@ -174,16 +173,43 @@ export const kindOfPairs = (cells: readonly [string, string][]): string =>
 export const fewestPairs = 3;
 const mostKinds = 256;
 
-/** Tells lines of pairs from other text: true once there are enough of one kind. */
+const lone =
+  /^[ \t]*(?:[-*=#>~_+]{1,200}[ \t]*)?(episode|epoch|iteration|iter|step|update|timestep)s?[ \t]*[:#=]?[ \t]*(\d{1,12})(?:[ \t]*(?:\/|of)[ \t]*\d{1,12})?[ \t:]*(?:[-*=#>~_+]{1,200})?[ \t]*$/i;
+const loneLabelled =
+  /^[ \t]*(?:[-*|•][ \t]+)?([A-Za-z][\w/@.() -]{1,60}?)[ \t]*[:=][ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|-?inf)[ \t]*(?:\([^()]{0,40}\)|%|s)?[ \t]*$/i;
+
+/** The cell of a line of a block: `Iteration 5/100` opens one, `  mean reward: 3.5` is in one. */
+export function blockCell(
+  line: string,
+): { readonly cell: [string, string]; readonly opens: boolean } | undefined {
+  if (line.length > 240) return undefined;
+  const opening = lone.exec(line);
+  if (opening !== null) return { cell: [opening[1].toLowerCase(), opening[2]], opens: true };
+  const found = loneLabelled.exec(line);
+  return found === null ? undefined : { cell: [found[1].trim(), found[2]], opens: false };
+}
+
+/** Tells lines of pairs, and blocks of such lines, from other text: true once there are enough of one kind. */
 export function pairsWatch(): (line: string) => boolean {
   const kinds = new Map<string, number>();
+  const count = (kind: string): number => {
+    const known = (kinds.get(kind) ?? 0) + 1;
+    if (known > 1 || kinds.size < mostKinds) kinds.set(kind, known);
+    return known;
+  };
+  let blocks = 0;
   return line => {
     const cells = pairCells(line);
-    if (cells === undefined) return false;
-    const kind = kindOfPairs(cells);
-    const count = (kinds.get(kind) ?? 0) + 1;
-    if (count > 1 || kinds.size < mostKinds) kinds.set(kind, count);
-    return count >= fewestPairs;
+    if (cells !== undefined) return count(kindOfPairs(cells)) >= fewestPairs;
+    const block = blockCell(line);
+    if (block === undefined) return false;
+    if (block.opens) blocks++;
+    return (
+      !block.opens &&
+      ofTraining.test(block.cell[0]) &&
+      count(block.cell[0]) >= fewestPairs &&
+      blocks >= fewestPairs
+    );
   };
 }
 
@@ -196,25 +222,29 @@ export function pairsKind(lines: readonly string[]): 'console' | undefined {
   return undefined;
 }
 
+const isRecord = (record: PrintedRecord | undefined): boolean => record !== undefined && record.more !== true;
+
 export type ConsoleKind = 'verl-console' | 'console';
 
 /** Tells printed output of trainers from other text, line by line. */
 export function consoleWatch(): (line: string) => ConsoleKind | undefined {
-  let [rules, cells, numbers] = [0, 0, 0];
+  let [rules, cells, numbers, frames] = [0, 0, 0, 0];
+  const frame = frameWatch();
   let afterStep = false;
   return raw => {
     const line = cleanLine(raw);
     if (afterStep && isOwnLine(line)) return 'verl-console';
     afterStep = isBareStep(line);
     if (verlCells(line, true) !== undefined) return 'verl-console';
-    if (iterationOf(line) !== undefined || rlGamesCells(line) !== undefined) return 'console';
+    if (iterationOf(line) !== undefined || isRecord(printedRecord(line))) return 'console';
     const dict = printedDict(line);
     if (dict !== undefined && isTrainingDict(dict)) return 'console';
     if (isRule(line)) rules++;
     else if (tableCells(line) !== undefined) cells++;
     const value = /[:|]/.test(line) ? numberCell(line) : undefined;
     if (value !== undefined) numbers++;
-    return (rules > 0 && cells > 1) || numbers > 5 ? 'console' : undefined;
+    if (frame(line) !== undefined) frames++;
+    return frames > 2 || (rules > 0 && cells > 1) || numbers > 5 ? 'console' : undefined;
   };
 }
 

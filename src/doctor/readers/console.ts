@@ -1,57 +1,148 @@
 /** What a trainer printed, kept in a file. */
 import type { Reading } from './bytes.ts';
 import {
-  bestReward,
   cleanLine,
-  fewestPairs,
   isRule,
   isTrainingDict,
   iterationOf,
-  kindOfPairs,
   labelledCell,
   numberCell,
-  pairCells,
   printedDict,
-  rlGamesCells,
   tableCells,
   verlCells,
 } from './console-lines.ts';
-import { addSettings, isObject } from './json.ts';
+import { addSettings } from './json.ts';
 import { addRow } from './jsonl.ts';
 import { noNumber, readNumber } from './numbers.ts';
-import { parsePythonDict } from './python.ts';
+import { mostPairLines, pairsKept } from './printed-pairs.ts';
+import { type Cells, printedRecord } from './printed-records.ts';
+import { indentedSettings, settingsWatch } from './printed-settings.ts';
+import { frameWatch } from './printed-tables.ts';
 import { RowSink } from './rows.ts';
-import type { RunBuilder } from './run-builder.ts';
+import { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
+import { type Trainings, TrainingsWatch } from './trainings.ts';
 import { joinVerl } from './verl-joined.ts';
 
 /** A table of SB3 has thirty lines. */
 const longestTable = 500;
 const errorLine = /^[\w.]*(?:Error|Exception|Interrupt)\b(?:: .*)?$/;
 
-/** Reads a console's output into a run. */
-export async function readConsole(path: string, run: RunBuilder, reading: Reading): Promise<void> {
+/** Reads a console's output into a run; of several trainings only the one with this number. */
+export async function readConsole(
+  path: string,
+  run: RunBuilder,
+  reading: Reading,
+  training?: number,
+): Promise<void> {
   const sink = new RowSink(run);
+  const part = training === undefined ? undefined : { trainings: await trainingsIn(path, reading), training };
+  await parseConsole(path, run, reading, new PrintedRows(sink, part));
+  sink.finish();
+}
+
+/** The trainings that an output tells of. */
+export async function trainingsIn(path: string, reading: Reading): Promise<Trainings> {
+  const watch = new TrainingsWatch();
+  const rows = new PrintedRows({ row: (numbers, who) => watch.add(numbers, who) });
+  await parseConsole(path, new RunBuilder(path, 'console', 'row'), reading, rows);
+  return watch;
+}
+
+type Target = RowSink | { row(numbers: ReadonlyMap<string, number>, who: string | undefined): void };
+
+interface Part {
+  readonly trainings: Trainings;
+  readonly training: number;
+}
+
+/** Takes the rows that were printed: those of one training, or of all, into a sink, or only to look at them. */
+class PrintedRows {
+  readonly #to: Target;
+  readonly #part: Part | undefined;
+  #numbers = new Map<string, number>();
+  #texts = new Map<string, string>();
+  #blanks: string[] = [];
+  /** Rows of any training. */
+  rows = 0;
+
+  constructor(to: Target, part?: Part) {
+    this.#to = to;
+    this.#part = part;
+  }
+
+  number(name: string, value: number): void {
+    this.#numbers.set(name, value);
+  }
+
+  text(name: string, value: string): void {
+    this.#texts.set(name, value);
+  }
+
+  blank(name: string): void {
+    this.#blanks.push(name);
+  }
+
+  end(who?: string): void {
+    if (this.#numbers.size === 0) {
+      this.discard();
+      return;
+    }
+    const row = this.rows++;
+    const to = this.#to;
+    if (!(to instanceof RowSink)) to.row(this.#numbers, who);
+    else if (this.#part === undefined || this.#part.trainings.rows[row] === this.#part.training) {
+      for (const [name, value] of this.#numbers) to.number(name, value);
+      for (const [name, value] of this.#texts) to.text(name, value);
+      for (const name of this.#blanks) to.blank(name);
+      to.end();
+    }
+    this.discard();
+  }
+
+  discard(): void {
+    this.#numbers = new Map();
+    this.#texts = new Map();
+    this.#blanks = [];
+  }
+
+  /** Whether settings that are said of someone are those of this training. */
+  isOf(who: string): boolean {
+    return this.#part === undefined || this.#part.trainings.isOf(who, this.#part.training);
+  }
+}
+
+async function parseConsole(
+  path: string,
+  run: RunBuilder,
+  reading: Reading,
+  sink: PrintedRows,
+): Promise<void> {
   const errors = errorWatch();
   let table: [string, string][] | undefined;
   let group = '';
   let cutLines = 0;
   /** Whether an iteration's list is open, and whether its last line was seen. */
   let [inIteration, iterationEnded] = [false, false];
-  let inEpochs = false;
+  /** Whether a row is open that lines may go on. */
+  let inRecord = false;
+  let who: string | undefined;
   /** Whether the table that is open, if one is, began without a rule. */
   let bare = false;
   let ruled = false;
   const pairs = pairsKept();
+  const frame = frameWatch();
+  const frames: Cells[] = [];
   const settings = settingsWatch();
+  const indented = indentedSettings();
   const joined = joinVerl(onLine);
   const half = await forEachLine(path, reading, run, joined.line, true);
   joined.end();
-  if (inEpochs) sink.end();
+  if (inRecord) sink.end(who);
   if (bare && table !== undefined && table.length > 0 && !half) endTable();
   // Only where a trainer printed nothing of its own.
   if (sink.rows === 0) {
-    for (const cells of pairs.rows()) {
+    for (const cells of frames.length > 2 ? frames : pairs.rows()) {
       for (const [name, value] of cells) cell(name, value);
       sink.end();
     }
@@ -65,7 +156,7 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     }
   }
   if (half || (table !== undefined && table.length > 0)) run.unfinished = true;
-  sink.finish();
+  for (const [owner, name, value] of indented.found) if (sink.isOf(owner)) run.setting(name, value);
   const error = errors.found();
   if (error !== undefined) run.text('error', error);
   if (cutLines > 0)
@@ -78,6 +169,7 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     errors.line(line);
     const printed = settings.line(line);
     if (printed !== undefined) addSettings(run, printed);
+    if (indented.line(line)) return;
     const iteration = iterationOf(line);
     if (iteration !== undefined) {
       sink.end();
@@ -95,16 +187,14 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
       iterationEnded = true;
       return;
     }
-    const epoch = rlGamesCells(line);
-    if (epoch !== undefined) {
-      sink.end();
-      for (const [name, value] of epoch) cell(name, value);
-      inEpochs = true;
-      return;
-    }
-    const best = inEpochs ? bestReward(line) : undefined;
-    if (best !== undefined) {
-      cell('rewards/best', best);
+    const record = whole ? printedRecord(line) : undefined;
+    if (record !== undefined && (record.more === undefined || inRecord)) {
+      if (record.more === undefined) {
+        sink.end(who);
+        inRecord = true;
+        who = record.who;
+      }
+      for (const [name, value] of record.cells) cell(name, value);
       return;
     }
     if (isRule(line)) {
@@ -149,7 +239,11 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     }
     const dict = printedDict(line);
     if (dict !== undefined && isTrainingDict(dict)) addRow(run, sink, dict);
-    else if (sink.rows === 0) pairs.line(line);
+    else if (sink.rows === 0) {
+      pairs.line(line);
+      const cells = frame(line);
+      if (cells !== undefined && frames.length < mostPairLines) frames.push(cells);
+    }
   }
 
   function endTable(): void {
@@ -168,49 +262,6 @@ export async function readConsole(path: string, run: RunBuilder, reading: Readin
     if (typeof value === 'number') sink.number(name, value);
     else if (value === noNumber) sink.text(name, text);
   }
-}
-
-/** Lines beyond this many are left out: a log that people print themselves is shorter. */
-const mostPairLines = 200_000;
-
-/** Keeps lines of pairs until it is known that there is nothing better. */
-function pairsKept(): { line(text: string): void; rows(): [string, string][][] } {
-  const rows: [string, string][][] = [];
-  const kinds = new Map<string, number>();
-  return {
-    line(text) {
-      const cells = rows.length < mostPairLines ? pairCells(text) : undefined;
-      if (cells === undefined) return;
-      rows.push(cells);
-      const kind = kindOfPairs(cells);
-      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    },
-    rows: () => rows.filter(cells => kinds.get(kindOfPairs(cells))! >= fewestPairs),
-  };
-}
-
-/** Settings that a trainer prints before it begins are a few hundred lines. */
-const longestSettings = 2 ** 17;
-const mostTries = 64;
-
-/** Puts together a dictionary of settings that is printed over many lines, as verl does when it begins. */
-function settingsWatch(): { line(text: string): Record<string, unknown> | undefined } {
-  let text = '';
-  let tries = 0;
-  return {
-    line(line) {
-      if (/^\s*\{'actor_rollout_ref'/.test(line)) [text, tries] = [line.trim(), 0];
-      else if (text === '') return undefined;
-      else text += ` ${line.trim()}`;
-      if (text.length > longestSettings || tries > mostTries) text = '';
-      if (text === '' || !line.trimEnd().endsWith('}')) return undefined;
-      tries++;
-      const value = parsePythonDict(text, 0);
-      if (!isObject(value)) return undefined;
-      text = '';
-      return value;
-    },
-  };
 }
 
 /** Remembers the last error that a program printed: the line after its traceback. */

@@ -81,39 +81,6 @@ export function isHeader(fields: readonly string[]): boolean {
   return named > 0 && new Set(fields).size >= fields.length - 1;
 }
 
-/** `run-name - train/kl__MIN`, as W&B's page exports a chart: of which run, which metric, and which end of its range. */
-function chartColumn(name: string): { run: string; metric: string; isRange: boolean } | undefined {
-  const at = name.lastIndexOf(' - ');
-  if (at <= 0) return undefined;
-  const metric = name.slice(at + 3);
-  const isRange = /__(?:MIN|MAX)$/.test(metric);
-  return { run: name.slice(0, at), metric: isRange ? metric.slice(0, -5) : metric, isRange };
-}
-
-/**
- * The names of a table that W&B's page exported, without the run in front; '' for a column that is left out. Undefined for
- * any other table. Of several runs the one with most columns counts.
- */
-function chartNames(
-  names: readonly string[],
-): { readonly names: string[]; readonly run: string; readonly others: number } | undefined {
-  const columns = names.map(chartColumn);
-  if (columns[0] !== undefined || !columns.slice(1).every(column => column !== undefined)) return undefined;
-  if (!columns.some(column => column?.isRange)) return undefined;
-  const widths = new Map<string, number>();
-  for (const column of columns) {
-    if (column !== undefined && !column.isRange) widths.set(column.run, (widths.get(column.run) ?? 0) + 1);
-  }
-  const [run] = [...widths].reduce<[string, number]>((best, one) => (one[1] > best[1] ? one : best), ['', 0]);
-  return {
-    names: columns.map((column, i) =>
-      column === undefined ? names[i] : column.run === run && !column.isRange ? column.metric : '',
-    ),
-    run,
-    others: widths.size - 1,
-  };
-}
-
 interface Column {
   readonly name: string;
   series: SeriesBuilder | undefined;
@@ -125,8 +92,13 @@ interface Column {
   filled: number;
 }
 
-/** Reads one CSV file into a run. */
-export async function readCsv(path: string, run: RunBuilder, reading: Reading): Promise<void> {
+/** Reads one CSV file into a run; `rename` says what its columns are called, '' for one that is left out. */
+export async function readCsv(
+  path: string,
+  run: RunBuilder,
+  reading: Reading,
+  rename: (names: readonly string[]) => readonly string[] = names => names,
+): Promise<void> {
   const sink = new RowSink(run);
   let delimiter: Delimiter = ',';
   let columns: Column[] | undefined;
@@ -143,12 +115,7 @@ export async function readCsv(path: string, run: RunBuilder, reading: Reading): 
     names = fields
       .slice(0, mostColumns)
       .map((field, i) => field.trim() || (i === 0 ? 'index' : `column ${i + 1}`));
-    const chart = chartNames(names);
-    if (chart !== undefined && chart.others > 0)
-      run.note(
-        `${path} has ${chart.others + 1} runs side by side, and only ${chart.run} is read: export one run a file`,
-      );
-    columns = (chart?.names ?? names).map(name => ({
+    columns = rename(names).map(name => ({
       name,
       series: undefined,
       clock: name === 't' && !Number.isNaN(startUnixS),

@@ -12,7 +12,7 @@ export const deepest = 32 * 2 ** 20;
 
 /** Names that people give to what a program printed. */
 const printed =
-  /(?:\.(?:log|txt|out|err|stdout|stderr|text)(?:\.\d+)?|^(?:nohup|stdout|stderr|slurm[\w.-]*))(?:\.gz)?$/i;
+  /(?:\.(?:log|txt|out|err|stdout|stderr|text|md|markdown)(?:\.\d+)?|^(?:nohup|stdout|stderr|slurm[\w.-]*))(?:\.gz)?$/i;
 
 export function mayBePrinted(name: string): boolean {
   return printed.test(name);

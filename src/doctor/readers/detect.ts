@@ -1,11 +1,15 @@
 /** What a file is, by its first bytes. Its name is never asked. */
 
+import { chartRuns } from './charts.ts';
 import { consoleKind, pairsKind } from './console-lines.ts';
+import { type ContainerKind, containerKind } from './containers.ts';
 import { headerDelimiter, isHeader, splitFields } from './csv.ts';
 import { forEachLeaf, isObject, parseJson } from './json.ts';
 import { shapeOf, triplesOf } from './json-shape.ts';
+import { isLongTable } from './long-table.ts';
 import { jsonCell, noNumber, readNumber } from './numbers.ts';
 import { isScalarHeader } from './scalars.ts';
+import { isSqlite } from './sqlite.ts';
 import { decodeHead, encodingOf } from './text.ts';
 import { recordLength } from './tf-records.ts';
 
@@ -21,7 +25,10 @@ export type Kind =
   | 'json-document'
   | 'trainer-state'
   | 'verl-console'
-  | 'console';
+  | 'console'
+  | 'sqlite'
+  | 'long'
+  | 'charts';
 
 export interface Detected {
   readonly kind: Kind | undefined;
@@ -29,6 +36,8 @@ export interface Detected {
   readonly looks: string;
   /** It is text, of whatever kind: rows of a console may come further down. */
   readonly text?: boolean;
+  /** It holds other files, which may be logs. */
+  readonly container?: ContainerKind;
 }
 
 /** Enough for the first rows of any log but the widest, which are told by their beginning. */
@@ -36,8 +45,6 @@ export const headBytes = 2 ** 16;
 
 const known: readonly (readonly [Buffer, string])[] = (
   [
-    ['SQLite format 3\0', 'an SQLite database (of trackio or MLflow?): export the run as CSV or JSON lines'],
-    ['PK\x03\x04', 'a zip archive: unpack it'],
     ['\x28\xb5\x2f\xfd', 'packed with zstd: unpack it'],
     ['\xfd7zXZ\0', 'packed with xz: unpack it'],
     ['BZh', 'packed with bzip2: unpack it'],
@@ -54,11 +61,15 @@ const known: readonly (readonly [Buffer, string])[] = (
 
 const wandbMark = Buffer.from([0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe]);
 
-/** Tells a file's kind by its unpacked first bytes; `whole` says that there are no more. */
+/** Tells a file's kind by its unpacked first bytes; `whole` says that there are no more. @internal */
 export function detect(head: Buffer, whole: boolean): Detected {
   if (head.length === 0) return { kind: undefined, looks: 'an empty file' };
   if (head.length >= 6 && head.subarray(0, 6).equals(wandbMark)) return { kind: 'wandb', looks: 'W&B' };
   if (isEventFile(head)) return { kind: 'tensorboard', looks: 'TensorBoard' };
+  if (isSqlite(head)) return { kind: 'sqlite', looks: 'an SQLite database' };
+  const container = containerKind(head);
+  if (container !== undefined)
+    return { kind: undefined, looks: `a file of the kind ${container}`, container };
   for (const [magic, what] of known) {
     if (head.subarray(0, magic.length).equals(magic)) return { kind: undefined, looks: what };
   }
@@ -94,6 +105,8 @@ function detectText(text: string, whole: boolean): Detected {
   const kind = consoleKind(lines);
   if (kind !== undefined) return { kind, looks };
   if (isScalarHeader(first)) return { kind: 'scalars', looks };
+  if (chartRuns(first).length > 0) return { kind: 'charts', looks };
+  if (isLongTable(lines)) return { kind: 'long', looks };
   if (isTable(lines, firstIsWhole)) return { kind: 'csv', looks };
   if (pairsKind(lines) !== undefined) return { kind: 'console', looks };
   return { kind: undefined, looks, text: true };
@@ -175,12 +188,13 @@ function isTable(lines: readonly string[], firstIsWhole: boolean): boolean {
   return false;
 }
 
-/** About how many metrics a log has, by its beginning: which of several logs of one run tells most. */
+/** About how many metrics a log has, by its beginning: which of several logs of one run tells most. @internal */
 export function widthOf(kind: Kind, head: Buffer): number {
   const text = decodeHead(head);
   const lines = text.split(/\r?\n/, 60);
   switch (kind) {
     case 'scalars':
+    case 'charts':
       return 1;
     case 'csv':
     case 'monitor':
@@ -197,6 +211,8 @@ export function widthOf(kind: Kind, head: Buffer): number {
     case 'json-document':
     case 'tensorboard':
     case 'wandb':
+    case 'sqlite':
+    case 'long':
       return Number.MAX_SAFE_INTEGER;
     default:
       return new Set(text.match(/[\w./@-]{1,80}(?=['"]?\s*[:|]\s*-?\d)/g)).size;

@@ -5,14 +5,21 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { looksLikeRun } from '../../runs/looks-like-run.ts';
+import { leftOutOf } from './archive-limits.ts';
 import { readHead, startReading } from './bytes.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
+import { chartRuns } from './charts.ts';
 import { deepest, detectDeep, mayBePrinted } from './deep-console.ts';
 import { detect, headBytes, type Kind, widthOf } from './detect.ts';
 import { asReadError, ReadError } from './errors.ts';
-import { type Directory, groupRuns, type LogFile } from './group.ts';
+import { chartCandidates, type Directory, groupRuns } from './group.ts';
+import type { LogFile } from './log-file.ts';
 import { filesBelow } from './mlflow.ts';
+import { partsOf } from './parts.ts';
+import { brokenKeel, hasRows, isDocument, isLoneObject, isSkipped, skippedDirectories } from './passed-by.ts';
+import { deepestNesting, fileOf, indexOf, nesting, placeIn } from './places.ts';
 import { eventFileHead } from './tensorboard.ts';
+import { decodeHead } from './text.ts';
 
 export interface FindOptions {
   /** How deep directories are searched; the one given is at depth 0. */
@@ -34,21 +41,6 @@ export interface Found {
   readonly notes: readonly string[];
 }
 
-const skippedDirectories = new Set([
-  'node_modules',
-  '.git',
-  '__pycache__',
-  '.venv',
-  'site-packages',
-  '.ipynb_checkpoints',
-]);
-/** Never logs, and not worth opening when a directory is searched. A file that is named outright is always opened. */
-const skippedFiles =
-  /(?:^\.)|\.(?:py|pyc|pyi|ts|js|mjs|cjs|svelte|c|h|cpp|cu|so|o|rs|go|java|md|rst|html?|css|svg|ipynb|sh|toml|ya?ml|png|jpe?g|gif|mp4|webm|avi|pdf|pt|pth|ckpt|bin|safetensors|onnx|npz|npy|pkl|pickle|zip|tar|7z|whl|lock|xml|urdf|stl|obj|parquet|arrow|db|sqlite3?|h5|msgpack)$/i;
-/** Settings, vocabularies and what a study is kept in: objects of numbers too, but nobody's log. */
-const notLogs =
-  /^(?:params|args|config|hparams|label|manifest|package|tsconfig|wandb-summary|wandb-metadata|vocab|merges|tokenizer|tokenizer_config|special_tokens_map|added_tokens|generation_config|adapter_config|preprocessor_config|study|workers)\.json$|^journal\.log$|^(?:experiment_state|basic-variant-state|searcher-state).*\.json$|\.index\.json$/;
-
 /** Looks for runs. A path without any is a {@link ReadError} that says what was looked for and what was found. */
 export async function findRuns(path: string, options: FindOptions = {}): Promise<Found> {
   let stat: Stats;
@@ -57,30 +49,41 @@ export async function findRuns(path: string, options: FindOptions = {}): Promise
   } catch (error) {
     throw asReadError(error, path);
   }
-  if (stat.isDirectory()) return findInDirectory(path, options);
+  if (stat.isDirectory()) return findBelow(path, options);
   // Opening a pipe would wait for ever.
   if (!stat.isFile()) throw new ReadError(path, 'is neither a file nor a directory: save the log to a file');
   options.onOpen?.(path);
-  return { candidates: [await fileCandidate(path)], notes: [] };
+  return findInFile(path, options);
 }
 
 const lookedFor =
-  "looked for a run of Keel, TensorBoard events, W&B's .wandb, MLflow's files, trainer_state.json, CSV, JSON lines or a trainer's printed output";
+  "looked for a run of Keel, TensorBoard events, W&B's .wandb, MLflow's files, trainer_state.json, CSV, JSON lines, a notebook, an archive or a trainer's printed output";
 
-async function fileCandidate(path: string): Promise<Candidate> {
+async function findInFile(path: string, options: FindOptions): Promise<Found> {
   const directory = dirname(path);
   if (/^(manifest\.json|metrics\.jsonl|events\.jsonl)$/.test(basename(path)) && looksLikeRun(directory)) {
-    return candidateOf(directory, { kind: 'keel', directory }, directory, keelFiles(directory));
+    const keel = candidateOf(directory, { kind: 'keel', directory }, directory, keelFiles(directory));
+    return { candidates: [keel], notes: [] };
   }
   const { head, size, packed } = await readHead(path, headBytes);
   const whole = packed ? head.length < headBytes : size <= head.length;
-  const { kind, looks } = await detectDeep(path, detect(head, whole));
+  const { kind, looks, container } = await detectDeep(path, detect(head, whole));
+  if (container !== undefined) return findBelow(path, options);
   if (kind === undefined) throw new ReadError(path, `${lookedFor}, and found ${looks}`);
-  return candidateOf(path, sourceOf(kind, path), directory, [path]);
+  const reading = startReading(size, options.signal === undefined ? {} : { signal: options.signal });
+  const candidates =
+    kind === 'charts'
+      ? chartCandidates(path, directory, [{ path, runs: chartRuns(decodeHead(head).split(/\r?\n/, 1)[0]) }])
+      : await partsOf(candidateOf(path, sourceOf(kind, path), directory, [path]), reading);
+  return { candidates, notes: [] };
 }
 
-function sourceOf(kind: Kind, file: string): Source {
+function sourceOf(kind: Exclude<Kind, 'charts'>, file: string): Source {
   switch (kind) {
+    case 'sqlite':
+      return { kind: 'sqlite-file', file };
+    case 'long':
+      return { kind, file, run: '' };
     case 'tensorboard':
       return { kind, groups: [{ files: [file] }] };
     case 'monitor':
@@ -93,14 +96,15 @@ function sourceOf(kind: Kind, file: string): Source {
 }
 
 function candidateOf(path: string, source: Source, directory: string, files: readonly string[]): Candidate {
-  return { path, format: formatOf(source.kind), files, source, directory, notes: [] };
+  return { path, format: formatOf(source), files: files.map(fileOf), source, directory, notes: [] };
 }
 
 function keelFiles(directory: string): string[] {
   return ['manifest.json', 'metrics.jsonl', 'events.jsonl'].map(name => join(directory, name));
 }
 
-async function findInDirectory(root: string, options: FindOptions): Promise<Found> {
+/** Runs in a directory, or in a file that holds files. */
+async function findBelow(root: string, options: FindOptions): Promise<Found> {
   const { maxDepth = 12, maxEntries = 200_000, signal, onProgress, onOpen, leaveOut = [] } = options;
   const notes: string[] = [];
   const ready: Candidate[] = [];
@@ -111,13 +115,16 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
   let [tooDeep, unreadable, files, empty] = [0, 0, 0, 0];
   const reading = startReading(0, { ...(signal && { signal }), onProgress: () => onProgress?.(entries) });
   // Links are followed last, so that a run is found under its own name first.
-  const pending: { path: string; depth: number }[] = [{ path: root, depth: 0 }];
+  const pending: { path: string; depth: number }[] = isDirectory(root) ? [{ path: root, depth: 0 }] : [];
+  const containers: string[] = isDirectory(root) ? [] : [root];
   const linked: { path: string; depth: number }[] = [];
   for (;;) {
     const next = pending.pop() ?? linked.shift();
-    if (next === undefined) break;
+    const container = next === undefined ? containers.pop() : undefined;
+    if (next === undefined && container === undefined) break;
     await reading.breathe();
-    await visit(next.path, next.depth);
+    if (next !== undefined) await visit(next.path, next.depth);
+    else if (container !== undefined) await open(container);
     if (entries > maxEntries) {
       notes.push(
         `${root} has more than ${maxEntries} files and directories: the rest was not searched; give a directory further down`,
@@ -149,6 +156,11 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
       );
       return;
     }
+    const broken = await brokenKeel(path, names);
+    if (broken !== undefined) {
+      ready.push(candidateOf(path, { kind: 'broken', file: path, why: broken }, path, keelFiles(path)));
+      return;
+    }
     const logs: LogFile[] = [];
     const below: { path: string; depth: number }[] = [];
     for (const name of names) {
@@ -172,7 +184,7 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
         entries++;
         files++;
         if (stat.size === 0) empty++;
-        else if (!skippedFiles.test(name) && !notLogs.test(name)) {
+        else if (!isSkipped(name)) {
           await reading.breathe();
           const log = await look(child, name, link);
           if (log !== undefined) logs.push(log);
@@ -180,6 +192,12 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
       }
     }
     pending.push(...below.reverse());
+    // What W&B keeps below is of the same run.
+    if (settle(path, logs)) pending.length -= below.length;
+  }
+
+  /** Takes the logs of one directory; true if they are W&B's own. */
+  function settle(path: string, logs: readonly LogFile[]): boolean {
     const wandb = logs.filter(log => log.kind === 'wandb');
     for (const log of wandb)
       ready.push(
@@ -187,12 +205,42 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
           log.path,
         ]),
       );
-    if (wandb.length > 0) {
-      // What W&B keeps below is of the same run.
-      pending.length -= below.length;
-      return;
-    }
+    if (wandb.length > 0) return true;
     if (logs.length > 0) directories.push({ path, logs });
+    return false;
+  }
+
+  /** Looks at the files that a file holds. */
+  async function open(container: string): Promise<void> {
+    const byDirectory = new Map<string, LogFile[]>();
+    try {
+      const members = [...indexOf(container).keys()];
+      // The weights of a policy are a zip archive too (Stable-Baselines3's).
+      if (members.includes('data') && members.some(name => name.endsWith('.pth'))) return;
+      if (members.length > 0 && members.every(name => name.endsWith('.npy'))) {
+        files++;
+        ready.push(candidateOf(container, { kind: 'npz', file: container }, dirname(container), [container]));
+        return;
+      }
+      for (const member of members.sort(byNumber)) {
+        if (++entries > maxEntries) break;
+        const parts = member.split('/');
+        const name = parts.pop()!;
+        if (parts.some(part => skippedDirectories.has(part)) || isSkipped(name)) continue;
+        files++;
+        await reading.breathe();
+        const log = await look(placeIn(container, member), name, false);
+        if (log === undefined) continue;
+        const directory = dirname(log.path);
+        byDirectory.set(directory, [...(byDirectory.get(directory) ?? []), log]);
+      }
+      notes.push(...leftOutOf(container));
+    } catch (error) {
+      if (container === root) throw asReadError(error, container);
+      unreadable++;
+      notes.push(asReadError(error, container).message);
+    }
+    for (const [path, logs] of byDirectory) settle(path, logs);
   }
 
   async function look(path: string, name: string, link: boolean): Promise<LogFile | undefined> {
@@ -207,9 +255,14 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
       const { head, size, packed } = await readHead(path, headBytes);
       const whole = packed ? head.length < headBytes : size <= head.length;
       const shallow = detect(head, whole);
-      const { kind } =
+      const { kind, container } =
         !whole && mayBePrinted(name) ? await detectDeep(path, shallow, deepest, reading) : shallow;
+      if (container !== undefined) {
+        if (nesting(path) < deepestNesting) containers.push(path);
+        return undefined;
+      }
       if (kind === undefined || (kind === 'jsonl' && whole && isLoneObject(head))) return undefined;
+      if (isDocument.test(name) && !(await hasRows(path, decodeHead(head), reading))) return undefined;
       const times = kind === 'tensorboard' ? eventFileHead(head) : undefined;
       const step =
         kind === 'trainer-state'
@@ -220,8 +273,10 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
         name,
         kind,
         width: times?.tags ?? widthOf(kind, head),
-        firstWallTime: times?.firstWallTime ?? Number.NaN,
+        firstWallTime: times?.firstWallTime ?? monitorStart(kind, head),
         firstTag: times?.firstTag,
+        firstPoints: times?.firstPoints ?? new Map(),
+        runs: kind === 'charts' ? chartRuns(decodeHead(head).split(/\r?\n/, 1)[0]) : [],
         globalStep: step === undefined ? -1 : Number(step),
       };
     } catch {
@@ -230,26 +285,55 @@ async function findInDirectory(root: string, options: FindOptions): Promise<Foun
     }
   }
 
-  const candidates = [...ready, ...groupRuns(directories, root)].sort((a, b) => byNumber(a.path, b.path));
+  const grouped: Candidate[] = [];
+  for (const candidate of [...ready, ...groupRuns(directories, root)]) {
+    try {
+      grouped.push(...(await partsOf(candidate, reading)));
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      // Databases are of anything.
+      if (error.isNoLog) continue;
+      unreadable++;
+      notes.push(error.message);
+    }
+  }
+  // Evaluations that lie beside a run's log are its own.
+  const alone = grouped.filter(
+    ({ source, directory }) =>
+      source.kind !== 'npz' || !grouped.some(one => one.source.kind !== 'npz' && one.path === directory),
+  );
+  const candidates = namedByContainer(alone).sort((a, b) => byNumber(a.path, b.path));
   if (tooDeep > 0)
     notes.push(`${tooDeep} directories deeper than ${maxDepth} were not searched: give one further down`);
   if (unreadable > 0) notes.push(`${unreadable} files or directories could not be read`);
   if (candidates.length === 0) {
     const what = [`${files} files in ${seen.size} directories`];
     if (empty > 0) what.push(`${empty} of them empty`);
-    const found = entries === 1 ? 'an empty directory' : `none in ${what.join(', ')}`;
+    const found =
+      entries === 1 && isDirectory(root)
+        ? 'an empty directory'
+        : isDirectory(root)
+          ? `none in ${what.join(', ')}`
+          : `none in the ${files} files that it holds`;
     throw new ReadError(root, [`${lookedFor}, and found ${found}`, ...notes].join('; '));
   }
   return { candidates, notes };
 }
 
-/** A file of one object is settings rather than a log, unless it counts something or names metrics. */
-function isLoneObject(head: Buffer): boolean {
-  const text = head.toString('utf8').trim();
-  return (
-    !text.includes('\n') &&
-    !/"(?:step|_step|global_step|training_iteration|timesteps_total|[\w.-]+\/[^"]+)"\s*:/.test(text)
+/** A container with one run is what the user calls that run. */
+function namedByContainer(candidates: readonly Candidate[]): Candidate[] {
+  const counts = new Map<string, number>();
+  for (const { path } of candidates) counts.set(fileOf(path), (counts.get(fileOf(path)) ?? 0) + 1);
+  return candidates.map(one =>
+    counts.get(fileOf(one.path)) === 1 ? { ...one, path: fileOf(one.path) } : one,
   );
+}
+
+/** When a monitor's environment was made. */
+function monitorStart(kind: Kind, head: Buffer): number {
+  const start =
+    kind === 'monitor' ? /"t_start":\s*(\d{9,}(?:\.\d+)?)/.exec(head.toString('latin1', 0, 4096)) : null;
+  return start === null ? Number.NaN : Number(start[1]);
 }
 
 function isDirectory(path: string): boolean {

@@ -1,23 +1,12 @@
 /** Which of the log files that were found belong to one run, and which of them is read. */
 import { basename, dirname, sep } from 'node:path';
+import { beginsAgain, separateLogs } from './apart.ts';
 import { type Candidate, formatOf, type Source } from './candidate.ts';
 import type { Kind } from './detect.ts';
+import type { LogFile } from './log-file.ts';
+import { fileOf, placeIn } from './places.ts';
 import { exportedName } from './scalars.ts';
 import type { EventFiles } from './tensorboard.ts';
-
-/** A log that was found in a directory. */
-export interface LogFile {
-  readonly path: string;
-  readonly name: string;
-  readonly kind: Kind;
-  /** How many metrics its beginning names. */
-  readonly width: number;
-  /** Of an event file. */
-  readonly firstWallTime: number;
-  readonly firstTag: string | undefined;
-  /** Of a trainer's state, -1 if it is not near the beginning. */
-  readonly globalStep: number;
-}
 
 export interface Directory {
   readonly path: string;
@@ -39,6 +28,9 @@ const richest: readonly Kind[] = [
   'console',
   'scalars',
   'monitor',
+  'long',
+  'charts',
+  'sqlite',
 ];
 
 const why: Readonly<Record<Kind, string>> = {
@@ -53,6 +45,9 @@ const why: Readonly<Record<Kind, string>> = {
   console: 'it has more metrics',
   monitor: 'there is no other',
   wandb: 'it has everything',
+  long: 'its numbers have more digits',
+  charts: 'there is no other',
+  sqlite: 'it has everything',
 };
 
 export function groupRuns(directories: readonly Directory[], root: string): Candidate[] {
@@ -63,14 +58,23 @@ export function groupRuns(directories: readonly Directory[], root: string): Cand
   absorbWriters(directories, byPath, absorbed, gone);
   const outputs = newestStates(directories, byPath, root, gone);
 
-  // Their event files are in <output>/runs/<name>/.
+  // Their event files are in <output>/runs/<name>/: those of the newest training, and of what it goes on from.
+  const eventsOf = new Map<string, { path: string; log: LogFile }[]>();
   for (const { path, logs } of directories) {
     if (!logs.every(log => log.kind === 'tensorboard')) continue;
     const above = basename(path) === 'runs' ? path : dirname(path);
     const output = /^(?:runs|logs)$/.test(basename(above)) ? outputs.get(dirname(above)) : undefined;
-    if (output === undefined || gone.has(path)) continue;
-    gone.add(path);
-    put(mentioned, output.newest.path, `event files in ${path}`);
+    if (output === undefined || gone.has(path) || logs.length === 0) continue;
+    put(eventsOf, output.newest.path, { path, log: logs[0] });
+  }
+  for (const [state, found] of eventsOf) {
+    let after: LogFile | undefined;
+    for (const { path, log } of found.sort((a, b) => b.log.firstWallTime - a.log.firstWallTime)) {
+      if (after !== undefined && beginsAgain(log, after)) break;
+      after = log;
+      gone.add(path);
+      put(mentioned, state, `event files in ${path}`);
+    }
   }
 
   const names = new Map<string, string>();
@@ -175,6 +179,31 @@ function runsIn(
     // Where the run's own log lies beside them, they are parts of it.
     return others.length > 0 ? others : exports;
   }
+  const charts = directory.logs.filter(log => log.kind === 'charts');
+  if (charts.length > 0) {
+    const logs = directory.logs.filter(log => log.kind !== 'charts');
+    const others = logs.length === 0 ? [] : runsIn({ path, logs }, name, extra, mentions);
+    return [...others, ...chartCandidates(logs.length === 0 ? path : charts[0].path, path, charts)];
+  }
+  const stores = directory.logs.filter(log => log.kind === 'sqlite' || log.kind === 'long');
+  if (stores.length > 0) {
+    const logs = directory.logs.filter(log => !stores.includes(log));
+    const others = logs.length === 0 ? [] : runsIn({ path, logs }, name, extra, mentions);
+    return [
+      ...others,
+      ...stores.map(log =>
+        candidate(stores.length + others.length === 1 ? name : log.path, [log], path, [], []),
+      ),
+    ];
+  }
+  const apart = separateLogs(directory.logs);
+  if (apart.length > 1) {
+    const [newest, ...older] = apart.reverse();
+    return [
+      ...older.flatMap(logs => runsIn({ path, logs }, logs[0].path, [], [])),
+      ...runsIn({ path, logs: newest }, name, extra, mentions),
+    ];
+  }
   const { logs } = directory;
   const single = logs.filter(log => log.kind !== 'tensorboard' && log.kind !== 'monitor');
   const kinds = new Set(single.map(log => log.kind));
@@ -191,6 +220,24 @@ function runsIn(
   }
   if (shared.length > 0) groups.push(candidate(path, shared, path, extra, mentions));
   return groups;
+}
+
+/** The runs of exported charts, each in all the charts where it has a column. */
+export function chartCandidates(
+  name: string,
+  directory: string,
+  charts: readonly Pick<LogFile, 'path' | 'runs'>[],
+): Candidate[] {
+  const byRun = new Map<string, string[]>();
+  for (const { path, runs } of charts) for (const run of runs) put(byRun, run, path);
+  return [...byRun].map(([run, files]) => ({
+    path: byRun.size === 1 ? name : placeIn(charts.length === 1 ? charts[0].path : name, run),
+    format: 'csv',
+    files: files.map(fileOf),
+    source: { kind: 'charts', charts: files, run },
+    directory,
+    notes: [],
+  }));
 }
 
 /** Scalars that were exported one by one: those of one run, by the names of their files, are together. */
@@ -240,11 +287,17 @@ function candidate(
       `read ${best.name} because ${why[best.kind]}; ${names} tell of the same run and were not read`,
     );
   }
-  return { path, format: formatOf(source.kind), files: read, source, directory, notes };
+  return { path, format: formatOf(source), files: read.map(fileOf), source, directory, notes };
 }
 
 function sourceOf(best: LogFile, same: readonly LogFile[], extra: readonly EventFiles[]): Source {
   switch (best.kind) {
+    case 'sqlite':
+      return { kind: 'sqlite-file', file: best.path };
+    case 'long':
+      return { kind: best.kind, file: best.path, run: '' };
+    case 'charts':
+      return { kind: best.kind, charts: [best.path], run: best.runs[0] };
     case 'tensorboard':
       return { kind: best.kind, groups: [{ files: inOrder(same) }, ...extra] };
     case 'monitor':

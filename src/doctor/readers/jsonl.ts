@@ -5,12 +5,12 @@
 import type { Reading } from './bytes.ts';
 import { addSettings, forEachLeaf, isObject, type JsonObject, parseJson } from './json.ts';
 import { jsonCell, noNumber } from './numbers.ts';
-import { RowSink } from './rows.ts';
+import { RowSink, type Rows } from './rows.ts';
 import type { RunBuilder } from './run-builder.ts';
 import { forEachLine } from './text.ts';
 
 /** Adds one object to a table, as a row. */
-export function addRow(run: RunBuilder, sink: RowSink, object: JsonObject): void {
+export function addRow(run: RunBuilder, sink: Rows, object: JsonObject): void {
   let row = object;
   if (isObject(row.config)) {
     // RLlib repeats it in each row; it does not change.

@@ -33,18 +33,28 @@ export function filesBelow(directory: string): string[] {
   return files;
 }
 
+/** Values of a metric that was logged without a step are all at 0: they are counted. */
+export function renumberUnstepped(run: RunBuilder): void {
+  let unstepped = 0;
+  for (const builder of run.series.values()) {
+    const { x, length } = builder.build();
+    if (length < 2 || x.some(step => step !== 0)) continue;
+    builder.renumber();
+    unstepped++;
+  }
+  if (unstepped > 0)
+    run.note(`${unstepped} metrics were logged without a step: their values are counted instead`);
+}
+
 export async function readMlflow(directory: string, run: RunBuilder, reading: Reading): Promise<void> {
   const metrics = join(directory, 'metrics');
   const files = filesBelow(metrics);
   if (files.length >= mostFiles) run.note(`${metrics} has ${mostFiles} files or more: the rest is left out`);
   let broken = 0;
-  let unstepped = 0;
   for (const file of files) {
     const name = relative(metrics, file).replaceAll(sep, '/');
     const builder = run.of(name);
     if (builder === undefined) continue;
-    let row = 0;
-    let stepped = false;
     await forEachLine(file, reading, run, (line, whole) => {
       if (line === '') return;
       const [time, value, step] = line.split(/\s+/);
@@ -65,19 +75,12 @@ export async function readMlflow(directory: string, run: RunBuilder, reading: Re
         run.unfinished = true;
         return;
       }
-      if (at !== 0) stepped = true;
       builder.append(at, number, timeMs / 1000);
       run.counted(1);
-      row++;
     });
-    if (row > 1 && !stepped) {
-      builder.renumber();
-      unstepped++;
-    }
   }
   if (broken > 0) run.damage(`${metrics}: ${broken} lines are not "time value step" and are left out`);
-  if (unstepped > 0)
-    run.note(`${unstepped} metrics were logged without a step: their values are counted instead`);
+  renumberUnstepped(run);
   replaceRepeated(run);
   const params = join(directory, 'params');
   for (const file of filesBelow(params)) {

@@ -3,7 +3,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RawRun } from '../raw-run.ts';
 import { type Reading, type ReadOptions, startReading } from './bytes.ts';
-import type { Candidate } from './candidate.ts';
+import type { Candidate, Source } from './candidate.ts';
+import { readCharts } from './charts.ts';
 import { readConsole } from './console.ts';
 import { readCsv } from './csv.ts';
 import { asReadError, ReadError } from './errors.ts';
@@ -18,14 +19,24 @@ import { readEventFiles } from './tensorboard.ts';
 import { readJsonList, readTrainerState } from './trainer-state.ts';
 import { readWandb } from './wandb.ts';
 
+/** Whose points have steps of their own. */
+const ownSteps: readonly Source['kind'][] = [
+  'tensorboard',
+  'wandb',
+  'mlflow',
+  'sqlite',
+  'scalars',
+  'long',
+  'npz',
+];
+
 /** Reads a run that {@link findRuns} found. Fails only with a {@link ReadError} (or the reason of `signal`). */
 export async function readRun(
   candidate: Candidate,
   options: ReadOptions & { readonly limits?: Limits } = {},
 ): Promise<RawRun> {
   const { path, source, format } = candidate;
-  const steps = ['tensorboard', 'wandb', 'mlflow'].includes(format) || source.kind === 'scalars';
-  const run = new RunBuilder(path, format, steps ? 'step' : 'row', options.limits);
+  const run = new RunBuilder(path, format, ownSteps.includes(source.kind) ? 'step' : 'row', options.limits);
   const reading = startReading(bytesOf(candidate.files), options);
   for (const file of candidate.files) run.files.add(file);
   for (const note of candidate.notes) run.note(note);
@@ -74,12 +85,28 @@ export async function readRun(
         break;
       case 'verl-console':
       case 'console':
-        await readConsole(source.file, run, reading);
+        await readConsole(source.file, run, reading, source.training);
         break;
+      case 'charts':
+        await readCharts(source.charts, source.run, run, reading);
+        break;
+      case 'long':
+        await (await import('./long-table.ts')).readLongTable(source.file, source.run, run, reading);
+        break;
+      case 'npz':
+        (await import('./npz.ts')).readNpz(source.file, run);
+        break;
+      case 'sqlite':
+        await (await import('./stored-runs.ts')).readStoredRun(source.file, source.run, run, reading);
+        break;
+      case 'sqlite-file':
+        throw new ReadError(path, 'it has no runs: nothing was logged yet');
+      case 'broken':
+        throw new ReadError(path, source.why);
       default:
         source satisfies never;
     }
-    if (source.kind !== 'keel' && source.kind !== 'mlflow' && source.kind !== 'wandb') {
+    if (!['keel', 'mlflow', 'wandb', 'sqlite'].includes(source.kind)) {
       await addSettingsFiles(run, candidate.directory);
     }
   } catch (error) {

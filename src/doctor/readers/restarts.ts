@@ -17,6 +17,8 @@ export interface Replaced {
 /** A counter that goes back more often than this, or at every fourth row, is none: a step within an episode, say. */
 const mostRestarts = 32;
 const rowsPerRestart = 4;
+/** A counter that goes back further than to this share of where it was began anew, else it went back to a checkpoint. */
+const shareOfAnew = 0.1;
 
 export interface Falls {
   readonly restarts: Restart[];
@@ -24,21 +26,32 @@ export interface Falls {
   readonly replaced: Replaced[];
   /** Rows that came late. */
   readonly late: number[];
+  /** Rows from which on the counter is counted on, and what it had come to by then. */
+  readonly anew: { readonly row: number; readonly by: number }[];
 }
 
 /**
- * `rows` ascend; `steps` are the counter at each of them. A value below the one before it is a restart, and replaces
- * every earlier row whose step it has yet to reach. If the next value is beyond all that again, it was no restart: one
- * row came late, as that of an evaluation does that ran beside the training.
+ * The one rule for counters that go back, for readers and dialects alike. `rows` ascend; `steps` are the counter at each
+ * of them. A value below the one before it is a restart. One that goes back to a checkpoint replaces every earlier row
+ * whose step it has yet to reach; one that begins anew repeats nothing, and is counted on if `countsOn`. If the next value
+ * is beyond all that again, it was no restart: one row came late, as that of an evaluation does that ran beside the
+ * training.
  */
-export function findRestarts(rows: Float64Array, steps: Float64Array, length: number): Falls {
+export function findRestarts(
+  rows: Float64Array,
+  steps: Float64Array,
+  length: number,
+  countsOn = false,
+): Falls {
   const restarts: Restart[] = [];
   const replaced: Replaced[] = [];
   const late: number[] = [];
-  const none: Falls = { restarts: [], replaced: [], late: [] };
+  const anew: Falls['anew'] = [];
+  const none: Falls = { restarts: [], replaced: [], late: [], anew: [] };
   // Indices of the rows that still count; their steps never fall.
   const kept = new Uint32Array(length);
   let size = 0;
+  let begun = 0;
   let before = Number.NaN;
   for (let i = 0; i < length; i++) {
     const step = steps[i];
@@ -50,19 +63,24 @@ export function findRestarts(rows: Float64Array, steps: Float64Array, length: nu
       }
       restarts.push({ row: rows[i], before, after: step });
       if (restarts.length > mostRestarts) return none;
-      const old = size;
-      while (size > 0 && steps[kept[size - 1]] >= step) size--;
-      if (size < old) {
-        const from = rows[kept[size]];
-        while (replaced.length > 0 && replaced.at(-1)!.from >= from) replaced.pop();
-        replaced.push({ from, to: rows[i] });
+      if (countsOn && step >= 0 && step <= shareOfAnew * before) {
+        anew.push({ row: rows[i], by: before });
+        begun = size;
+      } else {
+        const old = size;
+        while (size > begun && steps[kept[size - 1]] >= step) size--;
+        if (size < old) {
+          const from = rows[kept[size]];
+          while (replaced.length > 0 && replaced.at(-1)!.from >= from) replaced.pop();
+          replaced.push({ from, to: rows[i] });
+        }
       }
     }
     kept[size++] = i;
     before = step;
   }
   if (restarts.length > 1 && restarts.length * rowsPerRestart > length) return none;
-  return { restarts, replaced, late };
+  return { restarts, replaced, late, anew };
 }
 
 /** Whether the row after a fall is further than all before it, or there is none yet. */

@@ -3,44 +3,25 @@
  * taken up again from an earlier point: what it then repeats replaces what was there.
  */
 
+import { processNames, stepNames } from '../counters.ts';
 import type { SeriesBuilder } from '../series.ts';
+import type { Cell } from './numbers.ts';
 import { findRestarts } from './restarts.ts';
 import type { RunBuilder } from './run-builder.ts';
-
-/** Counters of steps, in the order of trust: the first that a table has tells where it goes back. */
-const stepNames = [
-  'train/step',
-  '_step',
-  'step',
-  'Step',
-  'global_step',
-  'train/global_step',
-  'trainer/global_step',
-  'training/global_step',
-  'time/total_timesteps',
-  'total_timesteps',
-  'num_env_steps_sampled_lifetime',
-  'timesteps_total',
-  'num_env_steps_sampled',
-  'info/num_steps_sampled',
-  'TimestepsSoFar',
-  'agent_steps',
-];
-
-/** Counters that begin again in a process that goes on from a checkpoint, while the steps may go on. */
-const processNames = [
-  'time/iterations',
-  'iterations_since_restore',
-  'time/time_elapsed',
-  'time_since_restore',
-];
 
 /** Columns that hold the time of day, in seconds since 1970. */
 export const clockNames = new Set(['time/unix_s', 'timestamp', '_timestamp', 'Wall time', 'wall_time']);
 const [earliest, latest] = [9e8, 1e11];
 
+/** A time of day in seconds; NaN for what is none, such as the seconds since the start. */
+export const clockOf = (cell: Cell): number =>
+  typeof cell === 'number' && cell > earliest && cell < latest ? cell : Number.NaN;
+
 /** Strings that are kept of a table: names of hosts, of experiments. */
 const mostTextColumns = 64;
+
+/** What takes a row's cells. */
+export type Rows = Pick<RowSink, 'number' | 'text' | 'blank' | 'end' | 'rows'>;
 
 export class RowSink {
   readonly #run: RunBuilder;
@@ -117,10 +98,15 @@ export class RowSink {
   /** To be called once at the end: drops what was repeated later. */
   finish(): void {
     const run = this.#run;
-    const name = stepNames.find(known => (run.series.get(known)?.length ?? 0) > 1);
+    const name = stepNames.find(({ theirs }) => (run.series.get(theirs)?.length ?? 0) > 1)?.theirs;
     if (name !== undefined) {
-      const series = run.series.get(name)!.build();
-      const { restarts, replaced, late } = findRestarts(series.x, series.values, series.length);
+      const counter = run.series.get(name)!;
+      const series = counter.build();
+      const { restarts, replaced, late, anew } = findRestarts(series.x, series.values, series.length, true);
+      for (const { row, by } of anew) {
+        counter.shift(row, by);
+        run.note(`${name} begins anew at row ${row}: it is counted on from ${by}`);
+      }
       let dropped = 0;
       for (const { from, to } of replaced) {
         for (const one of run.series.values()) one.remove(from, to);
@@ -134,9 +120,10 @@ export class RowSink {
         );
       }
       for (const { row } of restarts) run.restarts.add(row);
-      if (restarts.length > 0) {
-        const first = restarts[0];
-        const times = restarts.length === 1 ? 'once' : `${restarts.length} times`;
+      const back = restarts.filter(({ row }) => !anew.some(one => one.row === row));
+      if (back.length > 0) {
+        const first = back[0];
+        const times = back.length === 1 ? 'once' : `${back.length} times`;
         run.note(
           `${name} goes back ${times}, first from ${first.before} to ${first.after} at row ${first.row}: the log was taken up again, and the ${dropped} rows that it repeats count only as they were last`,
         );

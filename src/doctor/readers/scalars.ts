@@ -30,7 +30,7 @@ export function exportedName(file: string): { readonly run: string | undefined; 
 
 /** Slashes became underscores: the first stands where a trainer's group of names ends. */
 const groups =
-  /^(train|rollout|time|eval|losses|loss|charts|Loss|Policy|Train|Perf|Episode|Learning|Reward|info|rewards|episode_lengths|diagnostics|performance|objective|policy|val|actor|critic|Environment|environment|ray_tune)_(?! )/;
+  /^(train|rollout|time|eval|losses|loss|charts|Loss|Policy|Train|Perf|Episode|Learning|Reward|info|rewards|episode_lengths|diagnostics|performance|objective|policy|val|actor|critic|Environment|environment|Losses|ray_tune)_(?! )/;
 
 function tagOf(text: string): string {
   // skrl's groups have spaces around the slash.

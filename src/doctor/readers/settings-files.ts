@@ -1,10 +1,9 @@
 /** Files with settings that lie beside a log. What the log itself says goes before them. */
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { readingFlags } from '../../base/files.ts';
+import { basename, dirname, join } from 'node:path';
 import { errorWatch } from './console.ts';
 import { cleanLine } from './console-lines.ts';
 import { asSetting, forEachLeaf, isObject, type JsonObject, parseJson } from './json.ts';
+import { isFile, openPlace } from './places.ts';
 import type { RunBuilder } from './run-builder.ts';
 
 const largest = 4 * 2 ** 20;
@@ -15,24 +14,35 @@ const largestYaml = 2 ** 18;
 const jsonNames = ['params.json', 'args.json', 'hparams.json', 'config.json'];
 const yamlNames = ['hparams.yaml', 'config.yaml', join('params', 'agent.yaml')];
 
+/**
+ * A document above the log that has the settings of several that learn, each by the name of its directory: which part of
+ * it is this one's.
+ */
+const shared: readonly { readonly file: string; readonly part: string; readonly name: string }[] = [
+  { file: 'configuration.yaml', part: 'behaviors', name: 'behavior_name' },
+];
+
 /** A small file as text, or undefined if it is not there, not a file or too large. */
 export function readSmall(path: string, most = largest): string | undefined {
-  let fd: number | undefined;
+  return readPart(path, size => (size > most ? undefined : [0, size]))?.replace(/^\ufeff/, '');
+}
+
+function readPart(
+  path: string,
+  part: (size: number) => readonly [at: number, length: number] | undefined,
+): string | undefined {
   try {
     // Opening a pipe would wait for ever.
     if (!isFile(path)) return undefined;
-    fd = openSync(path, readingFlags);
-    const { size } = fstatSync(fd);
-    if (size > most) return undefined;
-    const bytes = Buffer.alloc(size);
-    return bytes
-      .subarray(0, readSync(fd, bytes, 0, size, 0))
-      .toString('utf8')
-      .replace(/^\ufeff/, '');
+    const source = openPlace(path);
+    try {
+      const range = part(source.size);
+      return range === undefined ? undefined : source.read(...range).toString('utf8');
+    } finally {
+      source.close();
+    }
   } catch {
     return undefined;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
   }
 }
 
@@ -47,6 +57,19 @@ export async function addSettingsFiles(run: RunBuilder, directory: string): Prom
   for (const name of yamlNames) {
     const value = await parseYaml(readSmall(join(directory, name), largestYaml));
     if (isObject(value)) add(run, value, join(directory, name));
+  }
+  await addShared(run, directory);
+}
+
+/** Adds the settings of the directory's own part in a document above it. */
+async function addShared(run: RunBuilder, directory: string): Promise<void> {
+  for (const { file, part, name } of shared) {
+    const path = join(dirname(directory), file);
+    const document = await parseYaml(readSmall(path, largestYaml));
+    const all = isObject(document) ? document[part] : undefined;
+    const own =
+      isObject(all) && Object.hasOwn(all, basename(directory)) ? all[basename(directory)] : undefined;
+    if (isObject(own)) add(run, { [name]: basename(directory), ...own }, path);
   }
 }
 
@@ -88,22 +111,5 @@ async function parseYaml(text: string | undefined): Promise<unknown> {
 
 const tailBytes = 2 ** 16;
 
-function readTail(path: string): string {
-  let fd: number | undefined;
-  try {
-    if (!isFile(path)) return '';
-    fd = openSync(path, readingFlags);
-    const { size } = fstatSync(fd);
-    const bytes = Buffer.alloc(Math.min(size, tailBytes));
-    const count = readSync(fd, bytes, 0, bytes.length, size - bytes.length);
-    return bytes.subarray(0, count).toString('utf8');
-  } catch {
-    return '';
-  } finally {
-    if (fd !== undefined) closeSync(fd);
-  }
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
+const readTail = (path: string): string =>
+  readPart(path, size => [Math.max(0, size - tailBytes), Math.min(size, tailBytes)]) ?? '';

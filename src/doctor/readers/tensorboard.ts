@@ -3,6 +3,7 @@
  * verified. A tag's steps are its own axis: rl_games counts frames in one tag and epochs in the next.
  */
 import { type Ending, type Reading, readChunks } from './bytes.ts';
+import { addSettings, isObject, parseJson } from './json.ts';
 import { addTable, parseTable } from './markdown-table.ts';
 import { ProtoCursor } from './protobuf.ts';
 import { replaceRepeated } from './restarts.ts';
@@ -27,33 +28,55 @@ export interface EventFileHead {
   readonly firstTag: string | undefined;
   /** How many tags the head has. */
   readonly tags: number;
+  /** Where its tags begin, of the first few. */
+  readonly firstPoints: ReadonlyMap<string, FirstPoint>;
 }
 
-/** Reads the first records of an event file's head. */
+export interface FirstPoint {
+  readonly step: number;
+  readonly value: number;
+}
+
+const mostFirstPoints = 64;
+
+/** Reads the first records of an event file's head. @internal */
 export function eventFileHead(head: Buffer): EventFileHead {
   let firstWallTime = Number.NaN;
   const tags = new TagTable();
   let firstTag: string | undefined;
+  const firstPoints = new Map<string, FirstPoint>();
   const [event, summary, value] = [new ProtoCursor(), new ProtoCursor(), new ProtoCursor()];
   new RecordSplitter((bytes, start, end) => {
     event.open(bytes, start, end);
+    let step = 0;
     while (event.next()) {
       if (event.field === 1 && event.wire === 1 && Number.isNaN(firstWallTime))
         firstWallTime = event.double();
+      if (event.field === 2 && event.wire === 0) step = event.int();
       if (event.field !== 5 || event.wire !== 2) continue;
       summary.open(bytes, event.start, event.end);
       while (summary.next()) {
         if (summary.field !== 1 || summary.wire !== 2) continue;
         value.open(bytes, summary.start, summary.end);
+        // A tag that was met before costs no more than looking it up.
+        let fresh: Tag | undefined;
+        let number = Number.NaN;
         while (value.next()) {
-          if (value.field !== 1 || value.wire !== 2) continue;
-          firstTag ??= value.text();
-          tags.find(bytes, value.start, value.end);
+          if (value.field === 2 && value.wire === 5) {
+            if (fresh !== undefined) number = value.float();
+          } else if (value.field === 1 && value.wire === 2) {
+            const found = tags.find(bytes, value.start, value.end);
+            firstTag ??= found.name;
+            if (found.file === 0) fresh = found;
+            found.file = 1;
+          }
         }
+        if (fresh !== undefined && !Number.isNaN(number) && firstPoints.size < mostFirstPoints)
+          firstPoints.set(fresh.name, { step, value: number });
       }
     }
   }).push(head);
-  return { firstWallTime, firstTag, tags: [...tags].length };
+  return { firstWallTime, firstTag, tags: [...tags].length, firstPoints };
 }
 
 /** Reads groups of event files into a run. `groups[0]` is the run's own directory. */
@@ -322,10 +345,14 @@ class EventState {
     }
   }
 
-  /** CleanRL and others log their settings as a table in Markdown. */
+  /** Settings are logged as a table in Markdown (CleanRL) or as JSON (`args` of Hugging Face). */
   #readText(name: string, text: string): void {
+    const plain = name.replace(/\/text_summary$/, '');
     const table = parseTable(text);
+    const object = table === undefined && text.startsWith('{') ? parseJson(text) : undefined;
     if (table !== undefined) addTable(this.#run, table);
-    else this.#run.text(name.replace(/\/text_summary$/, ''), text);
+    else if (isObject(object))
+      addSettings(this.#run, object, /^(?:args|config|hyperparameters)$/.test(plain) ? '' : plain);
+    else this.#run.text(plain, text);
   }
 }

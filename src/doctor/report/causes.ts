@@ -125,6 +125,63 @@ const texts: Readonly<Record<RootCause, Omit<CauseText, 'code'>>> = {
     remedy:
       'Raise the length limit or punish overlong answers; reward the right form; warm up on examples of it.',
   },
+  'reward-hacking': {
+    title: 'The reward is exploited',
+    meaning:
+      'The policy has found something that pays and is not the task: the reward rises, and answers are no better or worse.',
+    remedy:
+      'Read the best-paid completions; cap the part that is exploited, or pay it only where the answer is right.',
+  },
+  'truncation-zeroes-reward': {
+    title: 'The length limit cuts off answers',
+    meaning:
+      'Answers are cut off where they usually end, and what is cut off earns nothing, whatever it says.',
+    remedy: 'Raise the limit on new tokens, or leave what is cut off out of the loss.',
+  },
+  'length-explosion': {
+    title: 'Completions grow without end',
+    meaning: 'Something pays for length, or nothing pays for an end, until all completions are cut off.',
+    remedy: 'Take the reward for length out or cap it, and pay only for what ends.',
+  },
+  'entropy-explosion': {
+    title: 'The policy becomes random',
+    meaning: 'The entropy rises though no bonus asks for it, and the reward does not.',
+    remedy: 'Lower the learning rate or the upper clip range; look whether the reward says anything.',
+  },
+  'importance-ratio-biased': {
+    title: 'The ratios are wrong from the start',
+    meaning:
+      'The old log-probabilities are not those of the policy that sampled: ratios are off 1 before anything has moved.',
+    remedy: 'Compute them with the same weights, temperature, precision and mask as the new ones.',
+  },
+  'kl-sign-wrong': {
+    title: 'The KL penalty has the wrong sign',
+    meaning: 'The loss rewards the distance to the reference: the KL grows with its own weight.',
+    remedy: 'Add the KL to the loss that is made small, or take it off the reward.',
+  },
+  'group-of-one': {
+    title: 'Groups have one completion',
+    meaning: 'GRPO compares the completions of a prompt, and there is one: nothing to compare.',
+    remedy: 'Sample 8 completions of each prompt, of fewer prompts.',
+  },
+  'stale-rollouts': {
+    title: 'The sampler is behind the policy',
+    meaning:
+      'Completions come from weights of many updates ago, and are learnt from as if they came from those of now.',
+    remedy:
+      'Send the new weights to the sampler after every update, or weigh samples by the ratio of the two.',
+  },
+  'wrong-mask': {
+    title: 'The mask of the completions is wrong',
+    meaning: 'Tokens are counted that nobody wrote, such as padding behind the end.',
+    remedy: 'Let the mask end with the first end token, that token included.',
+  },
+  'clip-range-too-small': {
+    title: 'The clip range is too small',
+    meaning:
+      'Nearly every token leaves it with the first gradient step of a batch, and later steps are lost.',
+    remedy: 'Use a clip range of .1 to .3 for ratios of tokens.',
+  },
 };
 
 /** The words of every root cause. */

@@ -16,6 +16,7 @@ import { klCoefRunaway } from './kl-coef-runaway.ts';
 import { klHigh } from './kl-high.ts';
 import { klImpossible } from './kl-impossible.ts';
 import { klSpikes } from './kl-spikes.ts';
+import { languageModelRules } from './language-models/all.ts';
 import { malformedOutputs } from './malformed-outputs.ts';
 import { noReward } from './no-reward.ts';
 import { nonFinite } from './non-finite.ts';
@@ -73,6 +74,7 @@ export const rules: readonly Rule[] = [
   referenceRunaway,
   referencePinned,
   tokenEntropy,
+  ...languageModelRules,
   unusualSettings,
   restartCriteria,
   returnFlat,

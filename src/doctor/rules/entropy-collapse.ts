@@ -1,3 +1,4 @@
+import type { Fix } from '../fixes.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
@@ -5,6 +6,10 @@ import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
 import { suspectOf } from './unstable.ts';
 import { change, finding, mark, name, num, soon, stepAt } from './words.ts';
+
+/** A std, and the nats of one dimension with it, that explore next to nothing. */
+const NARROW_STD = 0.05;
+const NARROW_NATS = -1.5;
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
 function below(values: Float64Array, level: number): number | undefined {
@@ -32,7 +37,7 @@ function collapseOf(signals: Signals): Collapse | undefined {
     const at = below(std.v, limit);
     if (at !== undefined) return { track: std, at, what: `below ${num(limit)}`, certain: false };
     // Next to no noise from the first row on: a log-std that starts far too low.
-    if (std.q(0.95) < 0.05) return { track: std, at: 0, what: 'below 0.05', certain: false };
+    if (std.q(0.95) < NARROW_STD) return { track: std, at: 0, what: 'below 0.05', certain: false };
   }
   // The same where no std is logged. One dimension of std 0.05 has -1.6 nats, more dimensions have less still.
   if (
@@ -40,7 +45,7 @@ function collapseOf(signals: Signals): Collapse | undefined {
     entropy !== undefined &&
     entropy.n >= 10 &&
     run.actions === 'continuous' &&
-    entropy.q(0.95) < -1.5
+    entropy.q(0.95) < NARROW_NATS
   )
     return { track: entropy, at: 0, what: 'below -1.5 nats', certain: false };
   if (entropy === undefined || entropy.n < 8 || run.actions === 'continuous') return undefined;
@@ -66,6 +71,22 @@ function collapseOf(signals: Signals): Collapse | undefined {
   if (share(entropy.v, v => v < -1e-6) > 0) return undefined;
   const at = below(entropy.v, 0.01);
   return at === undefined ? undefined : { track: entropy, at, what: 'below 0.01', certain: true };
+}
+
+/** Of a policy that was narrow from its first row: no bonus widens it as surely as beginning wide. */
+function wider({ run, get }: Signals): Fix | undefined {
+  const [std, entropy] = [get('policy/std'), get('policy/entropy')];
+  const isNarrow =
+    std === undefined
+      ? run.actions === 'continuous' && (entropy?.first ?? 0) < NARROW_NATS
+      : std.first < NARROW_STD;
+  if (!isNarrow) return undefined;
+  const { logStdMax } = run.config;
+  return change(
+    run,
+    { logStdInitial: 0, ...(logStdMax !== undefined && logStdMax < 0 && { logStdMax: 2 }) },
+    'start with a std of about 1',
+  );
 }
 
 export const entropyCollapse: Rule = {
@@ -118,6 +139,7 @@ export const entropyCollapse: Rule = {
         fix: pushed
           ? suspect.fix
           : [
+              wider(signals),
               change(run, { entropyCoef: 0.01 }, 'add an entropy bonus of 0.01'),
               'start anew, or from a checkpoint before the collapse: a deterministic policy gets no gradient',
             ],

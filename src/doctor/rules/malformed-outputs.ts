@@ -14,7 +14,10 @@ function formAtFloor(signals: Signals): Track | undefined {
   const read = signals.get('completion/parse_rate');
   if (read !== undefined && read.n > 0 && read.median > 0.5) return undefined;
   for (const track of signals.tracks.values()) {
-    if (!track.id.startsWith('reward/part/') || !/format|struct|parse|valid|xml|tag|syntax/i.test(track.id))
+    if (
+      !track.id.startsWith('reward/part/') ||
+      !/\bform|format|struct|parse|valid|xml|tag|syntax/i.test(track.id)
+    )
       continue;
     if (track.n >= 10 && track.q(0.98) - track.q(0.02) < 1e-9 && track.median <= 0) return track;
   }
@@ -78,8 +81,10 @@ export const malformedOutputs: Rule = {
     if (progress === undefined || progress.track.n < 8 || progress.improved) return [];
     const { track } = progress;
     const cut = late >= 0.7 && quantile(part(truncated!, 0.8), 0.5) >= 0.5;
-    const floor = share(track.v, v => v <= track.q(0) + 0.02 * Math.max(Math.abs(track.q(0)), 0.05)) >= 0.8;
-    const form = formAtFloor(signals);
+    // By its own range, whatever its zero: mostly the lowest of all values.
+    const floor = share(track.v, v => v <= track.q(0) + 0.1 * (track.q(1) - track.q(0))) >= 0.8;
+    // Where all of the reward is 0 in every row, nothing says that it is the form.
+    const form = progress.constant && track.median === 0 ? undefined : formAtFloor(signals);
     const earns = progress.end > track.first && progress.end > 0;
     const shrunk = shrunkTo(signals);
     if (shrunk !== undefined && progress.collapsed && !cut) return [collapsedLength(run, signals, shrunk)];

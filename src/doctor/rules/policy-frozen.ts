@@ -29,7 +29,7 @@ export const policyFrozen: Rule = {
     means:
       'Updates run but change nothing: ratio 1, clip fraction 0, a KL of 1e-7, entropy where it started. Advantages of any size are normalised to a spread of 1, so they look alive even when they are noise.',
     seen: `The step KL stays below 3e-4 in most rows (below 1e-6 it is frozen) although the rate was not annealed, clipping never acts, and the return does not improve. A learning rate of ${num(limits.lowRate)} or less is then the cause; with an ordinary one other rules say what holds the policy back.`,
-    todo: 'Raise the learning rate to 3e-4, or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
+    todo: 'Raise the learning rate to 1e-3 (3e-4 of a language model), or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
     silent:
       'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same or the task is solved, unless the KL is below 1e-6.',
     references: ['docs/ppo.md', 'ray-project/ray#8889'],
@@ -53,6 +53,7 @@ export const policyFrozen: Rule = {
     if (!low && !stalled.frozen && still !== true) return [];
     // Nothing at all moves, for long, and nothing is gained: whatever the rate says, it is as good as none.
     const dead = stalled.frozen && still === true && stalled.track.n >= 20 && progress !== undefined;
+    const raised = run.kind === 'classic' ? 1e-3 : 3e-4;
     // A return that rises under a policy that stands still is luck, or another's doing: to be watched all the same.
     const lucky = gains && !low;
     const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;
@@ -77,8 +78,8 @@ export const policyFrozen: Rule = {
         fix: [
           change(
             run,
-            { learningRate: low ? 3e-4 : round((rate ?? 1e-4) * 5) },
-            'raise the learning rate to 3e-4',
+            { learningRate: low ? raised : round((rate ?? 1e-4) * 5) },
+            `raise the learning rate to ${num(raised)}`,
           ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}`,

@@ -305,7 +305,7 @@ export const rewardScaleChanged: Rule = {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
     seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on. Told alone: a value loss that shrinks sixty times while the critic explains more than half before and after, and the returns vary as before.',
-    todo: 'Start a new model after a change of reward, or rescale the last layer of the critic by the same factor.',
+    todo: 'Go back to the reward of before, start a new model with the new one at the same size, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',
     references: ['docs/ppo.md'],
@@ -325,7 +325,7 @@ export const rewardScaleChanged: Rule = {
         confidence: found.confidence,
         evidence: found.evidence,
         fix: [
-          `start a new run with the present reward, or go back to the reward of before ${stepAt(run, found.x)}`,
+          `go back to the reward of before ${stepAt(run, found.x)}, or start a new run with the present one, scaled to the size of before`,
           run.trainer === 'keel'
             ? fixOf({
                 code: `${typed('resume')} <run> --set rewardScale=<new> --rescale-critic`,

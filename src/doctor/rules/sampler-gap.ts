@@ -1,3 +1,4 @@
+import type { CanonicalRun } from '../canonical.ts';
 import type { Finding } from '../findings.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
@@ -52,6 +53,23 @@ const fix = [
   'until they agree, weight samples by the truncated ratio of the two',
 ];
 
+const freshen = [
+  'send the new weights to the sampler after every update, and drop completions that are older than an update or two',
+  'until then, weigh samples by the truncated ratio of scorer to sampler',
+];
+
+/** What tells two programs from old weights: the first are apart from the first row on, the others only once something is learnt. */
+export const staleLimits = {
+  /** The first rows, and the share of the later level that they may have come to. */
+  rows: 3,
+  share: 0.3,
+} as const;
+
+function growsWithLearning({ kind }: CanonicalRun, far: Float64Array, level: number): boolean {
+  if (kind !== 'language-model' || far.length < 4 * staleLimits.rows) return false;
+  return far.subarray(0, staleLimits.rows).every(distance => distance < staleLimits.share * level);
+}
+
 export const samplerGap: Rule = {
   code: 'sampler-gap',
   title: 'Sampler and scorer disagree',
@@ -66,11 +84,11 @@ export const samplerGap: Rule = {
     'kl/ref',
     'train/lr',
   ],
-  causes: ['sampler-mismatch'],
+  causes: ['sampler-mismatch', 'stale-rollouts'],
   text: {
     means:
       'The program that draws the actions and the one that scores them give different probabilities at the same weights: another temperature, precision, dropout, re-tokenised text. Every ratio is then wrong before the first step, and it looks like a KL spike.',
-    seen: 'A logged difference between the two (KL above 0.02, probabilities by 0.04, log-probabilities by 0.1, an importance ratio off 1 by 20%); updates that move at a learning rate of exactly 0; a mean ratio far from 1, or a KL to the reference that is large in the first row and does not grow from there.',
+    seen: 'A logged difference between the two (KL above 0.02, probabilities by 0.04, log-probabilities by 0.1, an importance ratio off 1 by 20%), of a language model ever more as it learns where the weights of the sampler are old; updates that move at a learning rate of exactly 0; a mean ratio far from 1, or a KL to the reference that is large in the first row and does not grow from there.',
     todo: 'Make both programs agree before training. Check that ratio is 1 and KL 0 before the first gradient step.',
     silent:
       'Small numeric differences are normal. A reference KL of 0.3 to 1 in the first row may be an adapter whose reference is not the starting policy. A rate that is printed as 0.000 is rounded, not 0.',
@@ -84,16 +102,17 @@ export const samplerGap: Rule = {
       const far = track.v.map(gauge.distance);
       const level = median(far.subarray(Math.floor(far.length / 2)));
       if (!(level > gauge.warn)) continue;
+      const stale = growsWithLearning(run, far, level);
       out.push(
         finding('sampler-gap', {
           severity: level > gauge.bad ? 'critical' : 'warning',
-          title: `${name(track)} is ${num(median(part(track, 0.5)))}: sampler and scorer disagree`,
-          cause: 'sampler-mismatch',
+          title: `${name(track)} is ${num(median(part(track, 0.5)))}: sampler and scorer disagree${stale ? ', ever more as the policy moves' : ''}`,
+          cause: stale ? 'stale-rollouts' : 'sampler-mismatch',
           confidence: level > gauge.bad ? 0.85 : 0.65,
           evidence: [
             `${gauge.what}: median ${num(level)} in the second half, ${num(median(far.subarray(0, Math.max(1, Math.floor(far.length / 10)))))} at the start; it should be next to 0`,
           ],
-          fix,
+          fix: stale ? freshen : fix,
           watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be within ${num(gauge.warn)} of agreement`,
           marks: [mark(track, signals.from, signals.to)],
         }),

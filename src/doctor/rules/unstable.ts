@@ -29,9 +29,9 @@ function usualRate({ trainer, kind }: CanonicalRun): number {
   return defaultRates[trainer] ?? usual[kind].lr;
 }
 
-/** A learning rate that does no harm in nearly all runs. */
+/** A learning rate to come down to: of small policies a lower one heals as surely, and then learns too slowly (docs/results.md). */
 function safeRate({ trainer, kind }: CanonicalRun): number {
-  return kind === 'classic' ? 3e-4 : trainer === 'keel' ? 3e-5 : 1e-6;
+  return kind === 'classic' ? usual.classic.lr : trainer === 'keel' ? 3e-5 : 1e-6;
 }
 
 const usualEpochs = 10;
@@ -48,7 +48,7 @@ export function suspectOf(signals: Signals): Suspect {
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
-  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, 3e-4)));
+  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, safeRate(run))));
   // Never looser than what is set, and well within the guard's bound.
   const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);

@@ -13,6 +13,8 @@ export interface Backend {
   /** (N) */
   state(): Promise<Json[]> | Json[];
   restore(states: readonly unknown[]): Promise<void> | undefined;
+  /** What happened to environments of other processes since the last time. */
+  notices(): string[];
   close(): Promise<void> | undefined;
 }
 
@@ -154,6 +156,10 @@ export class Batch implements VectorEnv {
     }
     this.endedCount = 0;
     this.#finish();
+  }
+
+  takeNotices(): string[] {
+    return this.#backend.notices();
   }
 
   async close(): Promise<void> {

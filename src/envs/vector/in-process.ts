@@ -31,6 +31,7 @@ export function inProcessVectorEnv(make: (index: number) => Env, envCount: numbe
       slice.step();
       return turns.due() ? turns.give() : undefined;
     },
+    notices: () => slice.takeNotices(),
     state: () => slice.state(),
     restore(states) {
       slice.restore(states);

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { isGymReference } from '../../base/code-reference.ts';
 import type { AnyMakeOptions } from '../definition.ts';
 import { resolveEnv } from '../load.ts';
 import { makeEnv, type RegisteredEnv } from '../registry.ts';
@@ -28,7 +29,7 @@ export async function makeVectorEnv(
   if (workers === 'auto') {
     const threads = threadsFor(env, envCount);
     // A user's environment may exit, or hang: that must not take this thread along.
-    const here = env.file === null;
+    const here = env.file === null && !isGymReference(env.id);
     if (threads > (here ? 1 : 0))
       return workerVectorEnv(env.id, { envCount, workers: here ? threads - 1 : threads, here, options });
   } else if (workers !== 0) {

@@ -17,13 +17,17 @@ export const PENDING = 0;
 export const COMMAND = 1;
 /** Index of a flag: some worker has posted an error. */
 export const FAILED = 2;
-const HEADER = 3;
-const PER_WORKER = 2;
+/** Index of a flag: some worker has posted notices. */
+export const NOTICED = 3;
+const HEADER = 4;
+const PER_WORKER = 3;
 
 /** Index of a worker's turn. */
 export const turnOf = (worker: number): number => HEADER + PER_WORKER * worker;
 /** Index of the environment that a worker has at work, -1 for none. */
 export const currentOf = (worker: number): number => HEADER + PER_WORKER * worker + 1;
+/** Index of the process that a worker waits for, which must end before it can: 0 for none. */
+export const childOf = (worker: number): number => HEADER + PER_WORKER * worker + 2;
 export const controlLength = (workers: number): number => HEADER + PER_WORKER * workers;
 
 export const commands = { reset: 1, step: 2, state: 3, restore: 4, close: 5 } as const;
@@ -45,6 +49,11 @@ export interface ThreadData {
   readonly port: MessagePort;
   /** How long it looks for its next turn before it sleeps; 0 where it has no core of its own. */
   readonly spinMs: number;
+}
+
+/** What happened to environments of other processes, as it crosses threads. */
+export interface NoticeReply {
+  readonly notices: readonly string[];
 }
 
 /** An error, as it crosses threads. */

@@ -30,6 +30,7 @@ export class EnvSlice {
   readonly #memory: VectorMemory;
   readonly #running: readonly Running[];
   readonly #onCurrent: (index: number) => void;
+  readonly #isOutside: boolean;
   /** Index in the vector of the environment at work, -1 between calls. */
   #current = -1;
 
@@ -45,6 +46,7 @@ export class EnvSlice {
     this.#shape = shape;
     this.#memory = memory;
     this.#onCurrent = onCurrent;
+    this.#isOutside = envs.some(({ outside }) => outside !== undefined);
     this.#running = envs.map((env, k) => {
       const row = (array: Float32Array, size: number): Float32Array =>
         array.subarray((first + k) * size, (first + k + 1) * size);
@@ -82,6 +84,7 @@ export class EnvSlice {
     const memory = this.#memory;
     const { termCount, measureCount } = this.#shape;
     try {
+      if (this.#isOutside) for (const { env, action } of this.#running) env.outside?.stage(action);
       for (let k = 0; k < this.#running.length; k++) {
         const running = this.#running[k];
         const i = this.#first + k;
@@ -148,11 +151,22 @@ export class EnvSlice {
         running.episodeMeasures.set(numbersOf(saved.episodeMeasures, measureCount, 'episodeMeasures'));
       running.episodeReturn = numberFromJson(saved.episodeReturn, 'episodeReturn');
       running.episodeLength = countOf(saved.episodeLength, 'episodeLength');
+      const anew = running.env.outside?.beganAnew;
+      if (anew) {
+        running.observation.set(anew);
+        beginCounts(running);
+      }
       memory.rewards[i] = 0;
       memory.terminated[i] = 0;
       memory.truncated[i] = 0;
       memory.blownUp[i] = 0;
     });
+  }
+
+  /** What happened to environments of other processes since the last time, in sentences. */
+  takeNotices(): string[] {
+    if (!this.#isOutside) return [];
+    return this.#running.flatMap(({ env }) => env.outside?.notices() ?? []);
   }
 
   /** Closes all, and then throws what the first of them threw. */
@@ -211,6 +225,10 @@ const STATE_FIELDS = [
 function startEpisode(running: Running, options: { readonly seed?: number }, progress: number): void {
   if (!Number.isNaN(progress)) running.env.setProgress?.(progress);
   running.env.reset(options, running.observation);
+  beginCounts(running);
+}
+
+function beginCounts(running: Running): void {
   running.episodeReturn = 0;
   running.episodeLength = 0;
   running.episodeTerms.fill(0);

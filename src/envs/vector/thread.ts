@@ -4,14 +4,18 @@ import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { createEnv } from '../definition.ts';
 import { type EnvError, errorCode, messageOf } from '../errors.ts';
 import { loadEnvFile } from '../load.ts';
+import { announceChildren } from '../python/child.ts';
 import { findEnv } from '../registry.ts';
 import { vectorMemory } from './arrays.ts';
 import {
   COMMAND,
+  childOf,
   commands,
   currentOf,
   type ErrorReply,
   FAILED,
+  NOTICED,
+  type NoticeReply,
   PENDING,
   type ThreadData,
   turnOf,
@@ -39,6 +43,9 @@ for (const [stream, descriptor] of [
     return true;
   };
 }
+
+// A thread that waits for a process cannot be ended before that is.
+announceChildren(pid => Atomics.store(control, childOf(data.worker), pid));
 
 /** Tells the vector that this worker is done, after what it may have posted. */
 function finish(): void {
@@ -96,6 +103,11 @@ function serve(slice: EnvSlice): void {
       }
     } catch (error) {
       reply(error);
+    }
+    const notices = slice.takeNotices();
+    if (notices.length > 0) {
+      data.port.postMessage({ notices } satisfies NoticeReply);
+      Atomics.store(control, NOTICED, 1);
     }
     finish();
     if (command === commands.close) return;

@@ -50,6 +50,11 @@ export interface VectorEnv extends VectorArrays, VectorShape {
   state(): Promise<VectorState>;
   /** Continues to the bit from what `state` gave; `observations` are those of that moment. */
   restore(state: unknown): Promise<void>;
+  /**
+   * What happened to environments that live in other processes since the last time, in sentences: one was started again, say.
+   * Absent is nothing.
+   */
+  takeNotices?(): string[];
   /** Closes the environments, and ends the worker threads. */
   close(): Promise<void>;
 }

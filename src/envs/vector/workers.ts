@@ -1,21 +1,26 @@
 import { availableParallelism } from 'node:os';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { isGymReference } from '../../base/code-reference.ts';
 import { threadEntry } from '../../base/thread-entry.ts';
 import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { Env, EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
+import { endChildren } from '../python/child.ts';
 import { prepareEnv, type RegisteredEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
 import { type Backend, Batch } from './batch.ts';
 import {
   COMMAND,
   type CommandName,
+  childOf,
   commands,
   controlLength,
   currentOf,
   type ErrorReply,
   FAILED,
+  NOTICED,
+  type NoticeReply,
   PENDING,
   type ThreadData,
   turnOf,
@@ -74,8 +79,8 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
 }
 
 /** Whether a thread can make such environments by itself: they are Keel's or come from a file. */
-export function canRunInWorkers({ file, isOwn }: RegisteredEnv): boolean {
-  return file !== null || isOwn;
+export function canRunInWorkers({ id, file, isOwn }: RegisteredEnv): boolean {
+  return file !== null || isOwn || isGymReference(id);
 }
 
 /** Of ES2024, which Node 20 has and the compiler's library for it does not. */
@@ -110,6 +115,7 @@ class WorkerPool implements Backend {
   /** The share of this thread: the first environments, or none. */
   readonly #own: EnvSlice | undefined;
   readonly #turns = new Turns(TURN_MS);
+  #notices: string[] = [];
   readonly #spinMs: number;
   #closing = false;
   #failure: EnvError | undefined;
@@ -203,7 +209,7 @@ class WorkerPool implements Backend {
     const states: Json[] = [];
     this.#here(own => states.push(...own.state()));
     await this.#finish();
-    return states.concat(this.#ports.flatMap(port => receiveMessageOnPort(port)?.message as Json[]));
+    return states.concat(this.#ports.flatMap(port => this.#received(port) as Json[]));
   }
 
   async restore(states: readonly unknown[]): Promise<void> {
@@ -224,7 +230,7 @@ class WorkerPool implements Backend {
       });
     } else {
       this.#reject(new EnvError('env-closed', 'the environments were closed during the call'));
-      for (const worker of this.#workers) void worker.terminate();
+      this.#terminate();
     }
     for (const worker of this.#workers) worker.ref();
     await Promise.all(this.#exits);
@@ -299,7 +305,7 @@ class WorkerPool implements Backend {
   #checkReplies(): void {
     if (Atomics.load(this.#control, FAILED) === 0) return;
     for (const port of this.#ports) {
-      const reply = receiveMessageOnPort(port)?.message as ErrorReply | undefined;
+      const reply = this.#received(port) as ErrorReply | undefined;
       if (reply?.error === undefined) continue;
       const { code, message, stack, place } = reply.error;
       const cause = new Error(message);
@@ -329,8 +335,37 @@ class WorkerPool implements Backend {
     if (this.#closing || this.#failure) return;
     this.#failure = error;
     this.#closing = true;
-    for (const worker of this.#workers) void worker.terminate();
+    this.#terminate();
     this.#reject(error);
+  }
+
+  /** Ends the threads; first the processes that they may be waiting for, a wait that nothing else interrupts. */
+  #terminate(): void {
+    this.#workers.forEach((worker, w) => {
+      endChildren(Atomics.load(this.#control, childOf(w)));
+      void worker.terminate();
+    });
+  }
+
+  notices(): string[] {
+    if (Atomics.exchange(this.#control, NOTICED, 0) !== 0)
+      for (const port of this.#ports) while (this.#isNotice(receiveMessageOnPort(port)?.message));
+    return [...(this.#own?.takeNotices() ?? []), ...this.#notices.splice(0)];
+  }
+
+  /** The next message of a worker that is an answer. */
+  #received(port: MessagePort): unknown {
+    for (;;) {
+      const message: unknown = receiveMessageOnPort(port)?.message;
+      if (!this.#isNotice(message)) return message;
+    }
+  }
+
+  #isNotice(message: unknown): boolean {
+    const { notices } = (message ?? {}) as Partial<NoticeReply>;
+    if (notices === undefined) return false;
+    this.#notices.push(...notices);
+    return true;
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type Env,
   type EnvSpec,
   type EnvView,
+  type OutsideEnv,
   type ResetOptions,
   type StepResult,
 } from '../env.ts';
@@ -31,6 +32,7 @@ class CheckedEnv implements Env {
   readonly measures: readonly string[];
   readonly mayBlowUp: boolean;
   readonly spec: EnvSpec;
+  readonly outside?: OutsideEnv;
   /** Only where the environment can be drawn. */
   readonly view?: () => EnvView;
   readonly setProgress?: (fraction: number) => void;
@@ -47,6 +49,7 @@ class CheckedEnv implements Env {
     this.mayBlowUp = env.mayBlowUp ?? false;
     this.spec = spec;
     this.#env = env;
+    if (env.outside) this.outside = env.outside;
     if (env.view) this.view = () => env.view!();
     if (env.setProgress) this.setProgress = fraction => env.setProgress?.(fraction);
   }
@@ -125,8 +128,9 @@ class CheckedEnv implements Env {
         cause: error,
       });
     }
-    this.#phase = phase as Phase;
-    this.#episodeStep = episodeStep;
+    const anew = this.#env.outside?.beganAnew !== undefined;
+    this.#phase = anew ? 'running' : (phase as Phase);
+    this.#episodeStep = anew ? 0 : episodeStep;
   }
 
   close(): void {

@@ -21,6 +21,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
     rewardTerms: env.rewardTerms,
     measures: env.measures ?? [],
     mayBlowUp: env.mayBlowUp ?? false,
+    ...(env.outside && { outside: env.outside }),
     reset(options, obs) {
       elapsedSteps = 0;
       env.reset(options, obs);
@@ -43,6 +44,7 @@ export function timeLimit(env: Env, maxEpisodeSteps: number): Env {
       const elapsed = countOf(fields.elapsedSteps, 'elapsedSteps');
       env.restore(fields.env);
       elapsedSteps = elapsed;
+      if (env.outside?.beganAnew) elapsedSteps = 0;
     },
     ...(env.view && { view: () => env.view!() }),
     ...(env.setProgress ? { setProgress: (fraction: number) => env.setProgress?.(fraction) } : {}),

@@ -161,6 +161,7 @@ export class ForeignRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded,
       replaysAt: null,
+      drawn: false,
       completionsAt: null,
       clusterAt: null,
     };

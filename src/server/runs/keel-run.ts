@@ -6,6 +6,7 @@ import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '.
 import { runPaths } from '../../runs/layout.ts';
 import { remainsOfRun } from '../../runs/looks-like-run.ts';
 import { readManifest } from '../../runs/manifest.ts';
+import { isDrawn } from '../../runs/replays.ts';
 import type { Manifest } from '../../runs/schema.ts';
 import { statusOf } from '../../runs/store.ts';
 import type { EventsAnswer, Notes, RunState, RunSummary } from '../api.ts';
@@ -64,6 +65,7 @@ export class KeelRun implements WatchedRun {
   #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
   #replaysAt: number | null = null;
+  #drawn = false;
   readonly #changedAt: { completions: number | null; cluster: number | null } = {
     completions: null,
     cluster: null,
@@ -162,6 +164,7 @@ export class KeelRun implements WatchedRun {
     }
     if (seen.replays !== (this.#seen?.replays ?? '')) {
       this.#replaysAt = lastChangeOf(replays);
+      this.#drawn = isDrawn(this.path);
       changed = true;
     }
     if (now - this.#statusAt >= statusEveryMs && this.#manifest !== undefined) {
@@ -248,6 +251,7 @@ export class KeelRun implements WatchedRun {
       generation: this.generation,
       loaded: this.#everLoaded || this.loaded,
       replaysAt: this.#replaysAt,
+      drawn: this.#drawn,
       completionsAt: this.#changedAt.completions,
       clusterAt: this.#changedAt.cluster,
     };

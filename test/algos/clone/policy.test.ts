@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { networkFor } from '../../../src/algos/agents/networks/network.ts';
-import { normaliserOf, policyStart } from '../../../src/algos/agents/start.ts';
+import { normaliserOf, type PolicyStart, policyStart } from '../../../src/algos/agents/start.ts';
 import type { TrainResult } from '../../../src/algos/hooks.ts';
 import { ppo } from '../../../src/algos/ppo/algorithm.ts';
 import { tensorsFrom } from '../../../src/algos/ppo/checkpoint.ts';
@@ -196,7 +196,7 @@ describe('train from a clone', () => {
     expect(moments.count).toBe(2048);
     expect(startOf(dir, 0).observationMoments).toEqual(moments);
     expect(startOf(dir, 128).observationMoments!.count).toBe(2048 + 128);
-    await expect(begin(own.dir, { ...config, network: 'mlp' })).rejects.toThrow(
+    await expect(begin(own.dir, { ...config, network: 'mlp', normaliseObservations: false })).rejects.toThrow(
       /was trained with normaliseObservations: set it to true/,
     );
     // Another network comes before another scale, whose remedy would not help.
@@ -218,8 +218,9 @@ describe('train from a clone', () => {
     ['a long one', { steps: 2_000_000 }, { klRefDecaySteps: 10_432, warmupShare: 0.1 }],
   ])('lets the reference go in time, with small first steps: %s', (_, given, expected) => {
     const preset = loadPreset('Cluster-v0');
-    expect(ppo.startPreset!(preset, given)).toMatchObject({ ...expected, reference: 'frozen' });
-    expect(ppo.startPreset!({ ...preset, warmupShare: 0.3 }, given).warmupShare).toBe(0.3);
+    const unknown = { name: 'a file' } as PolicyStart;
+    expect(ppo.startPreset!(preset, given, unknown)).toMatchObject({ ...expected, reference: 'frozen' });
+    expect(ppo.startPreset!({ ...preset, warmupShare: 0.3 }, given, unknown).warmupShare).toBe(0.3);
   });
 
   it('refuses moments of other observations', () => {

@@ -178,10 +178,13 @@ const broken: TrainerOptions = { env: faultyEnv({ reward: () => inf }) };
 // ---- the cases -----------------------------------------------------------------------------------------------------
 
 /** Keys of the run around the updates, which test/algos/runs.test.ts and others are about. */
-const { logKeys } = shared;
+const { logKeys, autopilotKeys } = shared;
 const environmentKeys = shared.environmentKeys({ ownReturns: true });
-const runKeys = [...Object.keys(environmentKeys), ...Object.keys(logKeys), 'steps', 'record'];
-type RunKey = keyof typeof environmentKeys | keyof typeof logKeys | 'steps' | 'record';
+const runKeys = [
+  ...Object.keys({ ...environmentKeys, ...logKeys, ...autopilotKeys }),
+  ...['steps', 'record'],
+];
+type RunKey = keyof (typeof environmentKeys & typeof logKeys & typeof autopilotKeys) | 'steps' | 'record';
 
 const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
   async stepsPerRollout() {
@@ -829,6 +832,16 @@ const cases: Record<Exclude<keyof PpoConfig, RunKey>, Case> = {
     // CartPole: 4 in, 2 and 1 out.
     expect(await size([8])).toBe(4 * 8 + 8 + 8 * 2 + 2 + (4 * 8 + 8 + 8 + 1));
     expect(await size([5, 3])).toBe(4 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2 + (4 * 5 + 5 + 5 * 3 + 3 + 3 + 1));
+  },
+
+  async criticHidden() {
+    const size = async (criticHidden: number[] | null): Promise<number> =>
+      (await trainerOf({ hidden: [8], criticHidden })).model.layout.size;
+    expect(await size([5])).toBe(4 * 8 + 8 + 8 * 2 + 2 + (4 * 5 + 5 + 5 + 1));
+    expect(await size(null)).toBe(await size([8]));
+    expect(() => resolveSettings(ppoSettings, { given: { network: 'set', criticHidden: [5] } })).toThrow(
+      /criticHidden has no effect with network set/,
+    );
   },
 
   async network() {

@@ -77,6 +77,7 @@ const cases: Record<Exclude<keyof ClonePolicyConfig, Elsewhere>, () => Promise<v
   gamma: learnsOther({ gamma: 0.5 }),
   valueCoef: learnsOther({ valueCoef: 0 }),
   hidden: learnsOther({ hidden: [5] }),
+  criticHidden: learnsOther({ criticHidden: [5] }),
   activation: learnsOther({ activation: 'relu' }),
   network: learnsOther({ network: 'set' }),
   normaliseObservations: learnsOther({ normaliseObservations: true }),

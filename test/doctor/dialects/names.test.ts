@@ -466,6 +466,68 @@ const cases: readonly Case[] = [
     },
   },
   {
+    title: 'Unity ML-Agents, its events',
+    trainer: 'ml-agents',
+    names: [
+      ...'Environment/Cumulative Reward|Environment/Episode Length|Losses/Policy Loss|Losses/Value Loss|Policy/Entropy|Policy/Beta'.split(
+        '|',
+      ),
+      ...'Policy/Epsilon|Policy/Extrinsic Reward|Policy/Extrinsic Value Estimate|Policy/Learning Rate|Is Training|Self-play/ELO'.split(
+        '|',
+      ),
+      ...'Policy/Curiosity Value Estimate|Losses/Curiosity Forward Loss|Environment/Lesson Number/wall|Environment/Cumulative Reward_hist'.split(
+        '|',
+      ),
+    ],
+    lands: {
+      'episode/return': 'Environment/Cumulative Reward',
+      'episode/length': 'Environment/Episode Length',
+      'policy/entropy': 'Policy/Entropy',
+      'loss/policy': 'Losses/Policy Loss',
+      'loss/value': 'Losses/Value Loss',
+      'value/mean': 'Policy/Extrinsic Value Estimate',
+      'train/lr': 'Policy/Learning Rate',
+      'train/clip_range': 'Policy/Epsilon',
+      'train/entropy_coef': 'Policy/Beta',
+    },
+  },
+  {
+    title: 'Unity ML-Agents, as it prints',
+    trainer: 'ml-agents',
+    names: ['step', 'Time Elapsed', 'Environment/Cumulative Reward', 'Std of Reward', 'Self-play/ELO'],
+    lands: { 'episode/return': 'Environment/Cumulative Reward', 'time/elapsed_s': 'Time Elapsed' },
+  },
+  {
+    title: 'DeepSpeed-Chat, as it prints',
+    trainer: 'deepspeed-chat',
+    kind: 'language-model',
+    names: ['epoch', 'Step', 'Actor Loss', 'Critic Loss', 'Unsupervised Loss', 'Average reward score'],
+    lands: {
+      'reward/mean': 'Average reward score',
+      'loss/policy': 'Actor Loss',
+      'loss/value': 'Critic Loss',
+    },
+  },
+  {
+    title: 'TRL GRPO, in a notebook',
+    trainer: 'trl-grpo',
+    kind: 'language-model',
+    names: [
+      ...'Step|Training Loss|reward|reward_std|completions / mean_length|completions / clipped_ratio|kl'.split(
+        '|',
+      ),
+      ...'rewards / format_reward / mean|rewards / format_reward / std'.split('|'),
+    ],
+    lands: {
+      'reward/mean': 'reward',
+      'kl/ref': 'kl',
+      'loss/total': 'Training Loss',
+      'completion/length': 'completions / mean_length',
+      'completion/truncated': 'completions / clipped_ratio',
+      'reward/part/format_reward': 'rewards / format_reward / mean',
+    },
+  },
+  {
     title: 'Keel',
     trainer: 'keel',
     names: `train/iteration train/step kl/step kl/step_k1 kl/step_k3 guard/scale loss/value policy/entropy

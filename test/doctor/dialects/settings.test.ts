@@ -63,14 +63,15 @@ describe('settings', () => {
         'actor_rollout_ref/actor/kl_loss_coef': 0.001,
         'actor_rollout_ref/rollout/n': 8,
         'actor_rollout_ref/rollout/temperature': 0.9,
+        'actor_rollout_ref/actor/clip_ratio_high': 0.28,
         'critic/optim/lr': 1e-5,
       },
-      { learningRate: 1e-6, refCoef: 0.001, groupSize: 8, temperature: 0.9 },
+      { learningRate: 1e-6, refCoef: 0.001, groupSize: 8, temperature: 0.9, clipRangeHigh: 0.28 },
     ],
     [
       'trl-grpo',
-      { beta: 0, num_generations: 8, learning_rate: 1e-6 },
-      { refCoef: 0, groupSize: 8, learningRate: 1e-6 },
+      { beta: 0, num_generations: 8, learning_rate: 1e-6, epsilon_high: 0.28, entropy_coef: 0.01 },
+      { refCoef: 0, groupSize: 8, learningRate: 1e-6, clipRangeHigh: 0.28, entropyCoef: 0.01 },
     ],
     ['openrlhf', { init_kl_coef: 0.01, actor_learning_rate: 5e-7 }, { refCoef: 0.01, learningRate: 5e-7 }],
     [

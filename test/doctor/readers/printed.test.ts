@@ -1,8 +1,9 @@
 /** What long-winded programs print: rows that come late, settings over many lines, lists, copies that W&B keeps. */
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { sb3Table } from '../support/archives.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 import { configRecord, wandbFile } from '../support/wandb-file.ts';
 
@@ -135,5 +136,79 @@ describe("Hugging Face's share of an epoch", () => {
     const rows = [0.1, 0.2, 0.3].map(epoch => `{'loss': 0.1, 'reward': 0.5, 'kl': 0.01, 'epoch': ${epoch}}`);
     const run = toCanonical(await readContent(`${rows.join('\n')}\n`));
     expect(run.unit).toBe('rows');
+  });
+});
+
+describe("a trainer's tables behind what others put before each line", () => {
+  const rows = Array.from({ length: 4 }, (_, i) =>
+    sb3Table({ 'rollout/ep_rew_mean': i + 0.5, 'time/total_timesteps': 2048 * (i + 1) }),
+  ).join('');
+  const before = (prefix: string, suffix = ''): string =>
+    rows
+      .trimEnd()
+      .split('\n')
+      .map(line => `${prefix}${line}${suffix}\n`)
+      .join('');
+
+  it.each([
+    ['docker-compose', before('trainer-1  | ')],
+    ['kubernetes', before('2026-01-01T10:00:00.123456789Z stdout F ')],
+    ['a clock', before('[10:00:00] ')],
+    ["Python's logging", before('2026-01-01 10:00:00,123 - trainer - INFO - ')],
+    ['a quote', before('> ')],
+    ['a list of texts', before('"', '\\n",')],
+  ])('%s', async (_, text) => {
+    const run = await readContent(text);
+    expect(values(run, 'rollout/ep_rew_mean')).toEqual([0.5, 1.5, 2.5, 3.5]);
+    expect(values(run, 'time/total_timesteps')).toEqual([2048, 4096, 6144, 8192]);
+  });
+
+  it('in a document of a directory are found, and its other tables are not', async () => {
+    const root = writeTree(temporaryDirectory(), {
+      'docs/run.md': `# A run\n\n\`\`\`\n${rows}\`\`\`\n`,
+      'example/readme.md': `An episode ends.\n${sb3Table({ 'rollout/ep_rew_mean': 1, 'time/total_timesteps': 2048 })}`,
+      'readme.md': '| a | b |\n------------\n| c | 1 |\n| d | 2 |\n',
+    });
+    expect((await findRuns(root)).candidates.map(one => relative(root, one.path))).toEqual(['docs']);
+  });
+});
+
+describe('rows of several lines', () => {
+  it('are put together where a counter opens them', async () => {
+    const text = [1, 2, 3, 4]
+      .map(
+        i =>
+          `======== Iteration ${i}/100 ========\n  Mean reward: ${i}.5\n  Policy loss: 0.${i}\n  KL: 0.0${i} \n\nsome words\n`,
+      )
+      .join('');
+    const run = await readContent(text);
+    expect(values(run, 'iteration')).toEqual([1, 2, 3, 4]);
+    expect(values(run, 'Mean reward')).toEqual([1.5, 2.5, 3.5, 4.5]);
+    expect(values(run, 'KL')).toEqual([0.01, 0.02, 0.03, 0.04]);
+  });
+
+  it('of DeepSpeed-Chat have the reward below the losses', async () => {
+    const text = [0, 1, 2, 3]
+      .map(
+        i =>
+          `Epoch: 0 | Step: ${i} | PPO Epoch: 1 | Actor Loss: 0.${i}5 | Critic Loss: 1.${i} | Unsupervised Loss: 0.0\n|E2E latency=5.14s |Gather latency=0.00s\nAverage reward score: ${i}.25\n----------------------------------------\n`,
+      )
+      .join('');
+    const run = toCanonical(await readContent(text));
+    expect(run.trainer).toBe('deepspeed-chat');
+    expect([...run.series.get('reward/mean')!.series.values]).toEqual([0.25, 1.25, 2.25, 3.25]);
+    expect([...run.series.get('loss/policy')!.series.x]).toEqual([0, 1, 2, 3]);
+  });
+
+  it('of a frame are its rows, and what pandas leaves out is missing', async () => {
+    const rows = [0, 1, 2, 3, 97, 98, 99].map(
+      i => `${String(i).padEnd(4)}${String(100 * i).padStart(6)}  ${i}.5   0.0${i}`,
+    );
+    rows.splice(4, 0, '..     ...  ...   ...');
+    const run = await readContent(
+      `      step  reward     kl\n${rows.join('\n')}\n\n[100 rows x 3 columns]\n`,
+    );
+    expect(values(run, 'step')).toEqual([0, 100, 200, 300, 9700, 9800, 9900]);
+    expect(values(run, 'reward')[6]).toBe(99.5);
   });
 });

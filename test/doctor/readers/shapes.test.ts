@@ -1,8 +1,9 @@
 /** Logs in the shapes in which people leave them: exports of web pages, JSON documents, lines they print themselves. */
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
 
 const list = Array.from({ length: 6 }, (_, i) => i);
@@ -77,12 +78,22 @@ describe("charts that W&B's page exported", () => {
     expect(made.series.get('kl/step')?.series.x[5]).toBe(25);
   });
 
-  it('of several runs are the first, and that is said', async () => {
+  it('of several runs are as many runs, with what all their charts say', async () => {
     const more = [...header, 'slow - train/kl', 'slow - train/kl__MIN', 'slow - train/kl__MAX'];
     const rows = list.map(i => `${i},${i},0,1,${-i},0,1`);
-    const run = await readContent(`${more.join(',')}\n${rows.join('\n')}\n`);
-    expect(values(run, 'train/kl')).toEqual(list);
-    expect(run.notes.join()).toMatch(/2 runs side by side, and only fast is read/);
+    const root = writeTree(temporaryDirectory(), {
+      'kl.csv': `${more.join(',')}\n${rows.join('\n')}\n`,
+      'reward.csv': `Step,slow - reward,slow - reward__MIN\n${list.map(i => `${2 * i},${3 * i},0`).join('\n')}\n`,
+    });
+    const alone = (await findRuns(join(root, 'kl.csv'))).candidates;
+    expect(alone.map(one => relative(root, one.path))).toEqual(['kl.csv!/fast', 'kl.csv!/slow']);
+    expect(values(await readRun(alone[1]), 'train/kl')).toEqual(list.map(i => 0 - i));
+    const both = (await findRuns(root)).candidates;
+    expect(both).toHaveLength(2);
+    const slow = await readRun(both[1]);
+    expect(points(slow, 'train/kl')).toEqual(list.map(i => [i, 0 - i]));
+    expect(points(slow, 'reward')).toEqual(list.map(i => [2 * i, 3 * i]));
+    expect([...(await readRun(both[0])).series.keys()]).toEqual(['Step', 'train/kl']);
   });
 
   it('leave other tables with a dash in a name alone', async () => {

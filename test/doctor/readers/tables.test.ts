@@ -286,10 +286,25 @@ describe('JSON lines', () => {
     expect(run.restarts).toEqual([]);
   });
 
+  it('a counter that begins anew is counted on: nothing that was logged before is lost', async () => {
+    const line = (step: number, v: number): string => `{"step": ${step}, "v": ${v}}\n`;
+    const first = Array.from({ length: 20 }, (_, i) => line(i + 1, i));
+    const second = Array.from({ length: 5 }, (_, i) => line(i + 1, 100 + i));
+    const run = await readContent([...first, ...second].join(''));
+    expect(values(run, 'step')).toEqual(Array.from({ length: 25 }, (_, i) => i + 1));
+    expect(values(run, 'v').slice(18)).toEqual([18, 19, 100, 101, 102, 103, 104]);
+    expect(run.restarts).toEqual([21]);
+    expect(run.notes.join()).toMatch(/step begins anew at row 21: it is counted on from 20/);
+  });
+
   it('steps go back in any pattern: they ascend afterwards, and the newest of each is kept', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.tuple(fc.nat(40), fc.integer({ min: 6, max: 30 })), { minLength: 1, maxLength: 4 }),
+        // So far from the beginning that none of them begins anew.
+        fc.array(fc.tuple(fc.integer({ min: 20, max: 60 }), fc.integer({ min: 6, max: 30 })), {
+          minLength: 1,
+          maxLength: 4,
+        }),
         async stretches => {
           const newest = new Map<number, number>();
           const lines: string[] = [];

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { findRuns } from '../../../src/doctor/readers/find.ts';
+import { readRun } from '../../../src/doctor/readers/read.ts';
 import { crc32c } from '../../../src/metrics/sinks/crc32c.ts';
 import { tensorboardSink } from '../../../src/metrics/sinks/tensorboard.ts';
 import { points, readContent, readOnly, temporaryDirectory, values, writeTree } from '../support/files.ts';
@@ -199,6 +201,24 @@ describe('event files', () => {
     });
   });
 
+  it("take Hugging Face's arguments, a JSON document, as settings; what is none stays text", async () => {
+    const args =
+      '{\n  "learning_rate": 1e-06,\n  "beta": 0.04,\n  "epsilon_high": null,\n  "use_vllm": true\n}';
+    const run = await readContent(
+      file(summaryEvent(at, textValue('args/text_summary', args), simpleValue('t', 1))),
+    );
+    expect(Object.fromEntries(run.config)).toEqual({
+      learning_rate: 1e-6,
+      beta: 0.04,
+      epsilon_high: null,
+      use_vllm: true,
+    });
+    const cut = await readContent(
+      file(summaryEvent(at, textValue('args/text_summary', args.slice(0, -1)), simpleValue('t', 1))),
+    );
+    expect([cut.config.size, cut.texts.get('args')]).toEqual([0, args.slice(0, -1)]);
+  });
+
   it('keep other texts, and the settings of the hparams plugin', async () => {
     const run = await readContent(
       file(
@@ -372,15 +392,30 @@ describe('restarts in event files', () => {
     expect(run.restarts).toEqual([]);
   });
 
-  it('files that were written at the same time are several writers: the first counts', async () => {
+  it('two files that begin at one step with other values are two runs', async () => {
     const root = writeTree(temporaryDirectory(), {
       a: scalarFile(steps(0, 500, 1, 1000), 1000),
       b: scalarFile(steps(0, 500, 2, 1100), 1100),
+      // Goes on with the second.
+      c: scalarFile(steps(400, 600, 3, 9000), 9000),
+    });
+    const { candidates } = await findRuns(root);
+    const runs = await Promise.all(candidates.map(one => readRun(one)));
+    expect(runs.map(run => run.files.map(file => basename(file)))).toEqual([['b', 'c'], ['a']]);
+    expect(new Set(values(runs[1], 't'))).toEqual(new Set([1]));
+    expect(new Set(values(runs[0], 't'))).toEqual(new Set([2, 3]));
+    expect(runs[0].restarts).toEqual([400]);
+  });
+
+  it('files with other tags that were written at the same time are one run', async () => {
+    const evaluation = [{ step: 0, wallTime: 1200, values: { 'eval/x': 5 } }];
+    const root = writeTree(temporaryDirectory(), {
+      a: scalarFile(steps(0, 500, 1, 1000), 1000),
+      b: scalarFile(evaluation, 1200),
     });
     const run = await readOnly(root);
-    expect(new Set(values(run, 't'))).toEqual(new Set([1]));
+    expect([...run.series.keys()].sort()).toEqual(['eval/x', 't', 'u']);
     expect(run.restarts).toEqual([]);
-    expect(run.notes.join()).toMatch(/at the same time/);
   });
 
   it('each tag has steps of its own', async () => {

@@ -24,8 +24,15 @@ describe('language models', () => {
 
   it('advantages that are all 0 are groups without spread', () => {
     const none = rows(N, () => 0);
-    const found = diagnose(model({ ...calm, 'reward/mean': none, 'adv/max': none, 'adv/min': none }));
+    const same = rows(N, () => 0.4);
+    const found = diagnose(model({ ...calm, 'reward/mean': same, 'adv/max': none, 'adv/min': none }));
     expect([found.verdict, found.rootCause]).toEqual(['sick', 'degenerate-groups']);
+  });
+
+  it('rewards that are all 0 are none, whatever the groups', () => {
+    const none = rows(N, () => 0);
+    const found = diagnose(model({ ...calm, 'reward/mean': none, 'adv/max': none, 'adv/min': none }));
+    expect([found.verdict, found.rootCause]).toEqual(['sick', 'no-reward-signal']);
   });
 
   it('one row in three without advantages is not', () => {

@@ -60,7 +60,7 @@ export function testEnv(
   describe(`${name}: contract`, () => {
     it('says where it comes from, and its spaces survive JSON', () => {
       const env = make();
-      expect(env.spec.id).toMatch(/^[A-Z]\w*-v\d+$/);
+      expect(env.spec.id).toMatch(/^(py:\w+\.)?[A-Z]\w*-v\d+$/);
       expect(JSON.parse(JSON.stringify(env.spec))).toEqual(env.spec);
       for (const space of [env.observationSpace, env.actionSpace]) {
         expect(sameSpace(spaceFromJson(JSON.parse(JSON.stringify(space))), space)).toBe(true);

@@ -280,6 +280,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     replaysAt: null,
     completionsAt: run.groups.length > 0 ? startTime : null,
     clusterAt: null,
+    drawn: false,
   };
 }
 

@@ -24,6 +24,8 @@ export interface ActorCriticOptions {
   heads: readonly Head[];
   distribution: Distribution;
   hidden: readonly number[];
+  /** Of the critic; those of the actor unless told. */
+  criticHidden?: readonly number[] | null;
   activation: Activation;
   logStdInitial: number;
   logStdMin: number;
@@ -45,6 +47,7 @@ export interface ActorCritic {
 /** Builds both networks. */
 export function actorCritic(options: ActorCriticOptions): ActorCritic {
   const { observationSize, heads, distribution, hidden, activation } = options;
+  const criticHidden = options.criticHidden ?? hidden;
   const outputs = heads.map(head => head.distribution.paramSize - head.logStds);
   const logStds = heads.reduce((sum, head) => sum + head.logStds, 0);
   const actor = mlp({
@@ -53,7 +56,7 @@ export function actorCritic(options: ActorCriticOptions): ActorCritic {
     activation,
     outputGain: 0.01,
   });
-  const critic = mlp({ name: 'critic', sizes: [observationSize, ...hidden, 1], activation });
+  const critic = mlp({ name: 'critic', sizes: [observationSize, ...criticHidden, 1], activation });
   const spread: ParameterSpec = {
     name: 'actor.logStd',
     shape: [logStds],
@@ -65,7 +68,7 @@ export function actorCritic(options: ActorCriticOptions): ActorCritic {
     layout,
     distribution,
     observationSize,
-    valueHead: `critic.${hidden.length}`,
+    valueHead: `critic.${criticHidden.length}`,
     policy(weights, obs) {
       const pieces = split(actor.forward(weights, obs), outputs, 1);
       if (logStds === 0) return concat(pieces, 1);

@@ -10,6 +10,8 @@ import { setActorCritic, setLayoutOf } from './set-network.ts';
 export interface NetworkConfig {
   readonly network: 'mlp' | 'set';
   readonly hidden: readonly number[];
+  /** Of the critic, where they are others. */
+  readonly criticHidden?: readonly number[] | null;
   readonly activation: 'tanh' | 'relu' | 'gelu';
   readonly logStdInitial: number;
   readonly logStdMin: number;

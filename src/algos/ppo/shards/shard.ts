@@ -22,6 +22,7 @@ export const shardSettings = [
   'stepsPerRollout',
   'network',
   'hidden',
+  'criticHidden',
   'activation',
   'logStdInitial',
   'logStdMin',

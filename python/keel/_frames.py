@@ -1,0 +1,79 @@
+"""Frames between Keel and an environment server: a header of four numbers, and so many bytes."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any, Tuple
+
+#: The first number of every frame: KEEL in ASCII, little-endian.
+MAGIC = 0x4C45454B
+#: What a frame asks for, or answers.
+HELLO, MAKE, RESET, STEP, STATE, RESTORE, RENDER, DROP, REPLAY, QUIT = range(10)
+#: Added to the number of an answer that tells of an error, as JSON.
+FAILED = 0x80
+HEADER = struct.Struct("<IIII")  # magic, what, sequence, bytes that follow
+#: Bytes that follow, at the most.
+MOST_BYTES = 1 << 27
+
+PROTOCOL = 1
+
+
+class FrameError(Exception):
+    """What was read is no frame."""
+
+
+class Closed(Exception):
+    """The other side has gone."""
+
+
+class Channel:
+    """Two pipes, read and written whole."""
+
+    def __init__(self, fd_in: int, fd_out: int) -> None:
+        self._in = fd_in
+        self._out = fd_out
+        self._buffer = bytearray(1 << 16)
+
+    def read(self) -> Tuple[int, int, memoryview]:
+        """What, sequence and payload; the payload stays until the next read."""
+        view = memoryview(self._buffer)
+        done = 0
+        while done < HEADER.size:
+            done = self._more(view, done)
+        magic, what, sequence, length = HEADER.unpack_from(view)
+        if magic != MAGIC or length > MOST_BYTES:
+            raise FrameError(f"a frame begins with {magic:#x} and says {length} bytes")
+        whole = HEADER.size + length
+        if whole > len(self._buffer):
+            self._buffer = bytearray(whole)
+            larger = memoryview(self._buffer)
+            larger[:done] = view[:done]
+            view = larger
+        while done < whole:
+            done = self._more(view[:whole], done)
+        if done != whole:
+            raise FrameError(f"{done - whole} bytes too many")
+        return what, sequence, view[HEADER.size : whole]
+
+    def _more(self, view: memoryview, done: int) -> int:
+        try:
+            count = os.readv(self._in, [view[done:]])
+        except OSError as error:
+            raise Closed from error
+        if count == 0:
+            raise Closed
+        return done + count
+
+    def write(self, what: int, sequence: int, payload: Any) -> None:
+        self.write_whole(HEADER.pack(MAGIC, what, sequence, len(payload)) + bytes(payload))
+
+    def write_whole(self, frame: Any) -> None:
+        """A frame with its header."""
+        view = memoryview(frame)
+        try:
+            done = os.write(self._out, view)
+            while done < len(view):
+                done += os.write(self._out, view[done:])
+        except OSError as error:
+            raise Closed from error

@@ -1,0 +1,56 @@
+import { median } from '../../statistics/order.ts';
+import type { Rule } from '../rule.ts';
+import { part } from '../track.ts';
+import { change, finding, mark, name, num, round, soon } from '../words.ts';
+import { late, long } from './levels.ts';
+
+export const referenceOutweighsLimits = {
+  rows: 16,
+  /** A weight that is large beside rewards of about 1. */
+  weight: 0.5,
+  /** The KL that the policy is held at, per token. */
+  kl: 0.05,
+  /** It has come to where it is held: its end, over its level in the second quarter. */
+  growth: 1.5,
+} as const;
+const l = referenceOutweighsLimits;
+
+export const referenceOutweighs: Rule = {
+  code: 'reference-outweighs',
+  title: 'The pull to the reference outweighs the reward',
+  looksAt: ['kl/ref', 'kl/ref_coef', 'reward/mean'],
+  causes: ['reference-too-strong'],
+  text: {
+    means:
+      'The policy moves a little way from the reference and is held there: each further step costs more KL than it earns reward.',
+    seen: `A weight of ${num(l.weight)} or more with a KL to the reference that ends below ${num(l.kl)} a token and within ${num(l.growth)} times of what it was in the second quarter of the run, or whose reward does not improve.`,
+    todo: 'Lower the weight of the KL tenfold, until the reward rises.',
+    silent: 'Where the weight is small or not known, or the KL still grows while the reward rises.',
+    references: ['huggingface/trl: beta, the weight of the KL'],
+  },
+  check(run, signals) {
+    const ref = long(signals.get('kl/ref'), l.rows);
+    const coef = run.config.refCoef;
+    const { progress } = signals;
+    if (run.kind !== 'language-model' || ref === undefined || ref.kl?.per === 'sequence') return [];
+    if (coef === undefined || coef < l.weight || progress === undefined || progress.saturated) return [];
+    const ends = Math.abs(late(ref));
+    const held = ends <= l.growth * Math.abs(median(part(ref, 0.25, 0.5)));
+    if (!(ends < l.kl) || (progress.improved && !held)) return [];
+    return [
+      finding('reference-outweighs', {
+        severity: progress.improved ? 'warning' : 'critical',
+        title: `At a weight of ${num(coef)} ${name(ref)} is held at ${num(ends)} and ${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+        cause: 'reference-too-strong',
+        confidence: 0.85,
+        evidence: [
+          `the weight of the KL is ${num(coef)}; 0 to 0.1 is usual`,
+          `${name(ref)}: ${num(ref.first)} at first, a median of ${num(median(part(ref, 0.25, 0.5)))} in the second quarter, ${num(ends)} at the end`,
+        ],
+        fix: [change(run, { refCoef: round(coef / 10) }, 'divide the weight of the KL by 10')],
+        watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should grow and ${name(progress.track)} rise`,
+        marks: [mark(ref, signals.from, signals.to), mark(progress.track, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,62 @@
+import type { Rule } from '../rule.ts';
+import { change, finding, mark, name, num, round, soon } from '../words.ts';
+import { late, long } from './levels.ts';
+import { referenceOutweighsLimits } from './reference-outweighs.ts';
+
+export const standsStillLimits = {
+  rows: 30,
+  /** The KL to the reference that the policy has come to, per token. */
+  moved: 1e-4,
+  /** A share of groups without spread from which on it is they that teach nothing. */
+  flat: 0.8,
+} as const;
+const l = standsStillLimits;
+
+export const standsStill: Rule = {
+  code: 'stands-still',
+  title: 'The policy is where it began',
+  looksAt: ['kl/ref', 'reward/mean', 'train/lr', 'grad/norm', 'reward/zero_std_groups'],
+  causes: ['learning-rate-too-low'],
+  text: {
+    means:
+      'There is a gradient, and nothing comes of it: after many updates the policy is as good as the reference that it began as, and the reward is where it was.',
+    seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve.`,
+    todo: 'Raise the learning rate tenfold, until the KL to the reference grows.',
+    silent: `Where the weight of the KL is ${num(referenceOutweighsLimits.weight)} or more, ${num(100 * l.flat)}% of the groups or more have no spread, or rewards are all the same.`,
+    references: ['docs/grpo.md'],
+  },
+  check(run, signals) {
+    const ref = long(signals.get('kl/ref'), l.rows);
+    const { progress, settings } = signals;
+    if (run.kind !== 'language-model' || ref === undefined || ref.kl?.per === 'sequence') return [];
+    if (progress === undefined || progress.improved || progress.saturated || progress.constant) return [];
+    if ((run.config.refCoef ?? 0) >= referenceOutweighsLimits.weight || !(Math.abs(late(ref)) < l.moved))
+      return [];
+    const zero = signals.get('reward/zero_std_groups');
+    const gradient = signals.get('grad/norm');
+    if (zero !== undefined && zero.n > 0 && zero.median >= l.flat) return [];
+    if (gradient !== undefined && gradient.n > 0 && gradient.median < 1e-6) return [];
+    const { lr } = settings;
+    return [
+      finding('stands-still', {
+        severity: 'warning',
+        title: `${name(ref)} is ${num(late(ref))} after ${ref.n} rows and ${name(progress.track)} does not improve`,
+        cause: 'learning-rate-too-low',
+        confidence: 0.85,
+        evidence: [
+          lr === undefined ? undefined : `the learning rate is ${num(lr)}`,
+          `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+        ],
+        fix: [
+          change(
+            run,
+            lr === undefined ? {} : { learningRate: round(10 * lr) },
+            'multiply the learning rate by 10',
+          ),
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should be above ${num(l.moved)}`,
+        marks: [mark(ref, signals.from, signals.to), mark(progress.track, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

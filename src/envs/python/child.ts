@@ -1,0 +1,348 @@
+/**
+ * A Python process that has environments, and the two named pipes between it and this thread. The thread waits in a read that
+ * nothing can interrupt, which is what makes a round trip take ten microseconds. So that it always ends, a second small
+ * process stands between (python/keel/_minder.py): it ends the group when a call takes too long, or when this thread has
+ * gone, and writes down how the environments' process ended.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { number } from '../../base/numbers.ts';
+import { EnvError, messageOf, show } from '../errors.ts';
+import { type Ask, asks, FAILED_ANSWER, HEADER_BYTES, MAGIC, MOST_BYTES, PROTOCOL } from './frames.ts';
+
+/** What the process is told when it starts. */
+export interface ChildConfig {
+  /** A file and what in it makes an environment, or an id of Gymnasium's. */
+  readonly file?: string;
+  readonly name?: string;
+  readonly gym?: string;
+  readonly args: object;
+  /** Names of the numbers of `info` that are measured. */
+  readonly info: readonly string[];
+  readonly render: boolean;
+  /** Seconds after which a call is taken for hung. */
+  readonly stepSeconds: number;
+  readonly startSeconds: number;
+}
+
+/** The process has gone, or does not speak as it should: it can be started again. */
+export class ChildGone extends Error {
+  override name = 'ChildGone';
+}
+
+/** What an environment's own code threw, as Python tells it. */
+export interface Told {
+  readonly kind: 'missing' | 'threw';
+  readonly package: string | null;
+  readonly message: string;
+  readonly place: string | null;
+  readonly traceback: string;
+}
+
+/** How a process ended, as the minder wrote it down. */
+interface Report {
+  readonly exit: number | null;
+  readonly signal: number | null;
+  readonly hung: number | null;
+  readonly phase: string;
+  readonly tail: string;
+}
+
+/** The folder that has the package `keel` for Python. */
+const packageFolder = fileURLToPath(new URL('../../../python', import.meta.url));
+const bootstrap =
+  'import sys; sys.path = [sys.argv[1]] + [p for p in sys.path if p]; from keel.env_server import main; main(sys.argv[2])';
+/** How long a Python that has started takes until it says so, at the very most. */
+const HELLO_MS = 60_000;
+const SIGNALS: Readonly<Record<number, string>> = {
+  6: 'SIGABRT',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM',
+};
+
+let announced: (pid: number) => void = () => {};
+/** Whoever may have to end this thread hears of each process that it starts (the group's id), and of 0 when there is none. */
+export function announceChildren(to: (pid: number) => void): void {
+  announced = to;
+}
+
+/** Ends a process and all that it has started, by its minder, which clears away what they leave. */
+export function endChildren(pid: number): void {
+  if (pid > 0) signal(pid, 'SIGTERM');
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+const sleep = (ms: number): void => {
+  Atomics.wait(sleeper, 0, 0, ms);
+};
+
+/** A process, and what can be asked of it. */
+export class Child {
+  readonly pid: number;
+  readonly #process: ChildProcess;
+  readonly #folder: string;
+  #reader: number;
+  #writer: number;
+  #sequence = 0;
+  #isOpen = true;
+  /** Header and payload of the last answer; grows. */
+  #buffer = Buffer.alloc(2 ** 16);
+  #request = Buffer.alloc(2 ** 16);
+
+  constructor(python: string, config: ChildConfig) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'keel-python-'));
+    const [inward, outward] = ['in', 'out'].map(name => join(this.#folder, name));
+    this.#writer = -1;
+    this.#reader = -1;
+    try {
+      execFileSync('mkfifo', ['-m', '600', inward, outward], { stdio: 'ignore' });
+      writeFileSync(join(this.#folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+      // Opened for both, a pipe waits for nobody, and nobody else waits for it. Only until the other side has it.
+      this.#writer = openSync(inward, constants.O_RDWR);
+      this.#reader = openSync(outward, constants.O_RDONLY | constants.O_NONBLOCK);
+      this.#process = spawn(python, ['-c', bootstrap, packageFolder, this.#folder], {
+        detached: true,
+        // Its first pipe is what tells the minder that this thread is there; what is printed goes straight on.
+        stdio: ['pipe', 'ignore', 'inherit'],
+        env: {
+          // Sets in the same order, and no threads that fight for the cores of other environments, unless told.
+          PYTHONHASHSEED: '0',
+          OMP_NUM_THREADS: '1',
+          OPENBLAS_NUM_THREADS: '1',
+          PYGAME_HIDE_SUPPORT_PROMPT: '1',
+          ...process.env,
+        },
+      });
+      // Also what goes wrong is waited for elsewhere.
+      for (const one of [this.#process, this.#process.stdin]) one?.on('error', () => {});
+      this.pid = this.#process.pid ?? 0;
+      if (this.pid === 0) throw new EnvError('python-missing', `${python} could not be started`);
+      announced(this.pid);
+      this.#process.unref();
+      (this.#process.stdin as unknown as { unref(): void }).unref();
+      this.#waitForHello();
+      this.#reader = this.#blocking(this.#reader, outward, constants.O_RDONLY);
+      this.#writer = this.#blocking(this.#writer, inward, constants.O_WRONLY);
+      const hello = this.#answer('hello', 0);
+      const { protocol } = JSON.parse(hello.toString('utf8')) as { protocol?: unknown };
+      if (protocol !== PROTOCOL)
+        throw new EnvError(
+          'python-failed',
+          `the Python side speaks protocol ${show(protocol)}, this one ${PROTOCOL}`,
+        );
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+  }
+
+  /**
+   * Asks, and waits for the answer's bytes, which stay until the next question. `payload` has been written to `room(bytes)`.
+   * Throws `ChildGone`, or a `ToldError` with what an environment threw.
+   */
+  ask(what: Ask, bytes: number): Buffer {
+    const sequence = ++this.#sequence;
+    const request = this.#request;
+    request.writeUInt32LE(MAGIC, 0);
+    request.writeUInt32LE(asks[what], 4);
+    request.writeUInt32LE(sequence, 8);
+    request.writeUInt32LE(bytes, 12);
+    const whole = HEADER_BYTES + bytes;
+    try {
+      for (let done = 0; done < whole; ) done += writeSync(this.#writer, request, done, whole - done);
+    } catch {
+      this.#gone();
+    }
+    return this.#answer(what, sequence);
+  }
+
+  /** Where so many bytes of a question are written, before it is asked. */
+  room(bytes: number): Buffer {
+    if (this.#request.length < HEADER_BYTES + bytes) this.#request = Buffer.alloc(HEADER_BYTES + bytes);
+    return this.#request.subarray(HEADER_BYTES, HEADER_BYTES + bytes);
+  }
+
+  /** Lets its environments close, and waits until it has ended. */
+  quit(): void {
+    if (!this.#isOpen) return;
+    try {
+      this.ask('quit', 0);
+    } catch {
+      // It does not answer, it ends.
+    }
+    this.end();
+  }
+
+  /** Ends it now. */
+  end(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    if (this.pid > 0) signal(-this.pid, 'SIGKILL');
+    announced(0);
+    for (const fd of [this.#reader, this.#writer]) if (fd >= 0) closeSync(fd);
+    this.#process?.stdin?.destroy();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Until the other side has opened both pipes and written. The first byte is left there. */
+  #waitForHello(): void {
+    const until = performance.now() + HELLO_MS;
+    const header = Buffer.alloc(HEADER_BYTES);
+    for (;;) {
+      try {
+        const count = readSync(this.#reader, header, 0, HEADER_BYTES, null);
+        if (count > 0) {
+          header.copy(this.#buffer, 0, 0, count);
+          this.#begun = count;
+          return;
+        }
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      }
+      if (performance.now() > until || isZombie(this.pid))
+        throw new EnvError('python-failed', `the Python process did not start; what it printed is above`);
+      sleep(1);
+    }
+  }
+
+  /** Bytes of an answer that have been read already. */
+  #begun = 0;
+
+  /** The same pipe again, for reads or writes that wait. */
+  #blocking(before: number, path: string, how: number): number {
+    const hold = openSync(path, constants.O_RDWR);
+    const fd = openSync(path, how);
+    closeSync(hold);
+    closeSync(before);
+    return fd;
+  }
+
+  #answer(asked: Ask, sequence: number): Buffer {
+    let done = this.#begun;
+    this.#begun = 0;
+    while (done < HEADER_BYTES) done = this.#more(done);
+    const header = this.#buffer;
+    const [magic, what, number, length] = [0, 4, 8, 12].map(at => header.readUInt32LE(at));
+    const isAnswer = what === asks[asked] || what === asks[asked] + FAILED_ANSWER;
+    if (magic !== MAGIC || number !== sequence || !isAnswer || length > MOST_BYTES) {
+      signal(-this.pid, 'SIGKILL');
+      this.#gone(
+        `it answered with bytes that are no frame (${header.subarray(0, HEADER_BYTES).toString('hex')}): nothing but Keel may write to its pipes`,
+      );
+    }
+    const whole = HEADER_BYTES + length;
+    if (whole > this.#buffer.length) {
+      const larger = Buffer.alloc(whole);
+      this.#buffer.copy(larger, 0, 0, done);
+      this.#buffer = larger;
+    }
+    while (done < whole) done = this.#more(done, whole);
+    const payload = this.#buffer.subarray(HEADER_BYTES, whole);
+    if (what !== asks[asked]) throw new ToldError(JSON.parse(payload.toString('utf8')) as Told);
+    return payload;
+  }
+
+  #more(done: number, end = this.#buffer.length): number {
+    let count = 0;
+    try {
+      count = readSync(this.#reader, this.#buffer, done, end - done, null);
+    } catch {
+      // As at its end.
+    }
+    if (count === 0) this.#gone();
+    return done + count;
+  }
+
+  /** Says how it ended. The minder keeps the pipe open until it has written that down. */
+  #gone(reason?: string): never {
+    const rest = Buffer.alloc(4096);
+    try {
+      while (readSync(this.#reader, rest, 0, rest.length, null) > 0);
+    } catch {
+      // It is at its end.
+    }
+    const why = reason ?? this.#report();
+    this.end();
+    throw new ChildGone(why);
+  }
+
+  #report(): string {
+    let report: Report;
+    try {
+      report = JSON.parse(readFileSync(join(this.#folder, 'report.json'), 'utf8')) as Report;
+    } catch {
+      return 'it was killed';
+    }
+    const { exit, signal, hung, phase, tail } = report;
+    const last = tail.trim().split('\n').at(-1)?.slice(0, 200);
+    const said = last ? `; it last printed: ${last}` : '';
+    if (hung !== null) return `it hung: a ${phase} took more than ${number(hung)} s${hungAt(tail)}`;
+    if (signal !== null) return `it was ended by ${SIGNALS[signal] ?? `signal ${signal}`}${said}`;
+    return `it ended with exit code ${exit}${said}`;
+  }
+}
+
+/** Where Python's faulthandler found it, the innermost line first. */
+function hungAt(tail: string): string {
+  const [, file, line, name] =
+    /\(most recent call first\):\n\s+File "([^"\n]+)", line (\d+) in (\S+)/.exec(tail) ?? [];
+  return file === undefined ? '' : `, at ${basename(file)}:${line} in ${name}`;
+}
+
+/** What an environment threw. */
+export class ToldError extends Error {
+  override name = 'ToldError';
+  readonly told: Told;
+
+  constructor(told: Told) {
+    super(told.message);
+    this.told = told;
+  }
+}
+
+/** What it threw, as an error of ours: the traceback is its stack. */
+export function errorOf(told: Told, what: string, python: string): EnvError {
+  const cause = new Error(told.message);
+  cause.stack = told.traceback;
+  if (told.kind === 'missing')
+    return new EnvError(
+      'python-missing',
+      told.package
+        ? `${what} needs the Python package ${told.package}, which ${python} does not have: ${python} -m pip install ${told.package}${told.package === 'gymnasium' ? ', or name another Python with --python' : ''}`
+        : `${what}: ${messageOf(cause).split('\n')[0]} (with ${python})`,
+      { cause },
+    );
+  const place = told.place ? ` (${told.place})` : '';
+  return new EnvError('env-threw', `${told.message.split('\n')[0]}${place}`, { cause });
+}
+
+/** Whether it has ended and nobody has asked how. Only Linux says so; elsewhere it is waited for. */
+function isZombie(pid: number): boolean {
+  try {
+    return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''));
+  } catch {
+    return process.platform === 'linux';
+  }
+}

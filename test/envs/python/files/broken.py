@@ -1,0 +1,3 @@
+"""Which does not parse."""
+def broken(:
+    pass
