@@ -22,7 +22,8 @@ const mayImport = {
   runs: ['base', 'metrics', 'view'],
   studies: ['base', 'settings', 'metrics', 'runs', 'random'],
   doctor: ['base', 'settings', 'metrics', 'runs'],
-  server: ['base', 'settings', 'metrics', 'view', 'runs', 'studies', 'doctor'],
+  report: ['base', 'metrics', 'studies', 'doctor'],
+  server: ['base', 'settings', 'metrics', 'view', 'runs', 'studies', 'doctor', 'report'],
   algos: [
     'base',
     'pickle',

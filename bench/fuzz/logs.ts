@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { KeelError } from '../../src/base/errors.ts';
 import { toCanonical } from '../../src/doctor/dialects/translate.ts';
+import { judged } from '../../src/doctor/doctor.ts';
 import type { RawRun } from '../../src/doctor/raw-run.ts';
 import { type Candidate, formatOf, type Source } from '../../src/doctor/readers/candidate.ts';
 import { findRuns } from '../../src/doctor/readers/find.ts';
 import { readRun } from '../../src/doctor/readers/read.ts';
-import { judged } from '../../src/doctor/report/examine.ts';
 import {
   evaluationsFile,
   notebookFile,

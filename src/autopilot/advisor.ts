@@ -1,12 +1,12 @@
 /** The doctor as the autopilot asks it: what is wrong with a run of Keel by its newest rows, and which settings to change. */
 import type { Advice, Advisor, Look } from '../algos/autopilot/advice.ts';
 import { toCanonical } from '../doctor/dialects/translate.ts';
+import { judged } from '../doctor/doctor.ts';
 import type { Diagnosis } from '../doctor/findings.ts';
 import { firstHarm } from '../doctor/first-harm.ts';
 import { ReadError } from '../doctor/readers/errors.ts';
 import { RunBuilder } from '../doctor/readers/run-builder.ts';
 import { addSaid } from '../doctor/readers/said.ts';
-import { judged } from '../doctor/report/examine.ts';
 
 /** What the doctor says of these rows; undefined where they are too few. */
 export function diagnosisOf({

@@ -49,6 +49,10 @@ const commands = {
   sweep: ['', 'many runs: search settings on several seeds, here or on a queue; show, compare, export'],
   worker: ['[options]', 'take runs of studies from a queue on Redis and train them on this machine'],
   doctor: ['[options] [paths...]', "say what is wrong with a run, of any trainer's logs, and what to change"],
+  report: [
+    '[options] <runs...>',
+    'one interactive page of a run, or of several beside each other, in a file: any trainer',
+  ],
   dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
   watch: ['[options] <logs...>', "the page on any trainer's logs, live"],
   envs: ['[options] [env]', 'list the environments and text tasks, or all there is to know of one'],
@@ -79,6 +83,7 @@ const modules: Readonly<Record<keyof typeof commands, () => Promise<CommandModul
   sweep: () => import('./commands/sweep.ts'),
   worker: () => import('./commands/worker.ts'),
   doctor: () => import('./commands/doctor.ts'),
+  report: () => import('./commands/report.ts'),
   dash: () => import('./commands/dash.ts'),
   watch: () => import('./commands/watch.ts'),
   envs: () => import('./commands/envs.ts'),

@@ -19,7 +19,7 @@
  * | GET | `/api/runs/:id/replays` | {@link ReplaysAnswer} |
  * | GET | `/api/runs/:id/replays/:name[?v=<version>]` | a replay's file, see `src/runs/replay-format.ts` |
  * | GET | `/api/runs/:id/cluster` | {@link ClusterAnswer} |
- * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html` | files |
+ * | GET | `/api/runs/:id/policy.onnx[?checkpoint=<step>]`, `/api/runs/:id/metrics.csv`, `/api/runs/:id/report.html`, `/api/report.html?run=<id>&run=<id>` | files |
  * | PATCH | `/api/runs/:id/notes` ({@link Notes}, any part) | {@link Notes} |
  * | POST | `/api/runs/:id/actions` ({@link Action}) | {@link ActionAnswer} |
  * | GET | `/api/studies` | {@link StudyList} |

@@ -4,6 +4,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { KeelError } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
+import { MOST_RUNS } from '../report/limits.ts';
 import { referenceTo } from '../runs/reference.ts';
 import type { Actions } from './actions.ts';
 import type {
@@ -84,8 +85,8 @@ export function createApp(options: AppOptions): Hono<Env> {
     return c.json({ error: { code, message } }, status);
   };
 
-  const known = (c: Context): WatchedRun => {
-    const run = index.get(c.req.param('id') ?? '');
+  const known = (asked: Context | string): WatchedRun => {
+    const run = index.get(typeof asked === 'string' ? asked : (asked.req.param('id') ?? ''));
     if (run !== undefined) return run;
     throw new Problem(
       404,
@@ -267,9 +268,28 @@ export function createApp(options: AppOptions): Hono<Env> {
 
   app.get('/api/runs/:id/report.html', async c => {
     const run = known(c);
-    const page = await doctor.report(run.path, index.summary(run).name);
+    const page = await doctor.report([{ path: run.path, shown: index.summary(run).name }], false);
     c.header('content-security-policy', reportPolicy);
     c.header('content-disposition', `inline; filename="${fileName(run, 'html')}"`);
+    c.header('cache-control', 'no-store');
+    return c.html(page);
+  });
+
+  /** To keep: it is a download, so it never runs under this address. */
+  app.get('/api/report.html', async c => {
+    const ids = [...new Set(c.req.queries('run') ?? [])];
+    if (ids.length === 0 || ids.length > MOST_RUNS)
+      throw new Problem(400, 'wrong-query', `name one to ${MOST_RUNS} runs, as in ?run=<id>`);
+    const runs = ids.map(id => known(id));
+    const page = await doctor.report(
+      runs.map(run => ({ path: run.path, shown: index.summary(run).name })),
+      true,
+    );
+    c.header('content-security-policy', reportPolicy);
+    c.header(
+      'content-disposition',
+      `attachment; filename="${runs.length === 1 ? fileName(runs[0], 'html') : 'keel-comparison.html'}"`,
+    );
     c.header('cache-control', 'no-store');
     return c.html(page);
   });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { JobError, jobThread } from '../../src/base/job-thread.ts';
-import { threadExaminer } from '../../src/doctor/report/thread-examiner.ts';
+import { threadExaminer } from '../../src/doctor/thread-examiner.ts';
 import { compiledUrl } from '../support/compiled.ts';
 
 /** A thread that does what its jobs say. */

@@ -93,7 +93,7 @@ describe('verdicts', () => {
     const { code, stdout } = await keel(['doctor', 'a', 'b', './b/../a'], { cwd: dir });
     expect(code).toBe(2);
     expect(stdout).toMatch(
-      /^2 runs\n1 sick, 1 healthy\n\nsick {5}b {2}122,880 {2}learning-rate-too-high\nhealthy {2}a /,
+      /^2 runs\n1 sick, 1 healthy\n\nsick {5}b {2}122,880 steps {2}The learning rate is too high\nhealthy {2}a /,
     );
   });
 

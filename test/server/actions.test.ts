@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/findings.ts';
 import { firstHarm } from '../../src/doctor/first-harm.ts';
 import { type Fix, fixOf } from '../../src/doctor/fixes.ts';
-import { diagnoseSeries } from '../../src/doctor/report/series.ts';
+import { diagnoseSeries } from '../../src/doctor/in-memory.ts';
 import { openRun, readEvents, readRows, writeAdjustments } from '../../src/runs/index.ts';
 import { checkWebhook, createAlerts, type VerdictChange, wordsOf } from '../../src/server/alerts.ts';
 import type {

@@ -177,6 +177,16 @@ describe('a run of Keel', () => {
     expect(headers['content-security-policy']).toContain('sandbox');
   });
 
+  test('report to keep: a download, of one run or more, and of runs that are here', async () => {
+    const { status, text, headers } = await get(`/api/report.html?run=${keel.id}`);
+    expect(status).toBe(200);
+    expect(headers['content-disposition']).toMatch(/^attachment; filename="[^"]+\.html"$/);
+    expect(text).toContain('id="data"');
+    expect(text).not.toContain(root);
+    expect((await get('/api/report.html')).status).toBe(400);
+    expect((await get('/api/report.html?run=nobody')).status).toBe(404);
+  });
+
   test('notes: any part, kept in the run', async () => {
     const first = await send('PATCH', at('/notes'), {
       tags: ['good', 'good', ' seed '],

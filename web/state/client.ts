@@ -135,5 +135,7 @@ export const client = {
     request<EvaluationAnswer>(run(id, `/checkpoints/${step}/evaluate`), json('POST', {})),
   notes: (id: string, notes: Partial<Notes>) => request<Notes>(run(id, '/notes'), json('PATCH', notes)),
   act: (id: string, action: Action) => request<ActionAnswer>(run(id, '/actions'), json('POST', action)),
+  reportUrl: (ids: readonly string[]) =>
+    apiUrl(`report.html?${ids.map(id => `run=${encodeURIComponent(id)}`).join('&')}`),
   fileUrl: (id: string, name: string) => apiUrl(run(id, `/${name}`)),
 };

@@ -3,12 +3,18 @@ import { type Command, CommanderError, InvalidArgumentError, Option } from 'comm
 import { nearest } from '../../base/nearest.ts';
 import { whole } from '../../base/numbers.ts';
 import { typed } from '../../base/typed.ts';
+import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/doctor.ts';
+import { examinePaths } from '../../doctor/examine-paths.ts';
 import { clean } from '../../doctor/report/clean.ts';
-import type { ExamineOptions, ExamineProgress, Examiner } from '../../doctor/report/examine.ts';
-import { examinePaths } from '../../doctor/report/examine-paths.ts';
-import { exitCodeOf, isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
-import { threadExaminer } from '../../doctor/report/thread-examiner.ts';
+import {
+  exitCodeOf,
+  isRead,
+  isUnreadable,
+  type Outcome,
+  type RunReport,
+} from '../../doctor/report/run-report.ts';
 import { writeReport } from '../../doctor/report/write.ts';
+import { threadExaminer } from '../../doctor/thread-examiner.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
@@ -21,6 +27,7 @@ interface DoctorFlags extends RunFlags {
   readonly html?: string | true;
   readonly map?: readonly string[];
   readonly trainer?: string;
+  readonly against?: string;
   readonly failOn: 'watch' | 'sick';
   readonly explain?: string;
   readonly listRules?: boolean;
@@ -48,6 +55,7 @@ export function define(command: Command): void {
       "what a name in the log is, in Keel's words, or step for what counts; may be repeated",
       repeated,
     )
+    .option('--against <run>', 'a run that is well: what differs from it, and where the series part')
     .option('--trainer <name>', 'which trainer wrote the logs, if it is not recognised')
     .addOption(
       new Option('--fail-on <verdict>', 'from which verdict on the exit code is not 0')
@@ -82,6 +90,7 @@ export const examples: Examples = [
   ['doctor last --html', "Keel's own newest run, as a page"],
   ['doctor logs --json', 'every run below a directory'],
   ['doctor run.csv --map tick=step --map loss=loss/value'],
+  ['doctor logs/sick --against logs/well', 'two runs beside each other'],
   ['doctor --explain kl-spikes'],
 ];
 
@@ -142,11 +151,16 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
     map,
     ...(trainer === undefined ? {} : { trainer }),
     ...(limit === undefined ? {} : { limit }),
+    ...(flags.against === undefined ? {} : { whole: true }),
   };
   // Whatever a log does to its readers, it must not do to the others' reports.
   const examiner = threadExaminer(timeLimit === undefined ? undefined : 1000 * timeLimit);
   if (flags.follow) return followed(context, where, options, examiner, flags);
 
+  const well =
+    flags.against === undefined
+      ? undefined
+      : await runAgainst(flags.against, flags.runDir, options, examiner);
   const status = statusLine(300);
   const outcomes: Outcome[] = [];
   const onProgress = (progress: ExamineProgress): void => status.show(progressText(progress));
@@ -155,7 +169,15 @@ async function doctor(context: Context, paths: readonly string[], flags: DoctorF
   // Loaded while the thread is.
   const rendering = flags.json || outputs.md === true ? undefined : import('../../doctor/report/many.ts');
   let next = await first;
-  for (; !next.done; next = await examined.next()) outcomes.push(next.value);
+  for (; !next.done; next = await examined.next()) {
+    const outcome = next.value;
+    if (well === undefined || isUnreadable(outcome)) outcomes.push(outcome);
+    else {
+      const { besideOf, plotsBeside } = await import('../../doctor/beside.ts');
+      const beside = besideOf(outcome, well);
+      outcomes.push({ ...outcome, beside, plots: plotsBeside(outcome, beside) });
+    }
+  }
   status.clear();
   for (const note of next.value.notes) context.note(`keel: ${clean(note)}`);
   noteErrors(context, outcomes);
@@ -202,8 +224,29 @@ function outputsOf({ html, md }: DoctorFlags, paths: readonly string[]): Outputs
 function refuseConflict(flags: DoctorFlags, { html, md }: Outputs): void {
   if (flags.json && md === true)
     refuse('--json and --md both write to stdout: give --md a file, as in --md report.md');
+  if (flags.follow && flags.against !== undefined)
+    refuse('--follow looks at what grows: leave out --against');
   if (flags.follow && (flags.json || html !== undefined || md !== undefined))
     refuse('--follow tells what changes as lines: leave out --json, --md and --html');
+}
+
+/** The run that others are held against: one, and one that can be read. */
+async function runAgainst(
+  path: string,
+  runDir: string,
+  options: ExamineOptions,
+  examiner: Examiner,
+): Promise<RunReport> {
+  const found: Outcome[] = [];
+  for await (const outcome of examinePaths([await placeOf(path, runDir)], { ...options, limit: 2 }, examiner))
+    found.push(outcome);
+  const read = found.filter(isRead);
+  if (read.length === 1) return read[0];
+  return refuse(
+    read.length > 1
+      ? `--against ${path}: there are several runs, such as ${read.map(({ diagnosis }) => diagnosis.path).join(' and ')}: name one`
+      : `--against ${found.find(isUnreadable)?.error ?? `${path}: there is no run`}`,
+  );
 }
 
 /** A path as it is, or the directory of one of Keel's runs: `last`, an id, its last four characters. */
@@ -263,7 +306,7 @@ async function followed(
   examiner: Examiner,
   { interval, failOn }: DoctorFlags,
 ): Promise<number> {
-  const { follow } = await import('../../doctor/report/following.ts');
+  const { follow } = await import('../../doctor/follow.ts');
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);

@@ -1,5 +1,6 @@
 /** The report for programs: one JSON document. */
 import { escapeControls } from '../../base/controls.ts';
+import type { Beside } from '../beside.ts';
 import type { Diagnosis } from '../findings.ts';
 import { isUnreadable, type Outcome } from './run-report.ts';
 
@@ -7,6 +8,8 @@ import { isUnreadable, type Outcome } from './run-report.ts';
 export type JsonRun = Omit<Diagnosis, 'verdict'> & {
   readonly verdict: Diagnosis['verdict'] | null;
   readonly error?: string;
+  /** Only with `--against`. */
+  readonly against?: Beside;
 };
 
 /** What `--json` prints, as a value. */
@@ -15,7 +18,10 @@ export function toReport(outcomes: readonly Outcome[]): { readonly runs: readonl
 }
 
 function jsonRun(outcome: Outcome): JsonRun {
-  if (!isUnreadable(outcome)) return outcome.diagnosis;
+  if (!isUnreadable(outcome))
+    return outcome.beside === undefined
+      ? outcome.diagnosis
+      : { ...outcome.diagnosis, against: outcome.beside };
   const { path, error } = outcome;
   return {
     path,

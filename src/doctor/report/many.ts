@@ -1,19 +1,10 @@
 /** Many runs in a terminal: a line each, worst first, and the story of those that are sick. */
 
-import { counted, whole } from '../../base/numbers.ts';
+import { counted } from '../../base/numbers.ts';
 import { columnsOf, fit, fitMiddle, hang, pad, type Tone } from '../../base/terminal.ts';
-import { verdictWords } from '../findings.ts';
+import { type Document, documentOfRuns, type Row } from './document.ts';
 import { verdictTones } from './paint.ts';
-import { presentable, presentableError, storyOf } from './presentable.ts';
-import {
-  commonDirectory,
-  isRead,
-  isUnreadable,
-  type Outcome,
-  tally,
-  type Unreadable,
-  worstFirst,
-} from './run-report.ts';
+import type { Outcome } from './run-report.ts';
 import { finished, runLines, type Style, styleOf, type TerminalOptions } from './terminal.ts';
 
 /** How a table of many runs is written. */
@@ -28,91 +19,63 @@ const MOST = { rows: 200, stories: 10 } as const;
 /** Any number of runs: one is told in full, several get a table first. */
 export function renderTerminalRuns(outcomes: readonly Outcome[], options: ManyOptions = {}): string {
   const style = styleOf(options);
-  const [only] = outcomes;
+  const { unicode, verbose } = style;
+  const whole = options.all === true || verbose;
+  const document = documentOfRuns(outcomes, {
+    detail: verbose ? 'whole' : 'brief',
+    unicode,
+    tells: verdict => whole || verdict === 'sick',
+    mostRows: whole ? outcomes.length : MOST.rows,
+    mostStories: whole ? outcomes.length : MOST.stories,
+  });
   if (outcomes.length === 0) return '';
+  if (outcomes.length > 1) return finished(manyLines(document, style), style);
+  const [story] = document.stories.items;
   const lines =
-    outcomes.length === 1 && only !== undefined
-      ? isUnreadable(only)
-        ? errorLines(only, style)
-        : runLines(only, style)
-      : manyLines(outcomes, style, options.all ?? false);
+    story === undefined
+      ? hang('', document.rows.items[0].error ?? '', style.columns)
+      : runLines(story, style);
   return finished(lines, style);
 }
 
-function manyLines(outcomes: readonly Outcome[], style: Style, all: boolean): string[] {
-  const { paint, columns, verbose } = style;
-  const ordered = worstFirst(outcomes);
-  const whole = all || verbose;
-  const counts = tally(outcomes).map(({ verdict, count }) =>
-    paint(`${count} ${verdictWords(verdict)}`, verdictTones[verdict]),
-  );
-  const failed = outcomes.filter(isUnreadable).length;
-  const summary = [...counts, ...(failed > 0 ? [paint(`${failed} could not be read`, 'red')] : [])];
-  const stories = ordered.filter(isRead).filter(({ diagnosis }) => whole || diagnosis.verdict === 'sick');
-  const told = whole ? stories : stories.slice(0, MOST.stories);
-  const rows = whole ? ordered : ordered.slice(0, MOST.rows);
-  const common = commonDirectory(ordered.map(outcome => cellsOf(outcome, style).path));
+const toneOf = (verdict: Row['verdict']): Tone => (verdict === 'unread' ? 'red' : verdictTones[verdict]);
+
+function manyLines({ title, counts, common, rows, stories }: Document, style: Style): string[] {
+  const { paint, columns } = style;
   return [
-    `${counted(outcomes.length, 'run')}${common === '' ? '' : ` in ${fitMiddle(common, columns - 12)}`}`,
-    summary.join(', '),
+    `${title}${common === '' ? '' : ` in ${fitMiddle(common, columns - 12)}`}`,
+    counts.map(({ verdict, text }) => paint(text, toneOf(verdict))).join(', '),
     '',
-    ...table(rows, common.length, style),
-    ...more(ordered.length - rows.length, 'run', style),
-    ...told.flatMap(report => [
+    ...table(rows.items, style),
+    ...more(rows.left, 'run', style),
+    ...stories.items.flatMap(story => [
       '',
       paint((style.unicode ? '─' : '-').repeat(columns), 'dim'),
-      ...runLines(report, style),
+      ...runLines(story, style),
     ]),
-    ...(stories.length > told.length ? ['', ...more(stories.length - told.length, 'sick run', style)] : []),
+    ...(stories.left > 0 ? ['', ...more(stories.left, 'sick run', style)] : []),
   ];
 }
 
 const more = (count: number, noun: string, { paint }: Style): string[] =>
   count > 0 ? [paint(`and ${counted(count, noun)} more: --all shows them`, 'dim')] : [];
 
-interface RowCells {
-  readonly verdict: string;
-  readonly tone: Tone;
-  readonly path: string;
-  readonly steps: string;
-  readonly what: string;
-}
-
-function cellsOf(outcome: Outcome, { unicode }: Style): RowCells {
-  if (isUnreadable(outcome)) {
-    const { path, why } = presentableError(outcome, unicode);
-    return { verdict: 'unread', tone: 'red', path, steps: '-', what: why };
-  }
-  const report = presentable(outcome, unicode);
-  const { verdict, path, steps, rootCause } = report.diagnosis;
-  const what = verdict === 'healthy' ? '' : (rootCause ?? storyOf(report).headline.replaceAll('`', ''));
-  return { verdict: verdictWords(verdict), tone: verdictTones[verdict], path, steps: whole(steps), what };
-}
-
-function table(outcomes: readonly Outcome[], common: number, style: Style): string[] {
-  const { columns, paint } = style;
-  const rows = outcomes
-    .map(outcome => cellsOf(outcome, style))
-    .map(row => ({ ...row, path: row.path.slice(common) }));
-  const widest = (cell: (row: RowCells) => string, most: number): number =>
+function table(rows: readonly Row[], { columns, paint }: Style): string[] {
+  const widest = (cell: (row: Row) => string, most: number): number =>
     Math.min(
       most,
       rows.reduce((width, row) => Math.max(width, columnsOf(cell(row))), 0),
     );
-  const verdict = widest(row => row.verdict, 11);
-  const steps = widest(row => row.steps, 14);
-  const rest = columns - verdict - steps - 6;
+  const verdict = widest(row => row.words, 11);
+  const length = widest(row => row.length, 17);
+  const rest = columns - verdict - length - 6;
   const what = Math.min(
     widest(row => row.what, rest),
     Math.max(Math.floor(rest / 2), 12),
   );
   const path = widest(row => row.path, rest - what);
   return rows.map(row => {
-    const start = `${paint(pad(row.verdict, verdict), row.tone)}  ${pad(fitMiddle(row.path, path), path)}`;
-    return `${start}  ${pad(fit(row.steps, steps), steps, 'left')}  ${fit(row.what, rest - path)}`.trimEnd();
+    const start = `${paint(pad(row.words, verdict), toneOf(row.verdict))}  ${pad(fitMiddle(row.path, path), path)}`;
+    return `${start}  ${pad(fit(row.length, length), length, 'left')}  ${fit(row.what.replaceAll('`', ''), rest - path)}`.trimEnd();
   });
-}
-
-function errorLines(outcome: Unreadable, style: Style): string[] {
-  return hang('', presentableError(outcome, style.unicode).error, style.columns);
 }

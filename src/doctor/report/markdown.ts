@@ -1,14 +1,13 @@
 /** The report as Markdown, for a comment on a pull request, a CI summary or a notebook. */
 
-import { amount, counted, whole } from '../../base/numbers.ts';
+import { amount, counted } from '../../base/numbers.ts';
 import { healthyWords } from '../../metrics/registry.ts';
-import { type Finding, spansOf, verdictWords } from '../findings.ts';
-import type { Fix } from '../fixes.ts';
+import { spansOf } from '../findings.ts';
 import { sparkline } from './chart.ts';
-import { sureness } from './figures.ts';
+import { type Document, documentOfRuns, type Fact, type RunDocument, type Section } from './document.ts';
 import type { Plot } from './plot.ts';
-import { changeOf, presentable, presentableError, storyOf, stretchOf } from './presentable.ts';
-import { isRead, isUnreadable, type Outcome, type RunReport, tally, worstFirst } from './run-report.ts';
+import type { Change } from './presentable.ts';
+import type { Outcome } from './run-report.ts';
 
 /** How a report is written as Markdown. */
 export interface MarkdownOptions {
@@ -21,24 +20,22 @@ const MOST_STORIES = 20;
 
 /** Reports as one Markdown document. */
 export function renderMarkdown(outcomes: readonly Outcome[], { all = false }: MarkdownOptions = {}): string {
-  const ordered = worstFirst(outcomes).map(outcome =>
-    isUnreadable(outcome) ? presentableError(outcome) : presentable(outcome),
-  );
-  const wanted = ordered
-    .filter(isRead)
-    .filter(({ diagnosis }) => all || ordered.length === 1 || diagnosis.verdict !== 'healthy');
-  const told = all ? wanted : wanted.slice(0, MOST_STORIES);
-  const left = wanted.length - told.length;
+  const document = documentOfRuns(outcomes, {
+    tells: verdict => all || verdict !== 'healthy',
+    mostStories: all ? outcomes.length : MOST_STORIES,
+  });
+  const { rows, stories } = document;
   return `${[
     '# Keel doctor',
-    ordered.length > 1 ? overview(ordered) : [],
-    ordered.length === 1
-      ? ordered.filter(isUnreadable).map(({ path, error }) => `${code(path)}: ${escaped(error)}`)
-      : [],
-    told.flatMap(story),
-    left > 0 ? [`${counted(left, 'run')} more: see the table.`] : [],
+    ...(rows.items.length > 1 ? overview(document) : []),
+    ...(rows.items.length === 1
+      ? rows.items.flatMap(({ path, error }) =>
+          error === undefined ? [] : [`${code(path)}: ${escaped(error)}`],
+        )
+      : []),
+    ...stories.items.flatMap(story),
+    ...(stories.left > 0 ? [`${counted(stories.left, 'run')} more: see the table.`] : []),
   ]
-    .flat()
     .filter(block => block !== '')
     .join('\n\n')}\n`;
 }
@@ -76,49 +73,58 @@ const prose = (text: string): string =>
     .map(span => (span.code ? code(span.text) : escaped(span.text)))
     .join('');
 
-function overview(outcomes: readonly Outcome[]): string[] {
-  const failed = outcomes.filter(isUnreadable).length;
-  const counts = tally(outcomes).map(({ verdict, count }) => `${count} ${verdictWords(verdict)}`);
-  const rows = outcomes.map(outcome => {
-    if (isUnreadable(outcome)) return `| unread | ${code(outcome.path)} | | | ${escaped(outcome.error)} |`;
-    const { verdict, path, trainer, steps } = outcome.diagnosis;
-    const what = verdict === 'healthy' ? '' : prose(storyOf(outcome).headline);
-    return `| ${verdict === 'sick' ? '**sick**' : verdictWords(verdict)} | ${code(path)} | ${escaped(trainer)} | ${whole(steps)} ${escaped(outcome.unit)} | ${what} |`;
-  });
+function overview({ title, counts, rows }: Document): string[] {
+  const lines = rows.items.map(({ verdict, words, path, trainer, length, what, error }) =>
+    error === undefined
+      ? `| ${verdict === 'sick' ? '**sick**' : words} | ${code(path)} | ${escaped(trainer)} | ${escaped(length)} | ${prose(what)} |`
+      : `| unread | ${code(path)} | | | ${escaped(what)} |`,
+  );
   return [
-    `${counted(outcomes.length, 'run')}: ${[...counts, ...(failed > 0 ? [`${failed} could not be read`] : [])].join(', ')}.`,
-    ['| verdict | run | trainer | length | what |', '|---|---|---|--:|---|', ...rows].join('\n'),
+    `${title}: ${counts.map(({ text }) => text).join(', ')}.`,
+    ['| verdict | run | trainer | length | what |', '|---|---|---|--:|---|', ...lines].join('\n'),
   ];
 }
 
-function story(report: RunReport): string[] {
-  const { diagnosis, unit, plots } = report;
-  const { headline, lead, main, others } = storyOf(report);
-  const sure =
-    main !== undefined && diagnosis.rootCause !== null ? ` (${sureness(diagnosis.confidence)})` : '';
+function story(document: RunDocument): string[] {
+  const { words, path, trainer, length, understood, headline, lead, sure, sections } = document;
   return [
-    `## ${verdictWords(diagnosis.verdict)}: ${prose(headline)}`,
-    `${code(diagnosis.path)}, ${escaped(diagnosis.trainer)}, ${whole(diagnosis.steps)} ${escaped(unit)}`,
-    `${prose(lead)}${sure}`,
-    ...(main === undefined
-      ? []
-      : [bullets([`${prose(main.title)} (${escaped(stretchOf(main, unit))})`, ...main.evidence.map(prose)])]),
-    curves(plots),
-    ...(main === undefined ? [] : whatToDo(main)),
-    ...(others.length === 0
-      ? []
-      : [
-          '**Also seen**',
-          bullets(
-            others.map(
-              finding =>
-                `${finding.severity}: ${prose(finding.title)} (${code(finding.code)}, ${escaped(stretchOf(finding, unit))})`,
-            ),
-          ),
-        ]),
-    ...(diagnosis.notes.length === 0 ? [] : ['**About the log**', bullets(diagnosis.notes.map(prose))]),
+    `## ${words}: ${prose(headline)}`,
+    `${code(path)}, ${escaped(trainer)}, ${escaped(length)}`,
+    ...sectionBlocks(understood),
+    `${prose(lead)}${sure === undefined ? '' : ` (${sure})`}`,
+    ...sections.flatMap(sectionBlocks),
   ];
 }
+
+function sectionBlocks(section: Section): string[] {
+  switch (section.kind) {
+    case 'understood':
+      return [`**Understood:** ${escaped(section.summary)}`, bullets(section.facts.map(factWords))];
+    case 'list':
+      return [`**${section.title}**`, bullets(section.list.items.map(prose))];
+    case 'text':
+      return [`**${section.title}:** ${prose(section.text)}`];
+    case 'plots':
+      return [curves(section.plots)];
+    case 'changes':
+      return [`**${section.title}**`, ...section.changes.map(change)];
+    case 'findings':
+      return [
+        `**${section.title}**`,
+        bullets(
+          section.list.items.map(
+            ({ severity, title, code: name, stretch }) =>
+              `${severity}: ${prose(title)} (${code(name)}, ${escaped(stretch)})`,
+          ),
+        ),
+      ];
+    default:
+      return section satisfies never;
+  }
+}
+
+const factWords = ({ label, items, isProse }: Fact): string =>
+  `${label}: ${items.map(item => (isProse ? prose(item) : code(item))).join(isProse ? '; ' : ', ')}`;
 
 const bullets = (lines: readonly string[]): string => lines.map(line => `- ${line}`).join('\n');
 
@@ -139,15 +145,7 @@ function curves(plots: readonly Plot[]): string {
   ].join('\n');
 }
 
-function whatToDo({ fixes, watch }: Finding): string[] {
-  return [
-    ...(fixes.length === 0 ? [] : ['**Change this**', ...fixes.map(change)]),
-    ...(watch === undefined || watch === '' ? [] : [`**Then watch:** ${prose(watch)}`]),
-  ];
-}
-
-function change(fix: Fix): string {
-  const { code: typed, words } = changeOf(fix);
+function change({ code: typed, words }: Change): string {
   if (typed === undefined) return `- ${prose(words)}`;
   const fence = '`'.repeat(Math.max(3, longestTicks(typed) + 1));
   return `${fence}\n${typed}\n${fence}${words === '' ? '' : `\n\n${prose(words)}`}`;

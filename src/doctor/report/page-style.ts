@@ -61,6 +61,7 @@ svg .band-name{font-size:10.5px}
 .other.critical{border-color:var(--bad)}
 .other.warning{border-color:var(--warn)}
 summary{cursor:pointer}
+.understood{margin:.4rem 0;color:var(--dim);font-size:.92rem}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;padding:.35rem .7rem .35rem 0;border-bottom:1px solid var(--edge);vertical-align:baseline}

@@ -70,13 +70,20 @@ export interface PlotLevel {
 }
 
 /** The series that the findings cite, those of the root cause first, then up to `context` that any reader asks for. */
-export function plotsOf(diagnosis: Diagnosis, run: CanonicalRun, most = 6, context = 2): Plot[] {
+export function plotsOf(
+  diagnosis: Diagnosis,
+  run: CanonicalRun,
+  most = 6,
+  context = 2,
+  /** Metrics to draw after these. */
+  more: readonly string[] = [],
+): Plot[] {
   const cited = diagnosis.findings.flatMap(({ marks }) => marks.map(({ metric }) => metric));
   const told = [...new Set(cited)].filter(id => run.series.has(id));
   const room = told.length >= most - context ? most : told.length + context;
   const objective = objectiveOf(run)?.id;
   const headlines = [
-    ...new Set(['kl/step', ...(objective === undefined ? [] : [objective]), ...headlineMetrics]),
+    ...new Set(['kl/step', ...(objective === undefined ? [] : [objective]), ...headlineMetrics, ...more]),
   ];
   const others = headlines.filter(id => run.series.has(id) && !told.includes(id));
   return [...told.slice(0, most), ...others]

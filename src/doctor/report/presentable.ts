@@ -25,6 +25,19 @@ export function presentable(report: RunReport, unicode = true): RunReport {
     ...report,
     unit: clean(report.unit),
     plots: report.plots.map(plot => ({ ...plot, theirs: clean(plot.theirs), title: clean(plot.title) })),
+    ...(report.log === undefined
+      ? {}
+      : {
+          log: {
+            ...report.log,
+            settings: report.log.settings.map(([name, value]) => [clean(name), clean(value)] as const),
+            events: report.log.events.map(({ step, kind, message }) => ({
+              step,
+              kind: clean(kind),
+              message: clean(message),
+            })),
+          },
+        }),
     diagnosis: {
       ...diagnosis,
       path: clean(diagnosis.path),

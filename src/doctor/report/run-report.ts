@@ -1,7 +1,9 @@
 /** What the reports are made of: a diagnosis with what is drawn beside it, or why a run could not be read. */
 import { withoutControls } from '../../base/controls.ts';
+import type { Beside } from '../beside.ts';
 import { type Diagnosis, type Verdict, verdictRank, verdicts, worstOf } from '../findings.ts';
 import type { Plot } from './plot.ts';
+import type { WholeLog } from './whole-log.ts';
 
 /** A run that was read. It keeps what is drawn, not the whole series. */
 export interface RunReport {
@@ -11,6 +13,10 @@ export interface RunReport {
   readonly plots: readonly Plot[];
   /** Positions at which the log began anew. */
   readonly restarts: readonly number[];
+  /** Only of a report that shows the whole log: then the plots are all that it has. */
+  readonly log?: WholeLog;
+  /** Where it was asked for. */
+  readonly beside?: Beside;
 }
 
 /** A run that could not be read. */

@@ -1,6 +1,5 @@
 /** The report in a terminal: one story on top, then what supports it, then the rest in brief. */
 
-import { whole } from '../../base/numbers.ts';
 import {
   columnsOf,
   fit,
@@ -12,14 +11,13 @@ import {
   type Tone,
 } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
-import { type Finding, type Verdict, verdictWords } from '../findings.ts';
-import type { Fix } from '../fixes.ts';
+import type { Verdict } from '../findings.ts';
 import { chart, gutterOf } from './chart.ts';
 import { laidOutAscii } from './clean.ts';
-import { sureness } from './figures.ts';
+import { documentOf, type OtherFinding, type RunDocument, type Section } from './document.ts';
 import { severityTones } from './paint.ts';
 import { type Plot, rangeOf } from './plot.ts';
-import { changeOf, presentable, storyOf, stretchOf } from './presentable.ts';
+import type { Change } from './presentable.ts';
 import type { RunReport } from './run-report.ts';
 
 /** How a report is written for a terminal. */
@@ -57,13 +55,13 @@ export function styleOf({
   };
 }
 
-/** How much of a story is told without `--verbose`. */
-const FEW = { evidence: 4, charts: 3, context: 2, others: 6, notes: 4 } as const;
 const CHART_ROWS = 4;
 
 /** The report of one run, with a line break at its end. */
 export function renderTerminal(report: RunReport, options: TerminalOptions = {}): string {
-  return finished(runLines(report, styleOf(options)), styleOf(options));
+  const style = styleOf(options);
+  const document = documentOf(report, style.verbose ? 'whole' : 'brief', style.unicode);
+  return finished(runLines(document, style), style);
 }
 
 /** Lines to text, in what the terminal can show. */
@@ -72,34 +70,26 @@ export function finished(lines: readonly string[], { unicode }: Style): string {
   return unicode ? text : laidOutAscii(text);
 }
 
-export function runLines(raw: RunReport, style: Style): string[] {
-  const report = presentable(raw, style.unicode);
-  const { diagnosis, unit } = report;
-  const { headline, lead, main, others } = storyOf(report);
+export function runLines(document: RunDocument, style: Style): string[] {
+  const { headline, sure, lead, understood, sections, code } = document;
   const { paint, columns } = style;
-  const sure =
-    diagnosis.rootCause !== null && main !== undefined ? ` (${sureness(diagnosis.confidence)})` : '';
-  const lines = [
-    titleLine(report, style),
+  return [
+    titleLine(document, style),
+    ...understoodLines(understood, style),
     '',
-    ...paragraph(`${headline}${sure}`, columns).map(line => paint(line, 'bold')),
+    ...paragraph(`${headline}${sure === undefined ? '' : ` (${sure})`}`, columns).map(line =>
+      paint(line, 'bold'),
+    ),
     ...sentence('', lead, style),
+    ...sections.flatMap(section => sectionLines(section, document, style)),
+    ...(code === undefined ? [] : ['', ...moreLines(code, style)]),
   ];
-  if (main !== undefined) lines.push(...why(main, style));
-  lines.push(...charts(report, style));
-  if (main !== undefined) lines.push(...whatToDo(main, style));
-  lines.push(...otherFindings(others, unit, style));
-  lines.push(...notes(diagnosis.notes, style));
-  const codes = [...new Set(diagnosis.findings.map(({ code }) => code))];
-  if (codes.length > 0) {
-    const [lead, command] = ['More on this:', typed('doctor', '--explain', codes[0])];
-    const isShort = columnsOf(`${lead} ${command}`) <= style.columns;
-    lines.push(
-      '',
-      ...(isShort ? [paint(`${lead} ${command}`, 'dim')] : [lead, ...codeLines(command, style)]),
-    );
-  }
-  return lines;
+}
+
+function moreLines(code: string, style: Style): string[] {
+  const [lead, command] = ['More on this:', typed('doctor', '--explain', code)];
+  const isShort = columnsOf(`${lead} ${command}`) <= style.columns;
+  return isShort ? [style.paint(`${lead} ${command}`, 'dim')] : [lead, ...codeLines(command, style)];
 }
 
 const badges: Readonly<Record<Verdict, Tone>> = {
@@ -110,70 +100,88 @@ const badges: Readonly<Record<Verdict, Tone>> = {
 };
 
 /** ` SICK  path            trainer, 60,000 steps`; on two lines where one is too short. */
-function titleLine({ diagnosis, unit }: RunReport, { paint, columns }: Style): string {
-  const badge = ` ${verdictWords(diagnosis.verdict).toUpperCase()} `;
-  const facts = fit(`${diagnosis.trainer}, ${whole(diagnosis.steps)} ${unit}`, columns - 4);
+function titleLine(document: RunDocument, { paint, columns }: Style): string {
+  const badge = ` ${document.words.toUpperCase()} `;
+  const facts = fit(`${document.trainer}, ${document.length}`, columns - 4);
   const room = columns - badge.length - 1 - columnsOf(facts) - 2;
-  const left = paint(badge, badges[diagnosis.verdict]);
-  if (room < columnsOf(diagnosis.path)) {
-    const path = fitMiddle(diagnosis.path, columns - badge.length - 1);
+  const left = paint(badge, badges[document.verdict]);
+  if (room < columnsOf(document.path)) {
+    const path = fitMiddle(document.path, columns - badge.length - 1);
     return `${left} ${paint(path, 'bold')}\n${' '.repeat(badge.length + 1)}${paint(fit(facts, columns - badge.length - 1), 'dim')}`;
   }
-  const path = fitMiddle(diagnosis.path, room);
-  const gap = ' '.repeat(room - columnsOf(path) + 2);
-  return `${left} ${paint(path, 'bold')}${gap}${paint(facts, 'dim')}`;
+  const gap = ' '.repeat(room - columnsOf(document.path) + 2);
+  return `${left} ${paint(document.path, 'bold')}${gap}${paint(facts, 'dim')}`;
 }
 
 const heading = (text: string, { paint }: Style): string[] => ['', paint(text, 'bold')];
 
-function why(main: Finding, style: Style): string[] {
-  const told = style.verbose ? main.evidence : main.evidence.slice(0, FEW.evidence);
-  const left = main.evidence.length - told.length;
+/** A line for each thing that is known; with `--verbose` as many as it takes. */
+function understoodLines({ summary, facts }: RunDocument['understood'], style: Style): string[] {
+  const { paint, columns, verbose } = style;
+  const width = facts.reduce((most, { label }) => Math.max(most, label.length), 0);
   return [
-    ...heading('Why', style),
-    ...told.flatMap(text => sentence('  • ', text, style)),
-    ...(left > 0 ? [style.paint(`    and ${left} more: -v shows them`, 'dim')] : []),
+    ...heading('Understood', style),
+    ...hang('  ', summary, columns).map(line => paint(line, 'dim')),
+    ...facts.flatMap(({ label, items, left, isProse }) => {
+      const lead = `  ${label.padEnd(width)}  `;
+      const more = left > 0 ? ` and ${left} more` : '';
+      const lines = isProse
+        ? items.flatMap((item, i) => hang(i === 0 ? lead : ' '.repeat(lead.length), item, columns))
+        : verbose
+          ? hang(lead, items.join(', '), columns)
+          : [`${lead}${fit(items.join(', '), columns - lead.length - more.length)}${more}`];
+      return lines.map(line => paint(line, 'dim'));
+    }),
   ];
 }
 
-function charts({ plots, unit }: RunReport, style: Style): string[] {
-  const cited = plots.filter(({ marks }) => marks.length > 0);
-  const context = plots.filter(({ marks }) => marks.length === 0);
-  // One cited series says more beside another: KL beside the return, say.
-  const few = [...cited.slice(0, FEW.charts), ...context.slice(0, Math.max(0, FEW.context - cited.length))];
-  const shown = style.verbose ? plots : few;
-  const range = sharedRange(shown);
-  const gutter = shown.reduce((width, plot) => Math.max(width, gutterOf(plot)), 0);
-  return shown.flatMap(plot => [
-    '',
-    ...chart(plot, {
-      ...style,
-      columns: style.columns - 2,
-      rows: CHART_ROWS,
-      xUnit: unit,
-      range,
-      gutter,
-    }).map(line => `  ${line}`),
-  ]);
+function sectionLines(section: Section, { unit }: RunDocument, style: Style): string[] {
+  switch (section.kind) {
+    case 'understood':
+      return understoodLines(section, style);
+    case 'list':
+      return [
+        ...heading(section.title, style),
+        ...section.list.items.flatMap(text =>
+          section.isQuiet
+            ? hang('  • ', text, style.columns).map(line => style.paint(line, 'dim'))
+            : sentence('  • ', text, style),
+        ),
+        ...left(section.list.left, '    ', style),
+      ];
+    case 'text':
+      return [...heading(section.title, style), ...sentence('  ', section.text, style)];
+    case 'plots':
+      return charts(section.plots, unit, style);
+    case 'changes':
+      return [
+        ...heading(section.title, style),
+        ...section.changes.flatMap(change => changeLines(change, style)),
+      ];
+    case 'findings':
+      return [
+        ...heading(section.title, style),
+        ...section.list.items.flatMap(finding => otherLines(finding, style)),
+        ...left(section.list.left, '     ', style),
+      ];
+    default:
+      return section satisfies never;
+  }
 }
+
+const left = (count: number, indent: string, { paint }: Style): string[] =>
+  count > 0 ? [paint(`${indent}and ${count} more: -v shows them`, 'dim')] : [];
 
 /** One x axis for all charts of a run, so that cause and consequence stand under each other. */
-function sharedRange(plots: readonly Plot[]): [number, number] {
-  return rangeOf(plots.flatMap(({ points }) => points));
-}
-
-function whatToDo({ fixes, watch }: Finding, style: Style): string[] {
-  return [
-    ...(fixes.length === 0 ? [] : heading('Change this', style)),
-    ...fixes.flatMap(fix => fixLines(fix, style)),
-    ...(watch === undefined || watch === '' ? [] : heading('Then watch', style)),
-    ...(watch === undefined ? [] : sentence('  ', watch, style)),
-  ];
+function charts(plots: readonly Plot[], unit: string, style: Style): string[] {
+  const range = rangeOf(plots.flatMap(({ points }) => points));
+  const gutter = plots.reduce((width, plot) => Math.max(width, gutterOf(plot)), 0);
+  const size = { columns: style.columns - 2, rows: CHART_ROWS, xUnit: unit, range, gutter };
+  return plots.flatMap(plot => ['', ...chart(plot, { ...style, ...size }).map(line => `  ${line}`)]);
 }
 
 /** Code stands by itself without a bullet, so that it can be copied; sentences have one. */
-function fixLines(fix: Fix, style: Style): string[] {
-  const { code, words } = changeOf(fix);
+function changeLines({ code, words }: Change, style: Style): string[] {
   return [
     ...(code?.split('\n') ?? []).flatMap(line => codeLines(line, style)),
     ...sentence(code === undefined ? '  • ' : '    ', words, style),
@@ -201,45 +209,21 @@ function sentence(lead: string, text: string, style: Style): string[] {
   });
 }
 
-function otherFindings(others: readonly Finding[], unit: string, style: Style): string[] {
-  if (others.length === 0) return [];
-  const { paint, verbose } = style;
-  const told = verbose ? others : others.slice(0, FEW.others);
-  const left = others.length - told.length;
+function otherLines(finding: OtherFinding, style: Style): string[] {
+  const { severity, title, code, stretch, evidence, changes, watch } = finding;
+  const sign = { info: 'i', warning: '!', critical: '!!' }[severity].padEnd(2);
+  const [first, ...rest] = sentence(`  ${sign} `, `${title} (${code}, ${stretch})`, style);
   return [
-    ...heading('Also seen', style),
-    ...told.flatMap(finding => {
-      const sign = { info: 'i', warning: '!', critical: '!!' }[finding.severity].padEnd(2);
-      const [first, ...rest] = sentence(
-        `  ${sign} `,
-        `${finding.title} (${finding.code}, ${stretchOf(finding, unit)})`,
-        style,
-      );
-      return [
-        `  ${paint(sign, severityTones[finding.severity])}${first.slice(4)}`,
-        ...rest,
-        ...(verbose ? inFull(finding, style) : []),
-      ];
-    }),
-    ...(left > 0 ? [paint(`     and ${left} more: -v shows them`, 'dim')] : []),
-  ];
-}
-
-function inFull({ evidence, fix, watch }: Finding, style: Style): string[] {
-  return [
-    ...evidence.flatMap(text => sentence('     • ', text, style)),
-    ...fix.flatMap(text => sentence('     → ', text, style)),
-    ...(watch === undefined ? [] : sentence('     ', watch, style)),
-  ];
-}
-
-function notes(all: readonly string[], style: Style): string[] {
-  if (all.length === 0) return [];
-  const told = style.verbose ? all : all.slice(0, FEW.notes);
-  const left = all.length - told.length;
-  return [
-    ...heading('About the log', style),
-    ...told.flatMap(text => hang('  • ', text, style.columns).map(line => style.paint(line, 'dim'))),
-    ...(left > 0 ? [style.paint(`    and ${left} more: -v shows them`, 'dim')] : []),
+    `  ${style.paint(sign, severityTones[severity])}${first.slice(4)}`,
+    ...rest,
+    ...(style.verbose
+      ? [
+          ...evidence.flatMap(text => sentence('     • ', text, style)),
+          ...changes.flatMap(({ code, words }) =>
+            [code, words].flatMap(text => (text ? sentence('     → ', text, style) : [])),
+          ),
+          ...(watch === undefined ? [] : sentence('     ', watch, style)),
+        ]
+      : []),
   ];
 }

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs';
 import { JobError, type JobOptions, jobThread } from '../../base/job-thread.ts';
 import { threadEntry } from '../../base/thread-entry.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
-import { limitFor } from '../../doctor/report/thread-examiner.ts';
-import type { FindAnswer, ForeignLog, Job, JudgedRun, Judgement } from './jobs.ts';
+import { limitFor } from '../../doctor/thread-examiner.ts';
+import type { FindAnswer, ForeignLog, Job, JudgedRun, Judgement, ReportedRun } from './jobs.ts';
 import { buffersOf } from './judged-run.ts';
 
 /** The doctor as the server asks it. What cannot be answered is a {@link JobError}, whose message is a sentence. */
@@ -12,7 +12,7 @@ export interface Doctor {
   find(paths: readonly string[]): Promise<FindAnswer>;
   read(candidate: Candidate): Promise<ForeignLog>;
   judge(run: JudgedRun): Promise<Judgement>;
-  report(path: string, shown: string): Promise<string>;
+  report(runs: readonly ReportedRun[], whole: boolean): Promise<string>;
   /** Ends the thread at once, whatever it does. */
   close(): Promise<void>;
 }
@@ -43,7 +43,8 @@ export function startDoctor({ limitMs }: { readonly limitMs?: number | undefined
     find,
     read: candidate => ask({ type: 'read', candidate }, { limitMs: limit(candidate.files) }),
     judge: run => ask({ type: 'judge', run }, { limitMs: limit([]), transfer: buffersOf(run) }),
-    report: (path, shown) => ask({ type: 'report', path, shown }, { limitMs: limit([path]) }),
+    report: (runs, whole) =>
+      ask({ type: 'report', runs, whole }, { limitMs: limit(runs.map(({ path }) => path)) }),
     close: () => thread.close(),
   };
 }

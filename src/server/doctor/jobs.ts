@@ -13,8 +13,14 @@ export type Job =
   | { readonly type: 'read'; readonly candidate: Candidate }
   /** Judges a run of Keel whose rows the server has. */
   | { readonly type: 'judge'; readonly run: JudgedRun }
-  /** The report of a run as a page. */
-  | { readonly type: 'report'; readonly path: string; readonly shown: string };
+  /** The doctor's report of a run as a page, or, with `whole`, the interactive one of one or more runs. */
+  | { readonly type: 'report'; readonly runs: readonly ReportedRun[]; readonly whole: boolean };
+
+/** A run and how a report names it. */
+export interface ReportedRun {
+  readonly path: string;
+  readonly shown: string;
+}
 
 /** A run of Keel as the server knows it: series by row number, from 1. */
 export interface JudgedRun extends Said {

@@ -4,19 +4,27 @@ import { RunError } from '../../base/errors.ts';
 import { objectiveOf } from '../../doctor/canonical.ts';
 import { contractOfRun, isBanded } from '../../doctor/contract.ts';
 import { toCanonical } from '../../doctor/dialects/translate.ts';
+import { examine, judged, understand } from '../../doctor/doctor.ts';
 import type { RawRun } from '../../doctor/raw-run.ts';
 import type { Candidate } from '../../doctor/readers/candidate.ts';
 import { ReadError } from '../../doctor/readers/errors.ts';
 import { findRuns } from '../../doctor/readers/find.ts';
-import { readRun } from '../../doctor/readers/read.ts';
 import { RunBuilder } from '../../doctor/readers/run-builder.ts';
 import { addSaid } from '../../doctor/readers/said.ts';
-import { examine, judged } from '../../doctor/report/examine.ts';
 import { renderHtml } from '../../doctor/report/html.ts';
-import { isUnreadable } from '../../doctor/report/run-report.ts';
+import { isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
 import type { Series } from '../../doctor/series.ts';
+import { renderReport } from '../../report/page.ts';
 import { type Setting, settingOf } from '../runs/flatten.ts';
-import type { FindAnswer, ForeignLog, ForeignSeries, Job, JudgedRun, Judgement } from './jobs.ts';
+import type {
+  FindAnswer,
+  ForeignLog,
+  ForeignSeries,
+  Job,
+  JudgedRun,
+  Judgement,
+  ReportedRun,
+} from './jobs.ts';
 
 /** Does a job; `say` tells which file a search opens. */
 export async function work(job: Job, say: (path: string) => void): Promise<unknown> {
@@ -28,7 +36,7 @@ export async function work(job: Job, say: (path: string) => void): Promise<unkno
     case 'judge':
       return judge(job.run);
     case 'report':
-      return report(job.path, job.shown);
+      return report(job.runs, job.whole);
     default:
       return job satisfies never;
   }
@@ -78,8 +86,7 @@ function judge(run: JudgedRun): Judgement {
 }
 
 async function readForeign(candidate: Candidate): Promise<ForeignLog> {
-  const raw = await readRun(candidate);
-  const run = toCanonical(raw);
+  const { raw, run } = await understand(candidate);
   const series: ForeignSeries[] = [];
   for (const { id, theirs, series: points, kl } of run.series.values()) {
     const banded = id === 'kl/step' && isBanded(kl);
@@ -172,17 +179,23 @@ function plain({ length, count, x, values, min, max, broken, wallTime }: Series)
   };
 }
 
-async function report(path: string, shown: string): Promise<string> {
-  const { candidates } = await findRuns(path);
-  const candidate = candidates.find(found => found.path === path) ?? candidates[0];
-  if (candidate === undefined) throw new RunError('there is no log any more');
-  const outcome = await examine(candidate);
-  const named = isUnreadable(outcome)
-    ? {
-        path: shown,
-        error: outcome.error.replaceAll(path, shown),
-        why: outcome.why.replaceAll(path, shown),
-      }
-    : { ...outcome, diagnosis: { ...outcome.diagnosis, path: shown } };
-  return renderHtml([named], { madeAt: new Date().toISOString() });
+async function report(runs: readonly ReportedRun[], whole: boolean): Promise<string> {
+  const outcomes: Outcome[] = [];
+  for (const { path, shown } of runs) {
+    const { candidates } = await findRuns(path);
+    const candidate = candidates.find(found => found.path === path) ?? candidates[0];
+    if (candidate === undefined) throw new RunError(`there is no log of ${shown} any more`);
+    const outcome = await examine(candidate, { whole });
+    outcomes.push(
+      isUnreadable(outcome)
+        ? {
+            path: shown,
+            error: outcome.error.replaceAll(path, shown),
+            why: outcome.why.replaceAll(path, shown),
+          }
+        : { ...outcome, diagnosis: { ...outcome.diagnosis, path: shown } },
+    );
+  }
+  const madeAt = new Date().toISOString();
+  return whole ? renderReport(outcomes, madeAt.slice(0, 10)) : renderHtml(outcomes, { madeAt });
 }

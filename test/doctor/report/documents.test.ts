@@ -226,7 +226,7 @@ describe('Markdown', () => {
     const text = renderMarkdown(all);
     for (const part of [
       '| **sick** | `logs/ppo_1` | stable-baselines3 | 122,880 steps | The learning rate is too high |',
-      '| unread | `z.bin` | | | z.bin: a binary file that is no log |',
+      '| unread | `z.bin` | | | a binary file that is no log |',
       '## sick: The learning rate is too high',
       '```\nPPO(..., learning_rate=1e-4)\n```',
       '**Then watch:** train/approx\\_kl should stay below 0.02.',

@@ -1,9 +1,9 @@
 /** A KL is drawn from 0, with its healthy band, the run's own lines and the absolute marks, in every report. */
 import { describe, expect, it } from 'vitest';
+import { reportSeries } from '../../../src/doctor/in-memory.ts';
 import { renderHtml } from '../../../src/doctor/report/html.ts';
 import { renderMarkdown } from '../../../src/doctor/report/markdown.ts';
 import type { Plot } from '../../../src/doctor/report/plot.ts';
-import { reportSeries } from '../../../src/doctor/report/series.ts';
 import { renderTerminal } from '../../../src/doctor/report/terminal.ts';
 import { klMarks } from '../../../src/metrics/registry.ts';
 import { tonePaints } from '../../../src/metrics/tones.ts';

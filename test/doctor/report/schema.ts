@@ -1,6 +1,6 @@
 /** The contract of `keel doctor --json`, written down a second time: programs rely on it. */
 import * as z from 'zod';
-import { rootCauses } from '../../../src/doctor/findings.ts';
+import { rootCauses, verdicts } from '../../../src/doctor/findings.ts';
 
 const cause = z.enum(rootCauses).nullable();
 const share = z.number().min(0).max(1);
@@ -87,6 +87,25 @@ export const reportSchema = z.strictObject({
       ),
       notes: z.array(z.string()),
       error: z.string().optional(),
+      against: z
+        .strictObject({
+          path: z.string(),
+          verdict: z.enum(verdicts),
+          settings: z.array(
+            z.strictObject({ name: z.string(), value: z.string(), otherName: z.string(), other: z.string() }),
+          ),
+          partings: z.array(
+            z.strictObject({
+              metric: z.string(),
+              theirs: z.string(),
+              step: z.number(),
+              value: z.number(),
+              other: z.number(),
+            }),
+          ),
+          compared: z.array(z.string()),
+        })
+        .optional(),
     }),
   ),
 });

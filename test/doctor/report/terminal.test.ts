@@ -91,6 +91,9 @@ describe('one run', () => {
     const parts = [
       'SICK  logs/ppo_1',
       'stable-baselines3, 122,880 steps',
+      'Understood\n  60 rows, steps 2,048 to 122,880; 2 columns and 1 setting understood\n',
+      'columns   train/approx_kl = kl/step, rollout/ep_rew_mean = episode/return',
+      'settings  learning_rate 0.01',
       'The learning rate is too high (almost certain, 90%)',
       'KL spikes',
       'Why',
@@ -245,8 +248,8 @@ describe('many runs', () => {
     const lines = text.split('\n');
     expect(lines[0]).toBe('4 runs');
     expect(lines[1]).toBe('1 sick, 2 healthy, 1 could not be read');
-    expect(lines[3]).toMatch(/^sick {5}logs\/ppo_1 {2}122,880 {2}learning-rate-too-high$/);
-    expect(lines[4]).toMatch(/^healthy {2}logs\/ppo_2 {2}102,400$/);
+    expect(lines[3]).toMatch(/^sick {5}logs\/ppo_1 {2}122,880 steps {2}The learning rate is too high$/);
+    expect(lines[4]).toMatch(/^healthy {2}logs\/ppo_2 {2}102,400 steps$/);
     expect(lines[6]).toMatch(/^unread {3}z\.bin .* a binary file that is no log$/);
     expect(text.match(/Change this/g)).toHaveLength(1);
     expect(text).not.toContain('Nothing wrong');
@@ -256,7 +259,7 @@ describe('many runs', () => {
   test('what all paths share is said once', () => {
     const text = renderTerminalRuns(['a', 'b', 'b2/c'].map(name => healthyReport(`/data/logs/${name}`)));
     expect(text).toMatch(
-      /^3 runs in \/data\/logs\/\n3 healthy\n\nhealthy {2}a {5}102,400\nhealthy {2}b {5}102,400\nhealthy {2}b2\/c /,
+      /^3 runs in \/data\/logs\/\n3 healthy\n\nhealthy {2}a {5}102,400 steps\nhealthy {2}b {5}102,400 steps\nhealthy {2}b2\/c /,
     );
   });
 

@@ -1,7 +1,7 @@
 /** The thread in which the command line reads and judges logs. */
-import { answerJobs } from '../../base/job-thread.ts';
-import type { Candidate } from '../readers/candidate.ts';
-import { type ExamineOptions, examine, search } from './examine.ts';
+import { answerJobs } from '../base/job-thread.ts';
+import { type ExamineOptions, examine, search } from './doctor.ts';
+import type { Candidate } from './readers/candidate.ts';
 
 /** What the thread is asked. */
 export type ExamineJob =
@@ -16,6 +16,7 @@ export type ExamineJob =
       readonly candidate: Candidate;
       readonly map: ExamineOptions['map'] | undefined;
       readonly trainer: string | undefined;
+      readonly whole: boolean | undefined;
     };
 
 answerJobs<ExamineJob>((job, say) => {
@@ -25,10 +26,11 @@ answerJobs<ExamineJob>((job, say) => {
       return search(paths, { ...(limit === undefined ? {} : { limit }), leaveOut, onOpen: say });
     }
     case 'examine': {
-      const { candidate, map, trainer } = job;
+      const { candidate, map, trainer, whole } = job;
       return examine(candidate, {
         ...(map === undefined ? {} : { map }),
         ...(trainer === undefined ? {} : { trainer }),
+        ...(whole === undefined ? {} : { whole }),
       });
     }
     default:

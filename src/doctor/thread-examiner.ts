@@ -1,10 +1,10 @@
 /** Finds and examines runs in a thread of their own: a log that hangs or eats memory is left out, and the others are judged. */
 import { statSync } from 'node:fs';
-import { JobError, type JobOptions, type JobThread, jobThread } from '../../base/job-thread.ts';
-import { threadEntry } from '../../base/thread-entry.ts';
-import type { Candidate } from '../readers/candidate.ts';
-import type { ExamineOptions, Examiner, Search } from './examine.ts';
-import { type Outcome, type Unreadable, unreadable } from './run-report.ts';
+import { JobError, type JobOptions, type JobThread, jobThread } from '../base/job-thread.ts';
+import { threadEntry } from '../base/thread-entry.ts';
+import type { ExamineOptions, Examiner, Search } from './doctor.ts';
+import type { Candidate } from './readers/candidate.ts';
+import { type Outcome, type Unreadable, unreadable } from './report/run-report.ts';
 import type { ExamineJob } from './thread.ts';
 
 /** What a log may take to be read and judged. */
@@ -51,9 +51,9 @@ export function threadExaminer(limitMs: number = LIMIT_MS, thread: JobThread = s
   }
 
   async function examine(candidate: Candidate, options: ExamineOptions = {}): Promise<Outcome> {
-    const { map, trainer, signal } = options;
+    const { map, trainer, whole, signal } = options;
     try {
-      const job: ExamineJob = { type: 'examine', candidate, map, trainer };
+      const job: ExamineJob = { type: 'examine', candidate, map, trainer, whole };
       return await ask<Outcome>(job, { limitMs: limitFor(candidate.files, limitMs), signal });
     } catch (error) {
       signal?.throwIfAborted();

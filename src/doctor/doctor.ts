@@ -1,17 +1,22 @@
-/** Finds runs, reads one, and says what is wrong with it or why it could not be read. */
+/**
+ * The doctor from end to end, for the command, the page and the library alike: find runs, read one, translate it into the
+ * registry's names, judge it, and make the report, or say why it could not be read.
+ */
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { KeelError } from '../../base/errors.ts';
-import type { CanonicalRun } from '../canonical.ts';
-import { diagnose } from '../diagnose.ts';
-import { type CanonicalOptions, toCanonical } from '../dialects/translate.ts';
-import type { Diagnosis } from '../findings.ts';
-import type { Candidate } from '../readers/candidate.ts';
-import { ReadError } from '../readers/errors.ts';
-import { type FindOptions, findRuns } from '../readers/find.ts';
-import { readRun } from '../readers/read.ts';
-import { runReport } from './report-of-run.ts';
-import { type Outcome, type Unreadable, unreadable } from './run-report.ts';
+import { KeelError } from '../base/errors.ts';
+import type { CanonicalRun } from './canonical.ts';
+import { diagnose } from './diagnose.ts';
+import { type CanonicalOptions, toCanonical } from './dialects/translate.ts';
+import type { Diagnosis } from './findings.ts';
+import type { RawRun } from './raw-run.ts';
+import type { Candidate } from './readers/candidate.ts';
+import { ReadError } from './readers/errors.ts';
+import { type FindOptions, findRuns } from './readers/find.ts';
+import { readRun } from './readers/read.ts';
+import { runReport } from './report/report-of-run.ts';
+import { type Outcome, type Unreadable, unreadable } from './report/run-report.ts';
+import { wholeReport } from './report/whole-log.ts';
 
 /** How logs are examined. */
 export interface ExamineOptions extends CanonicalOptions {
@@ -20,6 +25,8 @@ export interface ExamineOptions extends CanonicalOptions {
   /** What is looked for and read at this moment, for a progress bar. */
   readonly onProgress?: (progress: ExamineProgress) => void;
   readonly signal?: AbortSignal;
+  /** Reports with every series, the settings and the events, not with what the findings cite alone. */
+  readonly whole?: boolean;
 }
 
 /** Who finds and examines runs: these functions, or a thread that can be stopped (`thread-examiner.ts`). */
@@ -107,17 +114,26 @@ const FEWEST_ROWS = 3;
 /** Rows below which silence says little; a fault may be plain before. */
 const FEW_ROWS = 6;
 
+/** Reads one run and translates it: as its files tell it, and in the registry's names. */
+export async function understand(
+  candidate: Candidate,
+  { signal, map, trainer }: ExamineOptions = {},
+): Promise<{ readonly raw: RawRun; readonly run: CanonicalRun }> {
+  const raw = await readRun(candidate, signal === undefined ? {} : { signal });
+  const options = {
+    ...(map === undefined ? {} : { map }),
+    ...(trainer === undefined ? {} : { trainer }),
+  };
+  return { raw, run: toCanonical(raw, options) };
+}
+
 /** Reads one run and says what is wrong with it. Never throws but for an aborted `signal`. */
 export async function examine(candidate: Candidate, options: ExamineOptions = {}): Promise<Outcome> {
-  const { signal, map, trainer } = options;
+  const { signal } = options;
   try {
-    const raw = await readRun(candidate, signal === undefined ? {} : { signal });
-    const run = toCanonical(raw, {
-      ...(map === undefined ? {} : { map }),
-      ...(trainer === undefined ? {} : { trainer }),
-    });
+    const { raw, run } = await understand(candidate, options);
     const diagnosis = judged(run);
-    return runReport(diagnosis, run);
+    return options.whole ? wholeReport(diagnosis, run, raw) : runReport(diagnosis, run);
   } catch (error) {
     signal?.throwIfAborted();
     const failure = failureOf(candidate.path, error);

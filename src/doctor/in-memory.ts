@@ -1,13 +1,13 @@
 /** Series that a program has in memory, without a log. */
-import { fail } from '../../base/errors.ts';
-import type { CanonicalRun } from '../canonical.ts';
-import { type CanonicalOptions, toCanonical } from '../dialects/translate.ts';
-import type { Diagnosis } from '../findings.ts';
-import type { RawRun } from '../raw-run.ts';
-import { SeriesBuilder } from '../series.ts';
-import { judged } from './examine.ts';
-import { runReport } from './report-of-run.ts';
-import type { RunReport } from './run-report.ts';
+import { fail } from '../base/errors.ts';
+import type { CanonicalRun } from './canonical.ts';
+import { type CanonicalOptions, toCanonical } from './dialects/translate.ts';
+import { judged } from './doctor.ts';
+import type { Diagnosis } from './findings.ts';
+import type { RawRun } from './raw-run.ts';
+import { runReport } from './report/report-of-run.ts';
+import type { RunReport } from './report/run-report.ts';
+import { SeriesBuilder } from './series.ts';
 
 /** Values in the order they were logged, or with the step of each. */
 export type SeriesInput =

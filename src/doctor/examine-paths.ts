@@ -1,7 +1,7 @@
 /** From paths to reports: every run under them, one after the other. */
 import { resolve } from 'node:path';
-import type { ExamineOptions, Examiner, Search } from './examine.ts';
-import { isRead, type Outcome, type Unreadable } from './run-report.ts';
+import type { ExamineOptions, Examiner, Search } from './doctor.ts';
+import { isRead, type Outcome, type Unreadable } from './report/run-report.ts';
 
 /** Every run under the paths, one after the other, read in this thread or by `examiner`. Failures of the search come first. */
 export async function* examinePaths(
@@ -10,7 +10,7 @@ export async function* examinePaths(
   examiner?: Examiner,
 ): AsyncGenerator<Outcome, Search> {
   // Loaded where it is used: a thread that examines has its own.
-  const { search, examine } = examiner ?? (await import('./examine.ts'));
+  const { search, examine } = examiner ?? (await import('./doctor.ts'));
   const found = await search(paths, options);
   yield* found.failures;
   const given = new Set(paths.map(path => resolve(path)));

@@ -1,10 +1,10 @@
 /** Looks at live runs again and again, and tells what changed. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signature } from '../readers/find.ts';
-import { type ExamineOptions, type Examiner, examine, search } from './examine.ts';
-import { type News, newsOf } from './follow.ts';
-import { isRead, type Outcome, unreadable } from './run-report.ts';
+import { type ExamineOptions, type Examiner, examine, search } from './doctor.ts';
+import { signature } from './readers/find.ts';
+import { type News, newsOf } from './report/news.ts';
+import { isRead, type Outcome, unreadable } from './report/run-report.ts';
 
 /** How a log that grows is followed. */
 export interface FollowOptions extends ExamineOptions {
