@@ -233,6 +233,11 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
       if (run.state !== 'running') return {};
       const { keys = {} } = tableOf(run.manifest?.algorithm ?? '') ?? {};
       const out: Record<string, number | null> = {};
+      // Another trainer says itself what it takes.
+      for (const name of run.manifest?.controls ?? []) {
+        const value = run.settings[name];
+        if (typeof value === 'number' || value === null) out[name] = value;
+      }
       // The trainer has the last word.
       for (const [name, { change, offered }] of Object.entries(keys)) {
         const value = run.settings[name];
