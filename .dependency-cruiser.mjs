@@ -87,6 +87,7 @@ const pageMayImport = [
   'src/metrics/tones.ts',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
+  'src/view/drawing.ts',
   'src/view/scene.ts',
   'src/view/motion.ts',
   'src/view/orbit.ts',

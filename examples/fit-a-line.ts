@@ -1,5 +1,5 @@
 /** The engine by itself: gradient descent as one program, all of its steps in one run. */
-import { engine } from '../src/index.ts';
+import { engine } from 'keel';
 
 const { compile, Graph, grad, loop, matmul, mul, reduceMean, sub } = engine;
 

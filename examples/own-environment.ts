@@ -1,8 +1,8 @@
 /**
  * An environment of one's own: a thermostat that should hold 20 degrees. `keel train ./examples/own-environment.ts`
- * trains it, train-own-environment.ts does so from code. Outside of this repository the import is from 'keel'.
+ * trains it, train-own-environment.ts does so from code.
  */
-import { box, defineEnv, simulation } from '../src/index.ts';
+import { box, defineEnv, simulation } from 'keel';
 
 export default defineEnv({
   id: 'Thermostat-v0',

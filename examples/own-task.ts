@@ -1,8 +1,8 @@
 /**
  * A text task of one's own: `abca>` is to be completed by the same letters in order, `aabc`. Its name takes the place of
- * chess's: `keel clone ./examples/own-task.ts`. Outside of this repository the import is from 'keel/tasks'.
+ * chess's: `keel clone ./examples/own-task.ts`.
  */
-import { clearGrade, defineTask, sumParts } from '../src/tasks/index.ts';
+import { clearGrade, defineTask, sumParts } from 'keel/tasks';
 
 const sorted = (letters: string): string => [...letters].sort().join('');
 

@@ -1,7 +1,7 @@
 /** A plain Node service that routes requests with the policy of a run: `node --import tsx examples/route-requests.ts last`. */
 import { createServer } from 'node:http';
-import * as cluster from '../src/envs/cluster/index.ts';
-import { openPolicy } from '../src/index.ts';
+import { openPolicy } from 'keel';
+import * as cluster from 'keel/cluster';
 
 const specs = cluster
   .hardwareList('h100,2*a100,a40')

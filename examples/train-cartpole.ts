@@ -1,5 +1,5 @@
 /** Trains CartPole, prints how it goes, and plays a few episodes with the result. */
-import { openPolicy, train } from '../src/index.ts';
+import { openPolicy, train } from 'keel';
 
 const [steps = '60000', root = 'runs'] = process.argv.slice(2);
 const { dir } = await train({

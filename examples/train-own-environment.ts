@@ -1,6 +1,6 @@
 /** Trains an environment of one's own from code: it is named by its file, as on the command line. */
 import { fileURLToPath } from 'node:url';
-import { train } from '../src/index.ts';
+import { train } from 'keel';
 
 const { dir, lastRow } = await train({
   env: fileURLToPath(new URL('own-environment.ts', import.meta.url)),

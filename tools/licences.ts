@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ONNX_RUNTIME_VERSION } from '../src/engine/onnx/native.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
@@ -55,7 +56,14 @@ function licenceText(name: string): string {
 export function licencePage(): string {
   const all = lockedPackages();
   const shipped = all.filter(({ dev }) => !dev);
-  const rows = [...new Map(shipped.map(entry => [`${entry.name} ${entry.version}`, entry])).values()]
+  const own = {
+    name: '@keel/onnxruntime-…, which has ONNX Runtime',
+    version: ONNX_RUNTIME_VERSION,
+    license: 'MIT',
+  };
+  const rows = [
+    ...new Map([...shipped, own].map(entry => [`${entry.name} ${entry.version}`, entry])).values(),
+  ]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
   const bundled = inPage.map(name => {

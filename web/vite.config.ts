@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
+import { rules } from '../src/doctor/rules/all.ts';
 import { toneProperties } from '../src/metrics/tones.ts';
 import { describeEventType, eventTypes } from '../src/runs/schema.ts';
 
@@ -13,6 +14,9 @@ const eventKinds = Object.fromEntries(
     return [type, { title, doc }];
   }),
 );
+
+/** What each rule looks for, without the rules. */
+const ruleTitles = Object.fromEntries(rules.map(({ code, title }) => [code, title]));
 
 /**
  * The server sends what a metric is and means together with it, so the page need not carry the registry's titles and texts as
@@ -75,7 +79,10 @@ export default defineConfig({
   root: here('.'),
   base: './',
   plugins: [svelte({ configFile: false }), registryWithoutTexts(), tonesInStyle()],
-  define: { __EVENT_KINDS__: JSON.stringify(eventKinds) },
+  define: {
+    __EVENT_KINDS__: JSON.stringify(eventKinds),
+    __RULE_TITLES__: JSON.stringify(ruleTitles),
+  },
   build: {
     outDir: here('../dist/web'),
     emptyOutDir: true,

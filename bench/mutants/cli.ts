@@ -41,8 +41,8 @@ export const cli = mutantsOf('src/cli', [
   ],
   [
     'errors.ts',
-    "wrongUse.has(error.code ?? '') ? 2 : 1",
-    "wrongUse.has(error.code ?? '') ? 1 : 1",
+    "wrongUse.has(error.code ?? '') ? exitCodes.wrongUse",
+    "wrongUse.has(error.code ?? '') ? exitCodes.failed",
     'cli/errors',
     'exit',
   ],

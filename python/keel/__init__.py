@@ -10,6 +10,15 @@ __version__ = "0.1.0"
 # Each public name, and the module that has it.
 _HOMES: dict[str, str] = {
     "spaces": "keel.spaces",
+    "guard": "keel._guard",
+    "mean_kl": "keel._guard",
+    "snapshot": "keel._guard",
+    "Guarded": "keel._guard",
+    "GuardedPPO": "keel._guarded_ppo",
+    "KeelCallback": "keel._callback",
+    "Run": "keel._run",
+    "log": "keel._run",
+    "start": "keel._run",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -27,6 +27,11 @@ export interface TrainHooks {
   onRow?: (row: Readonly<Record<string, number>>, progress: TrainProgress) => void;
   /** What happened, checkpoints included; `message` is the sentence of the run's events. */
   onEvent?: (event: TrainEvent & { step: number; message: string }) => void;
+  /**
+   * Asked where a new run fails before its first iteration is done: true deletes its directory, in which there is nothing
+   * but why. Unless given, it stays.
+   */
+  discardsFailedStart?: () => boolean;
   /** Stops after the iteration under way, with a checkpoint. */
   signal?: AbortSignal;
   /** Who judges a run with `autopilot`; `train`, `resume` and `fork` of the package bring the doctor. */

@@ -161,6 +161,7 @@ async function begin(verb: Algorithm['verb'], options: TrainOptions | CloneOptio
       { parent: start?.parent, beginning: start?.source && { ...start.source, forked: false, written: {} } },
       { root: options.root, id: options.id },
     ),
+    made: true,
     saveFirst: savesFirst(algorithm, config as RunConfig, start !== undefined),
     begin: () => learner.begin(),
   }));

@@ -1,4 +1,5 @@
 /** A learner and a run on disk that it writes to, whatever the algorithm: iterations, rows, events, checkpoints, the inbox. */
+import { rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigError, TrainError } from '../base/errors.ts';
 import type { Adjustment } from '../runs/inbox.ts';
@@ -33,6 +34,8 @@ export interface SessionStart {
   readonly changes?: readonly Adjustment[];
   /** Whether there is something to save before the first iteration. */
   readonly saveFirst?: boolean;
+  /** Whether the run has just been made. */
+  readonly made?: boolean;
   /** Whether `begin` goes on from a checkpoint of this run. */
   readonly restored?: boolean;
   /** What `begin` does to the critic, for the run's events. */
@@ -200,6 +203,8 @@ async function trainIn(
     const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
     writer.end('failed', message, stack);
     byHand?.close('the run has failed');
+    if (start.made && counters.iteration === 0 && hooks.discardsFailedStart?.())
+      rmSync(writer.dir, { recursive: true, force: true });
     throw error;
   } finally {
     recording?.close();

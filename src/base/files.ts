@@ -265,7 +265,7 @@ export function openRegular(path: string): number {
   return fail(`${path} is not a file: remove it or check the path`);
 }
 
-/** Reads a whole file of at most `limit` bytes: the size is looked at before anything is allocated. */
+/** Reads a whole file of at most `limit` bytes: the size is looked at before anything is allocated. @internal */
 export function readBounded(path: string, limit: number): Buffer {
   return attempt('read', path, () => {
     const fd = openRegular(path);

@@ -3,6 +3,7 @@ import { CommanderError } from 'commander';
 import { withoutControls } from '../base/controls.ts';
 import { errorsAsJson, KeelError } from '../base/errors.ts';
 import { fileError } from '../base/files.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** What was asked for is wrong, and nothing was tried: exit code 2. */
 export class UsageError extends KeelError {
@@ -59,7 +60,7 @@ export function reportError(error: unknown, print: (text: string) => void): numb
   const write = (text: string): void => print(withoutControls(text));
   if (error instanceof ExitWith) return error.exitCode;
   // Commander has printed its own.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUse;
   const { name, stack } = error instanceof Error ? error : { name: 'Error', stack: undefined };
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
@@ -75,5 +76,5 @@ export function reportError(error: unknown, print: (text: string) => void): numb
     const { cause } = error as Error;
     if (cause instanceof Error) write(`caused by ${cause.stack}\n`);
   }
-  return error instanceof KeelError && wrongUse.has(error.code ?? '') ? 2 : 1;
+  return error instanceof KeelError && wrongUse.has(error.code ?? '') ? exitCodes.wrongUse : exitCodes.failed;
 }

@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { reportError } from './errors.ts';
+import { exitCodes } from './exit-codes.ts';
 import { makeProgram } from './program.ts';
 
 /** Runs a command line; its exit code is the process's when this returns. */
@@ -19,6 +20,14 @@ export async function main(argv: readonly string[] = process.argv): Promise<void
 
 /** As a program of its own, and not imported by one. */
 async function start(): Promise<void> {
+  // Node's code of a process that has nothing left to do while an import waits: a file that waits for itself, or for nothing.
+  process.on('exit', code => {
+    if (code !== 13) return;
+    process.stderr.write(
+      'keel: a file that was loaded awaits something at its top level that never comes: it may be a script, which is run with tsx or node, and not an environment\n',
+    );
+    process.exitCode = exitCodes.failed;
+  });
   // A reader that has gone (`keel runs | head`) is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

@@ -4,6 +4,7 @@ import { withoutControls } from '../base/controls.ts';
 import { VERSION } from '../base/version.ts';
 import { type Action, act } from './context.ts';
 import { type Examples, examplesText } from './examples.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** A module of `commands`, in the file that has the command's name. */
 interface CommandModule {
@@ -54,7 +55,7 @@ const commands = {
   ],
   dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
   watch: ['[options] <logs...>', "the page on any trainer's logs, live"],
-  envs: ['[options]', 'list the environments and text tasks'],
+  envs: ['[options] [env]', 'list the environments and text tasks, or all there is to know of one'],
   'check-env': [
     '[options] <env>',
     'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
@@ -109,8 +110,8 @@ const examples: Examples = [
   ['dash', 'all runs live in the browser'],
 ];
 
-const exits = `Exit codes: 0 done; 1 tried and failed; 2 wrong use: a flag, a setting or a name
-that cannot be, nothing was started; 130 stopped by Ctrl-C. Doctor has its own.`;
+const exits = `Exit codes: ${exitCodes.done} done; ${exitCodes.failed} tried and failed; ${exitCodes.wrongUse} wrong use: a flag, a setting or a name
+that cannot be, nothing was started; ${exitCodes.interrupted} stopped by Ctrl-C. Doctor has its own.`;
 
 /** The program for these arguments: all commands by name, and the one that they ask for in full. */
 export async function makeProgram(args: readonly string[]): Promise<Command> {

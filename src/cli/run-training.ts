@@ -20,15 +20,14 @@ import { openRun } from '../runs/store.ts';
 import { savedSettings } from '../settings/resolve.ts';
 import { type Context, shownDir } from './context.ts';
 import { ExitWith, reportError } from './errors.ts';
+import { exitCodeOfSignal } from './exit-codes.ts';
 import { envFileOption, setOption, trustOption } from './options.ts';
 import { type ServedPage, startDash, type TrainingFlags, trainingOptions } from './page.ts';
 import { scoreWords } from './policies.ts';
 import { reporterFor } from './progress.ts';
 import { located } from './settings.ts';
 
-/** The code of a program that a signal ended, by convention. */
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
-type Stop = keyof typeof exitCodes;
+type Stop = keyof typeof exitCodeOfSignal;
 
 /** What the options of a command that goes on from a checkpoint say. */
 export interface ContinueFlags extends TrainingFlags {
@@ -119,6 +118,8 @@ export async function runTraining(
         // Who wants to look sees it from the first update; otherwise nothing waits for the page.
         if (open) await page;
       },
+      // Where a page stays, it shows why the run failed.
+      discardsFailedStart: () => !stays || page === undefined,
       onRow: (row, progress) => reporter.row(row, progress),
       onEvent: event => reporter.event(event),
     });
@@ -148,7 +149,7 @@ export async function runTraining(
     const seconds = (performance.now() - startedAt) / 1000;
     farewell(context, result, best, `${done(result.step)}, ${duration(seconds)}`, view);
   }
-  if (stoppedBy !== undefined) throw new ExitWith(exitCodes[stoppedBy]);
+  if (stoppedBy !== undefined) throw new ExitWith(exitCodeOfSignal[stoppedBy]);
   const served = await staying();
   if (served !== undefined) await stayOpen(context, served);
 }

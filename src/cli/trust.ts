@@ -3,6 +3,7 @@ import type { Trust } from '../algos/trust.ts';
 import { withoutControls } from '../base/controls.ts';
 import { type UntrustedCode, whatWouldRun } from '../runs/trust.ts';
 import { ExitWith } from './errors.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** What the flags of a command say about it. */
 export function trustOf({
@@ -23,6 +24,6 @@ async function ask(untrusted: UntrustedCode): Promise<boolean> {
     initialValue: false,
     output: process.stderr,
   });
-  if (typeof answer === 'symbol') throw new ExitWith(130);
+  if (typeof answer === 'symbol') throw new ExitWith(exitCodes.interrupted);
   return answer;
 }

@@ -1,5 +1,7 @@
 /** Does an environment keep the contract, and is it made so that a policy can learn it? After Stable-Baselines3's checker. */
 import { Rng } from '../random/rng.ts';
+import { parseDrawing } from '../view/drawing.ts';
+import { parseScene } from '../view/scene.ts';
 import type { Env, EnvSpec } from './env.ts';
 import { type EnvErrorCode, errorCode, messageOf, show } from './errors.ts';
 import { allowedAt, isSpace, leavesOf, placeOf, type Space } from './spaces.ts';
@@ -20,6 +22,7 @@ export type CheckCode =
   | 'not-deterministic'
   | 'observation-categorical'
   | 'observation-constant'
+  | 'observation-flattened'
   | 'observation-large'
   | 'observation-outside'
   | 'reward-constant'
@@ -102,10 +105,22 @@ export function checkEnv(make: () => Env, options: CheckOptions = {}): CheckRepo
       const affordable = Math.floor((stepsPerSecond * maxMs) / 1000 / WALKS);
       compared = Math.min(MOST_COMPARED, Math.max(LEAST_COMPARED, affordable));
     });
+    attempt(() => checkView(fresh(), seed));
     attempt(() => checkSeeding(fresh, seed, compared, add));
     attempt(() => checkState(fresh, seed, compared, add));
   }
   return { id, passed: !findings.some(({ level }) => level === 'error'), findings };
+}
+
+/** What an environment draws can be kept and drawn: wrong shapes would otherwise be found while it trains. */
+function checkView(env: Env, seed: number): void {
+  const view = env.view?.();
+  if (view !== undefined) {
+    env.reset({ seed }, new Float32Array(env.observationSpace.flatSize));
+    if (view.draw) parseDrawing(view.draw(), 'its drawing');
+    else parseScene(view.scene, 'the scene of its view');
+  }
+  env.close?.();
 }
 
 type Add = (level: CheckLevel, code: CheckCode, message: string) => void;
@@ -149,6 +164,12 @@ function checkSpaces(env: Env, add: Add): void {
     }
   }
   for (const { path, space } of leavesOf(observationSpace)) {
+    if (space.kind === 'box' && space.shape.length > 1)
+      add(
+        'info',
+        'observation-flattened',
+        `${path ? `observation ${path}` : 'the observation'} is ${space.shape.join('x')}: networks here have no convolution and read its ${space.flatSize} numbers as a row`,
+      );
     if (space.kind === 'discrete' || space.kind === 'multiDiscrete') {
       const name = path ? `observation ${path}` : 'the observation';
       add(

@@ -1,4 +1,5 @@
 import { MAX_SEED } from '../random/rng.ts';
+import type { Drawing } from '../view/drawing.ts';
 import type { Scene } from '../view/scene.ts';
 import { fail, show } from './errors.ts';
 import type { OptionValues } from './options.ts';
@@ -50,6 +51,8 @@ export interface EnvView {
   writePose(out: Float32Array): void;
   /** Positions of the scene's joints: (joints). */
   writeJoints(out: Float32Array): void;
+  /** What is there now in two dimensions, instead of the scene, which is empty then. */
+  draw?(): Drawing;
 }
 
 /** What an environment shows of itself: three bytes (red, green, blue) a pixel, row after row from the top. */

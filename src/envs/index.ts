@@ -1,5 +1,15 @@
 /** Environments: the contract, Keel's own, a user's own, many at once, and checks of them. */
 export { isEnvFile } from '../base/code-reference.ts';
+export type {
+  Colour,
+  Drawing,
+  DrawnCells,
+  DrawnCircle,
+  DrawnLine,
+  DrawnRectangle,
+  DrawnShape,
+  DrawnText,
+} from '../view/drawing.ts';
 export {
   type CheckCode,
   type CheckFinding,
@@ -48,7 +58,11 @@ export {
   quadruped,
   quadrupedDefinition,
 } from './mujoco/arachne/arachne.ts';
+export { loadEngine } from './mujoco/engine.ts';
+export { type Attributes, type AttributeValue, type Element, element, toXml } from './mujoco/mjcf.ts';
+export type { MoreArrays, Physics, PhysicsArrays, SavedPhysics } from './mujoco/physics.ts';
 export * from './mujoco/suite/suite.ts';
+export { type PhysicsTask, physicsEnv } from './mujoco/task.ts';
 export type { OptionSchema, OptionSchemas, OptionValue, OptionValues } from './options.ts';
 export type { Json } from './plain-data.ts';
 export * from './probe/probes.ts';
@@ -63,7 +77,7 @@ export {
   type RegisteredEnv,
   registerEnv,
 } from './registry.ts';
-export { type Simulation, simulation } from './simulation.ts';
+export { type Simulation, type SimulationView, simulation } from './simulation.ts';
 export * from './spaces.ts';
 export type { VectorArrays, VectorShape } from './vector/arrays.ts';
 export { inProcessVectorEnv } from './vector/in-process.ts';

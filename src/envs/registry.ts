@@ -89,6 +89,16 @@ export function registerEnv<O extends OptionValues>(
   return env;
 }
 
+/** Probes are for trying a trainer: they are found by their names, and offered to nobody who looks for a task. */
+const isProbe = ({ isOwn, name }: RegisteredEnv): boolean => isOwn && name.startsWith('Probe');
+
+/** What there is to train in: all environments but the probes, Keel's own first. */
+export function offeredEnvs(): EnvInfo[] {
+  return [...registry.byId.values()]
+    .filter(env => !isProbe(env))
+    .map(({ definition: _, isOwn: __, ...info }) => info);
+}
+
 /** All environments, Keel's own first. */
 export function listEnvs(): EnvInfo[] {
   return [...registry.byId.values()].map(({ definition: _, isOwn: __, ...info }) => info);
@@ -114,12 +124,13 @@ export function findEnv(id: string): RegisteredEnv {
   const versions = envs.filter(env => plainNames(env).includes(unversioned)).map(env => env.id);
   if (versions.length > 0)
     fail('env-unknown', `environment ${show(id)} is unknown: there is ${versions.join(', ')}`);
+  const offered = unversioned.startsWith('probe') ? envs : envs.filter(env => !isProbe(env));
   const guess = didYouMean(
     unversioned,
-    envs.map(env => env.name),
+    offered.map(env => env.name),
     3,
   );
-  const names = guess || `there are ${envs.map(env => env.id).join(', ')}`;
+  const names = guess || `there are ${offered.map(env => env.id).join(', ')}`;
   return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
 }
 

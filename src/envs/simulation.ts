@@ -1,8 +1,22 @@
+import { didYouMean } from '../base/nearest.ts';
 import { Rng } from '../random/rng.ts';
-import { checkSeed, type Env, type ResetOptions, type StepResult, stepResult } from './env.ts';
-import { fail } from './errors.ts';
+import type { Drawing } from '../view/drawing.ts';
+import { emptyScene, type Scene } from '../view/scene.ts';
+import { checkSeed, type Env, type EnvView, type ResetOptions, type StepResult, stepResult } from './env.ts';
+import { fail, show } from './errors.ts';
 import { checkAlike, fieldsOf, fromJson, type Json, toJson } from './plain-data.ts';
 import type { Space } from './spaces.ts';
+
+/** What a state looks like in three dimensions: its shapes once, and where they are. */
+export interface SimulationView<S extends object> {
+  readonly scene: Scene;
+  /** Seconds of the world's time that a step takes: how fast a replay runs. */
+  readonly stepSeconds: number;
+  /** Position (x, y, z) and quaternion (w, x, y, z) of each body of the scene, in the world: (bodies, 7). */
+  writePose(state: NoInfer<S>, out: Float32Array): void;
+  /** Positions of the scene's joints: (joints); only where there are some. */
+  writeJoints?(state: NoInfer<S>, out: Float32Array): void;
+}
 
 /**
  * A task as functions on a state. The state is plain data (numbers, strings, booleans, null, arrays, typed arrays and
@@ -13,8 +27,15 @@ export interface Simulation<S extends object> {
   readonly actionSpace: Space;
   /** Names of the reward's parts to report apart; `step` writes them to `result.rewardTerms`. */
   readonly rewardTerms?: readonly string[];
+  /** Names of what it measures besides, such as a speed: `step` writes them to `result.measures`; logged as `env/<name>`. */
+  readonly measures?: readonly string[];
   /** A fresh state for a new episode. All randomness comes from `rng`. */
   start(rng: Rng): S;
+  /**
+   * How far training is, from 0 to 1, for a task that grows harder: keep it for the next `start`. Never called where a policy
+   * is evaluated or played, which is the task as it is at the end.
+   */
+  setProgress?(fraction: number): void;
   /** Writes the observation to `obs`, (obsSize), or returns it, which is simpler and slower. */
   observe(state: NoInfer<S>, obs: Float32Array): ArrayLike<number> | undefined;
   /**
@@ -27,7 +48,41 @@ export interface Simulation<S extends object> {
   load?(saved: unknown): NoInfer<S>;
   /** Throws where a restored state cannot be. */
   check?(state: NoInfer<S>): void;
+  /** What a state looks like in two dimensions, such as a board: on the page, in replays and pictures (docs/robot-view.md). */
+  draw?(state: NoInfer<S>): Drawing;
+  /** With `draw`: how many seconds a step is shown; 0.1 unless given. */
+  readonly stepSeconds?: number;
+  /** What a state looks like in three dimensions; instead of `draw`. */
+  readonly view?: SimulationView<S>;
   close?(): void;
+}
+
+/** All that a simulation may have: what is misspelt would otherwise do nothing, in silence. */
+const simulationKeys = Object.keys({
+  observationSpace: 1,
+  actionSpace: 1,
+  rewardTerms: 1,
+  measures: 1,
+  start: 1,
+  setProgress: 1,
+  observe: 1,
+  step: 1,
+  save: 1,
+  load: 1,
+  check: 1,
+  draw: 1,
+  stepSeconds: 1,
+  view: 1,
+  close: 1,
+} satisfies Record<keyof Simulation<object>, 1>);
+
+function refuseUnknown(sim: object): void {
+  const unknown = Object.keys(sim).filter(key => !simulationKeys.includes(key));
+  if (unknown.length > 0)
+    fail(
+      'definition-invalid',
+      `simulation: ${unknown.join(', ')} ${unknown.length === 1 ? 'is' : 'are'} unknown: ${didYouMean(unknown[0], simulationKeys) || `it has ${simulationKeys.join(', ')}`}`,
+    );
 }
 
 /**
@@ -51,6 +106,14 @@ export interface Simulation<S extends object> {
  * ```
  */
 export function simulation<S extends object>(sim: Simulation<S>): Env {
+  if (typeof sim !== 'object' || sim === null)
+    fail('definition-invalid', `simulation: ${show(sim)} is not an object of functions`);
+  refuseUnknown(sim);
+  for (const name of ['start', 'observe', 'step'] as const)
+    if (typeof sim[name] !== 'function')
+      fail('definition-invalid', `simulation: ${name} is ${show(sim[name])}, not a function`);
+  if (sim.draw !== undefined && sim.view !== undefined)
+    fail('definition-invalid', 'simulation has draw and view: leave one of them out');
   return new SimulationEnv(sim);
 }
 
@@ -58,6 +121,9 @@ class SimulationEnv<S extends object> implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly rewardTerms: readonly string[];
+  readonly measures: readonly string[];
+  readonly view?: () => EnvView;
+  readonly setProgress?: (fraction: number) => void;
   readonly close: () => void;
   readonly #sim: Simulation<S>;
   readonly #result: StepResult;
@@ -68,9 +134,15 @@ class SimulationEnv<S extends object> implements Env {
     this.observationSpace = sim.observationSpace;
     this.actionSpace = sim.actionSpace;
     this.rewardTerms = sim.rewardTerms ?? [];
+    this.measures = sim.measures ?? [];
     this.close = () => sim.close?.();
     this.#sim = sim;
     this.#result = stepResult(this.rewardTerms.length);
+    if (this.measures.length > 0) this.#result.measures = new Float64Array(this.measures.length);
+    if (sim.setProgress) this.setProgress = fraction => sim.setProgress?.(fraction);
+    const { draw, view } = sim;
+    if (draw) this.view = () => this.#drawn(draw);
+    else if (view) this.view = () => this.#viewed(view);
   }
 
   reset(options: ResetOptions, obs: Float32Array): void {
@@ -86,6 +158,7 @@ class SimulationEnv<S extends object> implements Env {
     result.terminated = false;
     result.truncated = false;
     result.blownUp = false;
+    result.measures?.fill(0);
     const terms = result.rewardTerms;
     if (terms.length === 0) {
       this.#sim.step(state, action, result, this.#rng);
@@ -115,6 +188,30 @@ class SimulationEnv<S extends object> implements Env {
     const state = fields.state === null ? undefined : this.#decode(fromJson(fields.state, 'state'));
     this.#rng = rng;
     this.#state = state;
+  }
+
+  /** What is there to be drawn. */
+  #shown(): S {
+    return this.#state ?? fail('not-reset', 'drawn before reset: call reset first');
+  }
+
+  #drawn(draw: (state: S) => Drawing): EnvView {
+    return {
+      scene: emptyScene,
+      stepSeconds: this.#sim.stepSeconds ?? 0.1,
+      writePose: () => {},
+      writeJoints: () => {},
+      draw: () => draw(this.#shown()),
+    };
+  }
+
+  #viewed({ scene, stepSeconds, writePose, writeJoints }: SimulationView<S>): EnvView {
+    return {
+      scene,
+      stepSeconds,
+      writePose: out => writePose(this.#shown(), out),
+      writeJoints: out => writeJoints?.(this.#shown(), out),
+    };
   }
 
   #decode(saved: unknown): S {

@@ -15,6 +15,7 @@ export interface ProcessIdentity {
 
 /** What is asked of the system; tests answer for systems they do not run on. */
 export interface System {
+  /** @internal */
   readonly platform: NodeJS.Platform;
   readonly host: string;
   /** The text of a file; throws if there is none. */

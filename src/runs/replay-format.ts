@@ -1,10 +1,10 @@
 /**
- * One episode of a robot as a file: what it looks like, and for every frame where its bodies were, its joints, what it
- * did and what that was worth. Runs in a browser: nothing here may import a Node module.
+ * One episode as a file: what a robot looks like, and for every frame where its bodies were, its joints, what it did and
+ * what that was worth; or, of what is drawn in two dimensions and has no bodies, what each frame looks like. Runs in a browser: nothing here may import a Node module.
  *
  * ```
  * 8 bytes   KEELRPLY
- * uint32    version (1)
+ * uint32    version: 1, or 2 with drawings
  * uint32    bytes of the header
  * header    JSON (UTF-8), padded with spaces to a multiple of 4
  * float32   positions    (frames, bodies, 3)
@@ -13,6 +13,7 @@
  * float32   rewards      (frames)
  * float32   rewardTerms  (frames, terms)
  * int16     rotations    (frames, bodies, 4), w x y z times 32767
+ * JSON      drawings     (version 2) a list with a drawing a frame, in as many bytes as the header says
  * ```
  * All little-endian. Frame 0 is the start, before any action: its action and rewards are 0. A file is as long as its header
  * says, to the byte; nothing is allocated before that is checked.
@@ -20,10 +21,12 @@
 
 import { fail, RunError, show } from '../base/errors.ts';
 import { jsonOf } from '../base/json.ts';
-import { parseScene, type Scene } from '../view/scene.ts';
+import { type Drawing, parseDrawing } from '../view/drawing.ts';
+import { emptyScene, parseScene, type Scene } from '../view/scene.ts';
 
 const MAGIC = 'KEELRPLY';
 const VERSION = 1;
+const VERSION_WITH_DRAWINGS = 2;
 const PREFIX = 16;
 /** Of a turn's parts, in -1..1. */
 const TURN = 32_767;
@@ -33,6 +36,7 @@ export const replayLimits = {
   frames: 20_000,
   headerBytes: 2 ** 20,
   bytes: 64 * 2 ** 20,
+  drawingBytes: 16 * 2 ** 20,
   width: 1024,
 } as const;
 
@@ -68,6 +72,8 @@ export interface Replay extends ReplayHeader {
   readonly rewards: Float32Array; // (frames)
   readonly rewardTerms: Float32Array; // (frames, terms)
   readonly rotations: Int16Array; // (frames, bodies, 4)
+  /** Of what is drawn in two dimensions, whose scene is empty: one a frame. */
+  readonly drawings?: readonly Drawing[] | undefined;
 }
 
 /** Where each part lies behind the header. */
@@ -88,30 +94,34 @@ export const packTurn = (part: number): number => Math.round(Math.min(1, Math.ma
 
 /** The file of a replay. */
 export function encodeReplay(replay: Replay): Uint8Array {
-  const { scene, positions, joints, actions, rewards, rewardTerms, rotations, ...header } = replay;
-  const text = new TextEncoder().encode(JSON.stringify({ kind: 'keel-replay', ...header, scene }));
+  const { scene, positions, joints, actions, rewards, rewardTerms, rotations, drawings, ...header } = replay;
+  const drawn = new TextEncoder().encode(drawings === undefined ? '' : JSON.stringify(drawings));
+  const shown = drawings === undefined ? { scene } : { drawingBytes: drawn.length };
+  const text = new TextEncoder().encode(JSON.stringify({ kind: 'keel-replay', ...header, ...shown }));
   const headerBytes = Math.ceil(text.length / 4) * 4;
   const { bytes } = partsOf(header, scene);
-  const file = new Uint8Array(PREFIX + headerBytes + bytes);
+  const file = new Uint8Array(PREFIX + headerBytes + bytes + drawn.length);
   file.fill(0x20, PREFIX, PREFIX + headerBytes);
   file.set(text, PREFIX);
   file.set(new TextEncoder().encode(MAGIC));
   const view = new DataView(file.buffer);
-  view.setUint32(8, VERSION, true);
+  view.setUint32(8, drawings === undefined ? VERSION : VERSION_WITH_DRAWINGS, true);
   view.setUint32(12, headerBytes, true);
   let at = PREFIX + headerBytes;
   for (const part of [positions, joints, actions, rewards, rewardTerms, rotations]) {
     file.set(littleEndian(part), at);
     at += part.byteLength;
   }
+  file.set(drawn, at);
   decodeReplay(file, 'the replay'); // what cannot be read is not written
   return file;
 }
 
 /** A checked replay from the bytes of its file; `source` names it in errors. */
 export function decodeReplay(bytes: Uint8Array, source = 'replay'): Replay {
-  const { header, scene, headerEnd } = readHeader(bytes, bytes.length, source);
+  const { header, scene, headerEnd, drawingBytes } = readHeader(bytes, bytes.length, source);
   const { widths } = partsOf(header, scene);
+  const drawingsAt = bytes.length - drawingBytes;
   let at = headerEnd;
   const floats = (name: keyof typeof widths): Float32Array => {
     const length = widths[name] * header.frames;
@@ -130,8 +140,24 @@ export function decodeReplay(bytes: Uint8Array, source = 'replay'): Replay {
     actions: floats('actions'),
     rewards: floats('rewards'),
     rewardTerms: floats('rewardTerms'),
-    rotations: new Int16Array(aligned(bytes, at, bytes.length - at)),
+    rotations: new Int16Array(aligned(bytes, at, drawingsAt - at)),
+    ...(drawingBytes > 0 && { drawings: drawingsOf(bytes.subarray(drawingsAt), header.frames, source) }),
   };
+}
+
+function drawingsOf(bytes: Uint8Array, frames: number, source: string): Drawing[] {
+  let value: unknown;
+  try {
+    value = jsonOf(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new RunError(`${source} is damaged: its drawings cannot be read; record it again`, {
+      code: 'invalid',
+      cause,
+    });
+  }
+  if (!Array.isArray(value) || value.length !== frames)
+    damaged(source, `it has ${Array.isArray(value) ? value.length : 'no'} drawings for ${frames} frames`);
+  return value.map((drawing, frame) => parseDrawing(drawing, `drawing ${frame} of ${source}`));
 }
 
 /** How much of a file {@link replayHeader} needs to begin with. */
@@ -145,9 +171,9 @@ export function replayHeaderBytes(prefix: Uint8Array, source = 'replay'): number
   if (magic !== MAGIC) damaged(source, `it begins with ${show(magic)}, not ${MAGIC}: it is no replay`);
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.length);
   const version = view.getUint32(8, true);
-  if (version !== VERSION)
+  if (version !== VERSION && version !== VERSION_WITH_DRAWINGS)
     fail(
-      `${source} has version ${version}, this Keel reads ${VERSION}: update Keel, or record it again`,
+      `${source} has version ${version}, this Keel reads up to ${VERSION_WITH_DRAWINGS}: update Keel, or record it again`,
       'newer-schema',
     );
   const headerBytes = view.getUint32(12, true);
@@ -160,15 +186,20 @@ export function replayHeaderBytes(prefix: Uint8Array, source = 'replay'): number
 }
 
 /** The header alone, from the beginning of a file that has `size` bytes in all. */
-export function replayHeader(start: Uint8Array, size: number, source = 'replay'): ReplayHeader {
-  return readHeader(start, size, source).header;
+export function replayHeader(
+  start: Uint8Array,
+  size: number,
+  source = 'replay',
+): ReplayHeader & { readonly drawn: boolean } {
+  const { header, drawingBytes } = readHeader(start, size, source);
+  return { ...header, drawn: drawingBytes > 0 };
 }
 
 function readHeader(
   bytes: Uint8Array,
   size: number,
   source: string,
-): { header: ReplayHeader; scene: Scene; headerEnd: number } {
+): { header: ReplayHeader; scene: Scene; headerEnd: number; drawingBytes: number } {
   if (size > replayLimits.bytes) damaged(source, `it has ${size} bytes, at most ${replayLimits.bytes}`);
   const headerEnd = PREFIX + replayHeaderBytes(bytes, source);
   if (headerEnd > bytes.length)
@@ -186,11 +217,22 @@ function readHeader(
     damaged(source, 'its header is not that of a replay');
   const fields = value as Readonly<Record<string, unknown>>;
   const header = headerOf(fields, source);
-  const scene = parseScene(fields.scene, `the scene of ${source}`);
-  const expected = headerEnd + partsOf(header, scene).bytes;
+  const { drawingBytes = 0 } = fields;
+  if (
+    typeof drawingBytes !== 'number' ||
+    !Number.isSafeInteger(drawingBytes) ||
+    drawingBytes < 0 ||
+    drawingBytes > replayLimits.drawingBytes
+  )
+    damaged(source, `drawingBytes is ${show(drawingBytes)}, not in 0..${replayLimits.drawingBytes}`);
+  const version = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+  if (drawingBytes > 0 !== (version === VERSION_WITH_DRAWINGS))
+    damaged(source, `drawingBytes is ${drawingBytes} in version ${version}`);
+  const scene = drawingBytes > 0 ? emptyScene : parseScene(fields.scene, `the scene of ${source}`);
+  const expected = headerEnd + partsOf(header, scene).bytes + drawingBytes;
   if (expected !== size)
     damaged(source, `it has ${size} bytes, its header speaks of ${expected}: it was cut off or changed`);
-  return { header, scene, headerEnd };
+  return { header, scene, headerEnd, drawingBytes };
 }
 
 function headerOf(fields: Readonly<Record<string, unknown>>, source: string): ReplayHeader {

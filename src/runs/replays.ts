@@ -25,6 +25,8 @@ const mostFiles = 2000;
 
 /** One replay of a run as its file's name and header tell of it. */
 export interface ReplayInfo extends ReplayHeader {
+  /** In two dimensions, as a board is. */
+  readonly drawn: boolean;
   /** Without its ending: the step, and `-<n>` for a further episode. */
   readonly name: string;
   readonly bytes: number;
@@ -87,7 +89,7 @@ export function listReplays(runDir: string, cache: ReplayCache = new Map()): Rep
   return found;
 }
 
-function headerOf(path: string, size: number): ReplayHeader {
+function headerOf(path: string, size: number): ReplayHeader & { readonly drawn: boolean } {
   const fd = attempt('read', path, () => openRegular(path));
   try {
     const prefix = Buffer.alloc(replayPrefixBytes);
@@ -99,13 +101,25 @@ function headerOf(path: string, size: number): ReplayHeader {
   }
 }
 
+/** Whether the newest replay of a run is drawn in two dimensions; false where there is none that can be read. */
+export function isDrawn(runDir: string): boolean {
+  const newest = listed(runDir).at(-1);
+  if (newest === undefined) return false;
+  try {
+    const path = replayPath(runDir, newest.name);
+    return headerOf(path, statSync(path).size).drawn;
+  } catch {
+    return false; // damaged, or deleted meanwhile
+  }
+}
+
 /** One replay, checked. */
 export function loadReplay(path: string): Replay {
   return decodeReplay(readBounded(path, replayLimits.bytes), path);
 }
 
 /** The bytes of one replay, checked. */
-export function readReplayBytes(path: string): Buffer {
+export function readReplayBytes(path: string): Uint8Array {
   const bytes = readBounded(path, replayLimits.bytes);
   decodeReplay(bytes, path);
   return bytes;

@@ -76,6 +76,10 @@ const manifestSchema = z.looseObject({
       written: json,
     }),
   ),
+  /** The settings that a trainer which is not ours lets be changed while it trains. */
+  controls: z.optional(
+    z.array(z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/))).check(z.maxLength(64)),
+  ),
   /** What another trainer's model was, of a run that was made of one. */
   imported: z.optional(
     z.looseObject({

@@ -11,10 +11,11 @@ import {
   statSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { tableOf } from '../algos/settings.ts';
+import { readNames } from '../base/directories.ts';
 import { KeelError } from '../base/errors.ts';
 import { temporaryBeside } from '../base/files.ts';
 import { jsonOf } from '../base/json.ts';
@@ -27,6 +28,7 @@ import { referenceTo } from '../runs/reference.ts';
 import { untrustedCode, whatWouldRun } from '../runs/trust.ts';
 import type { ActionAnswer, EvaluationAnswer } from './api.ts';
 import { childEnv, complaint, keelCommand, runKeel } from './children.ts';
+import { anewWords } from './doctor/remedy.ts';
 import { Problem } from './problem.ts';
 import type { KeelRun } from './runs/keel-run.ts';
 import { idOf } from './runs/places.ts';
@@ -61,6 +63,7 @@ const actionSchema = z.discriminatedUnion('type', [
     checkpoint: z.int().check(z.nonnegative()),
     set: z.record(key, z.number()),
   }),
+  z.strictObject({ type: z.literal('anew'), set: z.record(key, z.number()) }),
 ]);
 
 /** What `keel eval --json` says that is shown: of episodes at its top, of completions under their reward. */
@@ -119,7 +122,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
   }
 
   /** The commands that are started would refuse, too; here it is known why, and nothing is stopped or made before. */
-  function requireTrusted({ path, manifest }: KeelRun, command: string, step: number): void {
+  function requireTrusted({ path, manifest }: KeelRun, command: string, step?: number): void {
     let untrusted: ReturnType<typeof untrustedCode>;
     try {
       untrusted = manifest && untrustedCode({ dir: path, manifest });
@@ -132,7 +135,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     throw new Problem(
       403,
       'untrusted',
-      `${what}: if you know what it does, type ${typed(command, referenceTo(path), '--checkpoint', String(step), '--trust')} once`,
+      `${what}: if you know what it does, type ${typed(command, referenceTo(path), ...(step === undefined ? [] : ['--checkpoint', String(step)]), '--trust')} once`,
     );
   }
 
@@ -174,24 +177,45 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     }
     const root = dirname(run.path);
     const id = newRunId(manifest.environment.id, manifest.seed, new Date());
-    const dir = join(root, id);
-    const log = temporaryBeside(join(root, `${id}.log`));
+    await startRun(
+      ['fork', run.path, '--checkpoint', String(checkpoint), '--id', id, '--run-dir', root, ...setsOf(set)],
+      { root, find: () => join(root, id) },
+    );
+    return {
+      done: true,
+      message: `${id} was started from checkpoint ${checkpoint}${withThese(set)}`,
+      newRun: idOf(join(root, id)),
+    };
+  }
+
+  async function beginAnew(run: KeelRun, set: Readonly<Record<string, number>>): Promise<ActionAnswer> {
+    const words = anewWords(run, set);
+    if (words === null) throw new Problem(409, 'unreadable', 'the run cannot be read');
+    // What its manifest names is named by the command, which asks nobody.
+    requireTrusted(run, 'resume');
+    if (lockHolder(run.path) !== undefined) {
+      const stopped = await stopRun(run);
+      if (!stopped.done) return stopped;
+    }
+    const root = dirname(run.path);
+    const dir = await startRun([...words, '--run-dir', root], { root, find: pid => runOfProcess(root, pid) });
+    return {
+      done: true,
+      message: `${basename(dir)} was begun anew${withThese(set)}`,
+      newRun: idOf(dir),
+    };
+  }
+
+  /** Starts a command that makes a run, and waits until its log begins; `find` tells where that run is. */
+  async function startRun(
+    command: readonly string[],
+    { root, find }: { readonly root: string; readonly find: (pid: number) => string | undefined },
+  ): Promise<string> {
+    const log = temporaryBeside(join(root, 'begun.log'));
     const out = openSync(log, 'wx');
     const [program, ...first] = keelCommand();
-    const args = [
-      'fork',
-      run.path,
-      '--checkpoint',
-      String(checkpoint),
-      '--id',
-      id,
-      '--run-dir',
-      root,
-      '--no-dash',
-    ];
-    for (const [name, value] of Object.entries(set)) args.push('--set', `${name}=${value}`);
     let exit: { code: number | null } | undefined;
-    const child = spawn(program, [...first, ...args], {
+    const child = spawn(program, [...first, ...command, '--no-dash'], {
       detached: true,
       stdio: ['ignore', out, out],
       env: childEnv(),
@@ -205,11 +229,15 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     child.unref();
     closeSync(out);
     const until = performance.now() + startMs;
-    while (!existsSync(runPaths(dir).metrics) && exit === undefined && performance.now() < until)
+    let dir: string | undefined;
+    while (performance.now() < until) {
+      dir ??= find(child.pid ?? -1);
+      if (exit !== undefined || (dir !== undefined && existsSync(runPaths(dir).metrics))) break;
       await sleep(50);
-    const failed = !existsSync(runPaths(dir).manifest);
-    const said = readFileSync(log, 'utf8');
-    if (failed) {
+    }
+    dir ??= find(child.pid ?? -1);
+    if (dir === undefined || !existsSync(runPaths(dir).manifest)) {
+      const said = readFileSync(log, 'utf8');
       rmSync(log, { force: true });
       if (exit === undefined) child.kill('SIGTERM');
       throw new Problem(
@@ -220,12 +248,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     }
     renameSync(log, runPaths(dir).output);
     await index.refresh();
-    const changes = Object.entries(set).map(([name, value]) => `${name} ${value}`);
-    return {
-      done: true,
-      message: `${id} was started from checkpoint ${checkpoint}${changes.length === 0 ? '' : ` with ${changes.join(', ')}`}`,
-      newRun: idOf(dir),
-    };
+    return dir;
   }
 
   return {
@@ -233,6 +256,11 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
       if (run.state !== 'running') return {};
       const { keys = {} } = tableOf(run.manifest?.algorithm ?? '') ?? {};
       const out: Record<string, number | null> = {};
+      // Another trainer says itself what it takes.
+      for (const name of run.manifest?.controls ?? []) {
+        const value = run.settings[name];
+        if (typeof value === 'number' || value === null) out[name] = value;
+      }
       // The trainer has the last word.
       for (const [name, { change, offered }] of Object.entries(keys)) {
         const value = run.settings[name];
@@ -249,7 +277,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
         throw new Problem(
           422,
           'invalid-action',
-          'an action is {"type":"set","key":…,"value":…}, {"type":"stop"} or {"type":"restart","checkpoint":…,"set":{…}}, with numbers for values',
+          'an action is {"type":"set","key":…,"value":…}, {"type":"stop"}, {"type":"restart","checkpoint":…,"set":{…}} or {"type":"anew","set":{…}}, with numbers for values',
         );
       }
       const action = parsed.data;
@@ -269,6 +297,8 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
         case 'stop':
           requireLive(run);
           return stopRun(run);
+        case 'anew':
+          return alone('another restart', () => beginAnew(run, action.set));
         case 'restart':
           return alone('another restart', () => restart(run, action.checkpoint, action.set));
         default:
@@ -360,6 +390,21 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
       stop.abort();
     },
   };
+}
+
+const setsOf = (set: Readonly<Record<string, number>>): string[] =>
+  Object.entries(set).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+
+function withThese(set: Readonly<Record<string, number>>): string {
+  const changes = Object.entries(set).map(([name, value]) => `${name} ${value}`);
+  return changes.length === 0 ? '' : ` with ${changes.join(', ')}`;
+}
+
+/** The run that a process trains, of those in a directory of runs. */
+function runOfProcess(root: string, pid: number): string | undefined {
+  return readNames(root)
+    .map(name => join(root, name))
+    .find(dir => existsSync(runPaths(dir).manifest) && lockHolder(dir)?.pid === pid);
 }
 
 function readPolicy(path: string): Buffer {

@@ -107,6 +107,8 @@ export interface RunSummary {
   readonly parent: string | null;
   /** That run's id, if it is among the runs here. */
   readonly parentId: string | null;
+  /** The step of its checkpoint from which this one goes on. */
+  readonly parentStep: number | null;
   /** The same for runs that differ in nothing but their seed; null where nothing is known of the settings or the seed. */
   readonly group: string | null;
   readonly notes: Notes;
@@ -121,6 +123,8 @@ export interface RunSummary {
   readonly loaded: boolean;
   /** When its replays last changed; null where there are none. */
   readonly replaysAt: number | null;
+  /** Whether its replays are drawn in two dimensions, as a board is. */
+  readonly drawn: boolean;
   /** When its completions last changed; null where it writes none. */
   readonly completionsAt: number | null;
   /** When the recording of its routing last changed; null where there is none. */
@@ -245,6 +249,17 @@ export interface DiagnosisAnswer {
   readonly actions: readonly { readonly action: Action; readonly label: string; readonly why: string }[];
   /** Why something that would help is not among them, as a sentence. */
   readonly note?: string | null;
+  /** All changes at once, to be typed; null where there is no setting of Keel to change. */
+  readonly remedy?: Remedy | null;
+}
+
+/** What the doctor advises, as commands that are typed where the server was started. */
+export interface Remedy {
+  readonly set: Readonly<Record<string, number>>;
+  /** Goes on from the newest checkpoint from before the fault; null where there is none. */
+  readonly fork: { readonly checkpoint: number; readonly command: string } | null;
+  /** Begins again, with the run's own settings, steps and seed otherwise. */
+  readonly anew: string | null;
 }
 
 export interface CheckpointSummary {
@@ -261,6 +276,8 @@ export interface CheckpointSummary {
 
 export interface CheckpointsAnswer {
   readonly checkpoints: readonly CheckpointSummary[];
+  /** What forks the run, to be typed with a step behind it; null of what cannot be forked. */
+  readonly fork: string | null;
 }
 
 /** An episode that was recorded. */
@@ -309,12 +326,14 @@ export type Action =
   | { readonly type: 'set'; readonly key: string; readonly value: number }
   | { readonly type: 'stop' }
   /** Stops the run, and starts a new one from a checkpoint of it with other settings. */
-  | { readonly type: 'restart'; readonly checkpoint: number; readonly set: Readonly<Record<string, number>> };
+  | { readonly type: 'restart'; readonly checkpoint: number; readonly set: Readonly<Record<string, number>> }
+  /** Stops the run, and begins one like it again, from its first step, with other settings. */
+  | { readonly type: 'anew'; readonly set: Readonly<Record<string, number>> };
 
 export interface ActionAnswer {
   readonly done: boolean;
   readonly message: string;
-  /** Of the new run, after `restart`. */
+  /** Of the new run, after `restart` and `anew`. */
   readonly newRun: string | null;
 }
 

@@ -22,6 +22,7 @@ import { clusterOf } from './cluster.ts';
 import { completionsOf, mostGroups } from './completions.ts';
 import type { Doctor } from './doctor/client.ts';
 import { proposals } from './doctor/proposals.ts';
+import { remedyOf } from './doctor/remedy.ts';
 import { csvOf } from './http/csv.ts';
 import { answer, bodyOf, packed } from './http/json-answer.ts';
 import { missingPage, plainPolicy, tokenPage } from './http/plain-page.ts';
@@ -185,17 +186,23 @@ export function createApp(options: AppOptions): Hono<Env> {
       run instanceof KeelRun && diagnosis !== null && !readOnly
         ? proposals(run, diagnosis, checkpointsOf(run), actions.adjustable(run))
         : { actions: [], note: null };
+    const remedy =
+      run instanceof KeelRun && diagnosis !== null ? remedyOf(run, diagnosis, checkpointsOf(run)) : null;
     return answer(c, {
       // Where it is on the disk is nobody's business who is not told otherwise.
       diagnosis: diagnosis === null ? null : { ...diagnosis, path: index.summary(run).name },
       reason: diagnosis === null ? (reason ?? whyNotJudged(run, index.summary(run).problem)) : null,
       ...offered,
+      remedy,
     });
   });
 
   app.get('/api/runs/:id/checkpoints', async c => {
     const run = known(c);
-    const checkpoints: CheckpointsAnswer = { checkpoints: run instanceof KeelRun ? checkpointsOf(run) : [] };
+    const checkpoints: CheckpointsAnswer =
+      run instanceof KeelRun
+        ? { checkpoints: checkpointsOf(run), fork: typed('fork', referenceTo(run.path), '--checkpoint') }
+        : { checkpoints: [], fork: null };
     return answer(c, checkpoints);
   });
 

@@ -59,7 +59,11 @@ export function createReplays(roots: readonly Root[]): Replays {
       const path = replayPath(run.path, name);
       if (!isInside(path, roots)) throw missing;
       const { size, mtimeMs } = statSync(path);
-      return { bytes: readReplayBytes(path), version: replayVersion(size, mtimeMs) };
+      const bytes = readReplayBytes(path);
+      return {
+        bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+        version: replayVersion(size, mtimeMs),
+      };
     },
   };
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { makeDirectories } from '../base/directories.ts';
 import { fail, RunError } from '../base/errors.ts';
 import { writeFileAtomic } from '../base/files.ts';
+import { createBoardPainter } from './draw/board.ts';
 import { createPainter } from './draw/painter.ts';
 import { createGif, gifColours } from './images/gif.ts';
 import { createHistogram } from './images/palette.ts';
@@ -43,10 +44,10 @@ const SAMPLES = 12;
 
 /** Draws a motion and writes what `out` asks for; returns how many pictures are in it. */
 export function film(motion: Motion, out: string, options: FilmOptions): Promise<number> {
-  const painter = createPainter(motion, options);
+  const paint = painterOf(motion, options);
   const at = (seconds: number): Uint8Array => {
     const { frame, part } = momentOf(motion, seconds);
-    return painter.paint(frame, part);
+    return paint(frame, part);
   };
   return filmOf({ seconds: secondsOf(motion), at }, out, options);
 }
@@ -105,6 +106,15 @@ export async function filmOf({ seconds, at }: Sight, out: string, options: FilmO
       kind satisfies never;
   }
   return total;
+}
+
+/** What paints a moment into an array that is used again for the next. */
+function painterOf(motion: Motion, options: FilmOptions): (frame: number, part: number) => Uint8Array {
+  const { drawings } = motion;
+  if (drawings === undefined) return createPainter(motion, options).paint;
+  const paint = createBoardPainter(options.width, options.height, options.dark);
+  // A board does not move between two frames.
+  return frame => paint(drawings[frame]);
 }
 
 async function video(

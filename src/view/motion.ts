@@ -1,4 +1,5 @@
 /** Where a recorded robot is at a moment, how fast it goes, how large it is. Runs in a browser. */
+import type { Drawing } from './drawing.ts';
 import type { Scene, SceneShape, Vector3 } from './scene.ts';
 
 /** What of a replay moves; a `Replay` is one. */
@@ -8,6 +9,8 @@ export interface Motion {
   readonly frameSeconds: number;
   readonly positions: Float32Array; // (frames, bodies, 3)
   readonly rotations: Int16Array; // (frames, bodies, 4)
+  /** Of what is drawn in two dimensions, and has no bodies: one a frame. */
+  readonly drawings?: readonly Drawing[] | undefined;
 }
 
 const TURN = 32_767;

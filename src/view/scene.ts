@@ -58,6 +58,9 @@ export interface Scene {
   readonly root: number;
 }
 
+/** Of what has no body, as what is drawn in two dimensions. */
+export const emptyScene: Scene = { bodies: [], shapes: [], joints: [], root: 0 };
+
 /** No robot here comes near these; a file that does is damaged or hostile. */
 export const sceneLimits = { bodies: 256, shapes: 1024, joints: 256, nameLength: 80, metres: 1e5 } as const;
 

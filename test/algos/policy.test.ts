@@ -305,7 +305,7 @@ describe('recording', () => {
   test('is refused where there is no body, and leaves nothing', async () => {
     const policy = await open(pole.id);
     await expect(policy.record()).rejects.toThrow(
-      /^CartPole-v1 cannot be drawn: it has no body; environments of your own can, with view\(\)/,
+      /^CartPole-v1 cannot be drawn: it has no view; environments of your own can have one, .*docs.robot-view\.md\)$/,
     );
     expect(listReplays(pole.dir)).toEqual([]);
   });

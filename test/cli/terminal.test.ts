@@ -4,11 +4,39 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openRun } from '../../src/runs/index.ts';
 import { hostileRuns } from '../support/hostile-run.ts';
-import { cleanEnv, scratch, tiny } from './support/keel.ts';
+import { cleanEnv, keel, scratch, tiny } from './support/keel.ts';
 import { hasScript, inTerminal } from './support/terminal.ts';
 
 const DOWN = '\u001b[B';
+const UP = '\u001b[A';
 const PAGE = 'Open the page in the browser?';
+
+test.skipIf(!hasScript)(
+  'a bare train offers text tasks, and the models that were cloned to begin from',
+  async () => {
+    const cwd = scratch();
+    const model = ['layers=1', 'width=16', 'heads=2'].flatMap(value => ['--set', value]);
+    const cloned = await keel(['clone', 'arithmetic', '--steps', '64', '--no-dash', ...model], { cwd });
+    expect([cloned.code, cloned.stderr]).toEqual([0, '']);
+    const [parent] = readdirSync(join(cwd, 'runs'));
+    const asked = await inTerminal(
+      cwd,
+      ['train', '--steps', '64', '--no-dash'],
+      [
+        // Above the first is the last, a file of one's own; above that the tasks, from the end.
+        ['Which environment or text task?', `${UP}${UP}${UP}\r`],
+        ['Begin from which model?', '\r'],
+      ],
+    );
+    expect(asked.code, asked.screen).toBe(0);
+    const trained = readdirSync(join(cwd, 'runs')).find(name => name !== parent)!;
+    expect(openRun(join(cwd, 'runs', trained)).manifest).toMatchObject({
+      algorithm: 'grpo',
+      environment: { id: 'arithmetic' },
+      parent: { id: parent },
+    });
+  },
+);
 
 test.skipIf(!hasScript)(
   'a bare train asks for the environment, for a new run or one to go on with, and whether to open the page',
@@ -19,7 +47,7 @@ test.skipIf(!hasScript)(
       cwd,
       ['train', ...flags],
       [
-        ['Which environment?', `${DOWN}\r`],
+        ['Which environment or text task?', `${DOWN}\r`],
         [PAGE, 'n'],
       ],
     );
@@ -39,7 +67,7 @@ test.skipIf(!hasScript)(
       cwd,
       ['train', '--exit'],
       [
-        ['Which environment?', `${DOWN}\r`],
+        ['Which environment or text task?', `${DOWN}\r`],
         ['go on with one?', `${DOWN}\r`],
         ['How many in all?', '\r'],
         [PAGE, 'n'],
@@ -53,7 +81,7 @@ test.skipIf(!hasScript)(
       cwd,
       ['train', '--steps', '320', '--set', 'epochs=2', '--no-dash'],
       [
-        ['Which environment?', `${DOWN}\r`],
+        ['Which environment or text task?', `${DOWN}\r`],
         ['go on with one?', `${DOWN}\r`],
         ['How many in all?', '\r'],
       ],
@@ -67,7 +95,7 @@ test.skipIf(!hasScript)(
     expect(wrong.code).toBe(2);
     expect(wrong.screen).toMatch(/^keel: --set gama is not a config key: did you mean gamma\?\r?\n$/);
 
-    const cancelled = await inTerminal(cwd, ['train'], [['Which environment?', '\u0003']]);
+    const cancelled = await inTerminal(cwd, ['train'], [['Which environment or text task?', '\u0003']]);
     expect(cancelled.code).toBe(130);
     expect(readdirSync(join(cwd, 'runs'))).toHaveLength(1);
   },
@@ -79,7 +107,7 @@ test.skipIf(!hasScript)('the page is opened for who says yes', async () => {
   writeFileSync(join(cwd, 'xdg-open'), `#!/bin/sh\necho "$1" > '${join(cwd, 'opened')}'\n`, { mode: 0o755 });
   const PATH = `${cwd}:${cleanEnv().PATH}`;
   const asked: [string, string][] = [
-    ['Which environment?', `${DOWN}\r`],
+    ['Which environment or text task?', `${DOWN}\r`],
     [PAGE, 'y'],
   ];
   const { code, screen } = await inTerminal(cwd, ['train', ...tiny('runs', '--exit')], asked, {

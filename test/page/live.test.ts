@@ -359,9 +359,9 @@ describe('doctor, checkpoints, compare', () => {
     await page.getByRole('button', { name: 'Yes, apply' }).click();
     await page.getByRole('link', { name: 'Open the new run' }).click();
     await page.waitForSelector('h1:has-text("hopper-lr-1e-3-2")');
-    expect(await page.getByRole('link', { name: 'hopper-lr-1e-3', exact: true }).getAttribute('href')).toBe(
-      '#/runs/sick',
-    );
+    expect(
+      await page.getByRole('link', { name: 'hopper-lr-1e-3', exact: true }).first().getAttribute('href'),
+    ).toBe('#/runs/sick');
   });
 
   // A fault that was here: the question was about a place in the list, and a new diagnosis put another act there.
@@ -400,6 +400,59 @@ describe('doctor, checkpoints, compare', () => {
     expect(await hasColor(page, 1, [179, 38, 30], { left: 0.15, top: 0.02, right: 0.4, bottom: 0.12 })).toBe(
       false,
     );
+  });
+
+  test('a click on a sentence zooms the plots to what it speaks of, and back; with keys, too', async () => {
+    page = await openPage(browser, `${server.url}#/runs/sick/doctor`, { height: 1400 });
+    await waitForPlots(page, 3);
+    const card = page.locator('article').first();
+    // The return is drawn beside the KL, though only the KL is cited.
+    expect(await card.locator('.plot-host').count()).toBe(2);
+    const sentence = card.getByRole('button', { name: /passes 0\.05 first at step/ });
+    await sentence.click();
+    await eventually(() => sentence.getAttribute('aria-pressed')).toBe('true');
+    await eventually(() => page.url()).toMatch(/from=\d+.*to=\d+/);
+    const [from, to] = ['from', 'to'].map(key =>
+      Number(new URLSearchParams(page.url().split('?')[1]).get(key)),
+    );
+    // From .36 of the 240 planned rows to the 200th, with room around.
+    expect(from).toBeGreaterThan(60 * 2048);
+    expect(from).toBeLessThan(86 * 2048);
+    expect(to).toBeGreaterThanOrEqual(200 * 2048);
+    await page.keyboard.press('Enter');
+    await eventually(() => sentence.getAttribute('aria-pressed')).toBe('false');
+    await eventually(() => page.url()).not.toContain('from=');
+  });
+
+  test('a healthy run lists what was checked, what is near its limit and what could not be seen', async () => {
+    page = await openPage(browser, `${server.url}#/runs/sb3/doctor`);
+    const list = page.getByRole('region', { name: 'What was looked at' });
+    expect(await list.textContent()).toMatch(/5\s+of 7 rules could look/);
+    expect(await list.textContent()).toMatch(/the median of kl\/step is 0\.0174, the limit is\s+0\.02/);
+    expect(await list.textContent()).toMatch(/: without guard\/backtracks/);
+    expect(await list.getByRole('listitem').filter({ hasText: '✓' }).count()).toBe(4);
+  });
+
+  test('all changes are one command; a checkpoint is forked with them or without', async () => {
+    page = await openPage(browser, `${server.url}#/runs/b2/doctor`);
+    const remedy = page.getByRole('region', { name: 'All changes at once' });
+    await remedy.waitFor();
+    expect(await remedy.locator('pre').allTextContents()).toEqual([
+      'npx keel fork cartpole-lr-1e-3-seed-2 --checkpoint 163840 --set learningRate=0.0001 --set targetKl=0.01',
+      expect.stringMatching(/--steps 491520 --seed 5 --set learningRate=0\.0001 --set targetKl=0\.01$/),
+    ]);
+    await page.getByRole('link', { name: /^Checkpoints/ }).click();
+    await page.getByRole('button', { name: 'Fork from here: step 327680' }).click();
+    const command = page.locator('tr.fork pre');
+    await eventually(() => command.textContent()).toMatch(/--checkpoint 327680 --set learningRate=0\.0001/);
+    await page.getByRole('checkbox', { name: /with what the doctor would change/ }).uncheck();
+    expect(await command.textContent()).toMatch(/--checkpoint 327680$/);
+    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.waitForSelector('text=goes on from step 327680');
+    expect(server.actions.at(-1)).toEqual({
+      run: 'b2',
+      action: { type: 'restart', checkpoint: 327_680, set: {} },
+    });
   });
 
   test('a checkpoint is evaluated', async () => {

@@ -43,6 +43,8 @@ describe('accessibility and looks', () => {
     ['overview', '#/', () => '[data-run=sick]'],
     ['run', '#/runs/sick', () => '.plot-host canvas'],
     ['doctor', '#/runs/sick/doctor', () => 'article'],
+    ['doctor-healthy', '#/runs/sb3/doctor', () => 'text=Could not be seen'],
+    ['lineage', '#/runs/fixed', () => '.lineage path'],
     ['completions', '#/runs/a2/completions', () => 'text=All rewards are equal'],
     ['checkpoints', '#/runs/sick/checkpoints', () => 'text=policy.onnx'],
     ['events', '#/runs/sick/events', () => 'td.message'],

@@ -117,8 +117,11 @@ describe('the file', () => {
 
   test('another version says what to do', () => {
     const file = Buffer.from(encodeReplay(ballReplay()));
+    file.writeUInt32LE(3, 8);
+    expect(() => decodeReplay(file)).toThrow(/version 3, this Keel reads up to 2/);
+    // Its version says whether there are drawings.
     file.writeUInt32LE(2, 8);
-    expect(() => decodeReplay(file)).toThrow(/version 2, this Keel reads 1/);
+    expect(() => decodeReplay(file)).toThrow(/drawingBytes is 0 in version 2/);
   });
 
   test('the header alone can be read, and its length is checked against the file', () => {

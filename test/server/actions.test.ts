@@ -24,6 +24,7 @@ import { lastHealthy } from '../../src/server/checkpoints.ts';
 import { complaint } from '../../src/server/children.ts';
 import { judgedRun } from '../../src/server/doctor/judged-run.ts';
 import { proposals, settingsIn } from '../../src/server/doctor/proposals.ts';
+import { remedyOf } from '../../src/server/doctor/remedy.ts';
 import { createJudging, neverJudged } from '../../src/server/runs/judging.ts';
 import { KeelRun } from '../../src/server/runs/keel-run.ts';
 import { rootOf } from '../../src/server/runs/places.ts';
@@ -208,6 +209,7 @@ describe('what is proposed', () => {
     expect(actions.map(({ action }) => action)).toEqual([
       { type: 'set', key: 'learningRate', value: 3e-4 },
       { type: 'set', key: 'targetKl', value: 0.015 },
+      { type: 'anew', set: { learningRate: 3e-4, targetKl: 0.015 } },
       { type: 'stop' },
     ]);
   });
@@ -279,10 +281,36 @@ describe('what is proposed', () => {
 
   test('no checkpoint from before: it is said, with what to begin anew with', () => {
     const { actions, note } = proposals(byHand, sick(fix), [checkpoint(800)], {});
-    expect(actions.map(({ action }) => action.type)).toEqual(['stop']);
+    expect(actions.map(({ action }) => action)).toEqual([
+      { type: 'anew', set: { learningRate: 1e-4, targetKl: 0.02 } },
+      { type: 'stop' },
+    ]);
     expect(note).toMatch(/no checkpoint from before .* with learningRate 0\.0001, targetKl 0\.02\.$/);
-    expect(actions[0].why).toContain(note);
-    expect(proposals({ ...byHand, state: 'killed' }, sick(fix), [], {})).toEqual({ actions: [], note });
+    expect(actions[1].why).toContain(note);
+    const dead = proposals({ ...byHand, state: 'killed' }, sick(fix), [], {});
+    expect(dead.note).toBe(note);
+    expect(dead.actions.map(({ label }) => label)).toEqual([
+      'Begin anew with learningRate 0.0001, targetKl 0.02',
+    ]);
+  });
+
+  test('one command has all changes, with what the run was begun with; one goes on from before the fault', () => {
+    const made = makeRun(scratch(), 'long', 3, { steps: 3_000_000, hidden: [8], reward: { scale: 2 } });
+    const run = new KeelRun(made.dir, rootOf(scratch()));
+    const { seed } = run.manifest!;
+    const remedy = remedyOf(run, sick(fix), [checkpoint(800)])!;
+    expect(remedy.fork).toBeNull();
+    expect(remedy.anew).toMatch(
+      new RegExp(`train CartPole-v1 --no-preset --steps 3000000 --seed ${seed} .*--set 'hidden=\\[8\\]'`),
+    );
+    expect(remedy.anew!.match(/--set learningRate=0\.0001/g)).toHaveLength(1);
+    expect(remedy.anew).toContain('--set targetKl=0.02');
+    const from = remedyOf(run, sick(fix), [checkpoint(300), checkpoint(800)])!.fork!;
+    expect(from.checkpoint).toBe(300);
+    expect(from.command).toMatch(
+      /fork \S*long --checkpoint 300 --set learningRate=0\.0001 --set targetKl=0\.02$/,
+    );
+    expect(remedyOf(run, sick([]), [])).toBeNull();
   });
 
   test('the doctor is given the settings as they are now', async () => {
@@ -327,8 +355,30 @@ describe('what is proposed', () => {
     expect(told[4]).toEqual({ type: 'diagnosis', run: 'x', verdict: 'sick', rootCause: null });
   });
 
+  test('a finding keeps the step at which it was first seen, until the log is another', () => {
+    const judging = createJudging({
+      hub: { publish: () => {} } as never,
+      doctor: undefined as never,
+      alerts: undefined,
+      nameOf: () => 'x',
+      onChange: () => {},
+      signal: new AbortController().signal,
+    });
+    const judged = neverJudged();
+    const seenAt = (firstSeen: number, generation = 0): number => {
+      const diagnosis = sick(fix);
+      const findings = diagnosis.findings.map(one => ({ ...one, from: firstSeen, firstSeen }));
+      const run = { id: 'x', generation, diagnosis: { diagnosis: { ...diagnosis, findings }, reason: null } };
+      judging.tellJudgement(run as never, judged);
+      return run.diagnosis.diagnosis.findings[0].firstSeen;
+    };
+    expect([500, 900, 300, 700].map(step => seenAt(step))).toEqual([500, 500, 300, 300]);
+    expect(seenAt(800, 1)).toBe(800);
+  });
+
   test('the last healthy checkpoint is the newest before the first critical finding', () => {
-    const finding = (severity: 'warning' | 'critical', from: number) => ({ severity, from }) as never;
+    const finding = (severity: 'warning' | 'critical', firstSeen: number) =>
+      ({ severity, from: firstSeen + 1000, firstSeen }) as never;
     const diagnosis = {
       findings: [finding('critical', 500), finding('warning', 100), finding('critical', 300)],
     } as never;

@@ -11,7 +11,7 @@ export function dialectPage(): string {
   return `${[
     '<!-- Made from src/doctor/dialects by tools/rule-pages.ts: change it there. -->',
     '# Trainers that the doctor knows',
-    "A trainer is recognised by the names in its log; `keel doctor --trainer <name>` says it where they do not tell. Each name is read as one of Keel's ([src/metrics/registry.ts](../src/metrics/registry.ts)); what it misses, `--map theirs=ours` adds.",
+    "A trainer is recognised by the names in its log; `keel doctor --trainer <name>` says it where they do not tell. Each name is read as one of Keel's ([metrics.md](metrics.md)); what it misses, `--map theirs=ours` adds.",
     [
       '| trainer | `--trainer` | for |',
       '|---|---|---|',

@@ -96,16 +96,38 @@ export function drawMarks(area: Area, marks: readonly number[], low: number, hig
   });
 }
 
+/**
+ * What is cited stays as it is, and everything beside it is veiled: a colour of its own would be lost on bands of the same
+ * colour. Lines of ink at its ends, a bracket in its tone above.
+ */
 export function drawStretches(area: Area, stretches: readonly Stretch[]): void {
-  inside(area, () => {
-    for (const { from, to, tone } of stretches) {
+  const { ctx, ratio, colors } = area;
+  const right = area.left + area.width;
+  // A single step is still seen.
+  const boxes = stretches
+    .map(({ from, to, tone }) => {
       const left = area.x(from);
-      // A single step is still seen.
-      const width = Math.max(area.x(to) - left, 3 * area.ratio);
-      area.ctx.fillStyle = area.colors.mark[tone];
-      area.ctx.fillRect(left, area.top, width, area.height);
-      area.ctx.fillStyle = area.colors.tone[tone];
-      area.ctx.fillRect(left, area.top, width, 2 * area.ratio);
+      return { left, right: Math.max(area.x(to), left + 3 * ratio), tone };
+    })
+    .sort((a, b) => a.left - b.left);
+  inside(area, () => {
+    ctx.fillStyle = colors.paper;
+    ctx.globalAlpha = 0.72;
+    let at = area.left;
+    for (const box of [...boxes, { left: right, right }]) {
+      const end = Math.min(box.left, right);
+      if (boxes.length > 0 && end > at) ctx.fillRect(at, area.top, end - at, area.height);
+      at = Math.max(at, box.right);
+    }
+    ctx.globalAlpha = 1;
+    for (const { left, right, tone } of boxes) {
+      ctx.fillStyle = colors.mark[tone];
+      ctx.fillRect(left, area.top, right - left, area.height);
+      ctx.fillStyle = colors.faint;
+      for (const edge of right - left > 8 * ratio ? [left, right - ratio] : [])
+        ctx.fillRect(edge, area.top, ratio, area.height);
+      ctx.fillStyle = colors.tone[tone];
+      ctx.fillRect(left, area.top, right - left, 3 * ratio);
     }
   });
 }

@@ -10,6 +10,8 @@ export interface Stage {
   readonly origin: number;
   /** What the x axis shows. */
   readonly range: readonly [number, number];
+  /** From the first to the last point of all. */
+  readonly whole: readonly [number, number];
   readonly zoomed: boolean;
   readonly smooth: number;
   /** `usual` is what the plot would be if nobody chose. */
@@ -62,6 +64,9 @@ export function createStage(): Stage {
     },
     get range() {
       return range;
+    },
+    get whole() {
+      return full;
     },
     get zoomed() {
       return plot.from !== null;

@@ -1,17 +1,21 @@
 /** Episodes as replays: the policy plays in an environment of its own, and where its bodies were is kept. */
 import { join } from 'node:path';
+import { documentPath } from '../../base/documents.ts';
 import { TrainError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import type { MadeEnv, RecordingHook } from '../../envs/definition.ts';
 import type { EnvView } from '../../envs/env.ts';
 import { makeEnv } from '../../envs/registry.ts';
-import { packTurn, type Replay } from '../../runs/replay-format.ts';
+import { packTurn, type Replay, replayLimits } from '../../runs/replay-format.ts';
 import { saveReplay } from '../../runs/replays.ts';
+import { type Drawing, parseDrawing } from '../../view/drawing.ts';
 import type { RecordOptions } from '../policy.ts';
 import { type Actor, compileActor, type LivePolicy } from './actor.ts';
 
 /** Of an episode without an end, or a very long one, no more is kept. */
 const MOST_STEPS = 2000;
+/** With so many bytes of drawings it is cut, so that the frame that is one too many has room. */
+const mostDrawn = replayLimits.drawingBytes / 2;
 
 interface Recorder {
   /** Plays one episode with the most likely actions. The same seed and weights give the same replay. */
@@ -59,7 +63,15 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
   const obs = new Float32Array(env.observationSpace.flatSize);
   const action = new Float32Array(actionSize);
 
+  const drawings: Drawing[] = [];
+  let drawingBytes = 0;
+
   const keep = (frame: number): void => {
+    if (view.draw) {
+      const drawing = parseDrawing(view.draw(), `the drawing of ${spec.id}`);
+      drawings[frame] = drawing;
+      drawingBytes += Buffer.byteLength(JSON.stringify(drawing)) + 1;
+    }
     view.writePose(pose);
     for (let body = 0; body < bodies; body++) {
       for (let k = 0; k < 3; k++) positions[(frame * bodies + body) * 3 + k] = pose[7 * body + k];
@@ -73,6 +85,8 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
     record({ step, iteration, seed }) {
       const now = policy();
       env.reset({ seed }, obs);
+      drawings.length = 0;
+      drawingBytes = 2;
       keep(0);
       actions.fill(0, 0, actionSize);
       rewardTerms.fill(0, 0, terms.length);
@@ -80,7 +94,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
       let episodeReturn = 0;
       let end: Replay['end'] = 'cut';
       let frames = 1;
-      while (frames < most && end === 'cut') {
+      while (frames < most && end === 'cut' && drawingBytes < mostDrawn) {
         actor.act(now, obs, action);
         const result = env.step(action, obs);
         // Where the physics has blown up there is nothing to see: the replay ends before it.
@@ -116,6 +130,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
         rewards: rewards.subarray(0, frames),
         rewardTerms: rewardTerms.subarray(0, frames * terms.length),
         rotations: rotations.subarray(0, frames * bodies * 4),
+        drawings: view.draw && drawings.slice(0, frames),
       };
     },
     close() {
@@ -244,7 +259,7 @@ export async function recordEpisodes(
   const recorder = await openRecorder(recorded);
   if (recorder === undefined)
     throw new TrainError(
-      `${recorded.env} cannot be drawn: it has no body; environments of your own can, with view() (docs/robot-view.md)`,
+      `${recorded.env} cannot be drawn: it has no view; environments of your own can have one, with draw or view (${documentPath('docs/robot-view.md')})`,
     );
   try {
     return Array.from({ length: episodes }, (_, episode) => {

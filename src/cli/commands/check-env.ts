@@ -6,6 +6,7 @@ import { makeEnv } from '../../envs/registry.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { environmentFlags, type PythonFlags, pythonOptions } from '../python-flags.ts';
 import { parseSets } from '../settings.ts';
@@ -48,5 +49,5 @@ export async function run(
     const hang = 13 + Math.max(0, ...report.findings.map(({ code }) => code.length));
     for (const line of formatCheckReport(report, { colour }).split('\n')) print(line, hang);
   }
-  if (!report.passed) throw new ExitWith(1);
+  if (!report.passed) throw new ExitWith(exitCodes.failed);
 }

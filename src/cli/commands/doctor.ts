@@ -18,6 +18,7 @@ import { threadExaminer } from '../../doctor/thread-examiner.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, reportError, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { doctorExitCodes } from '../exit-codes.ts';
 import { type RunFlags, repeated, runDirOption, wholeNumber } from '../options.ts';
 import { statusLine } from '../status-line.ts';
 
@@ -39,7 +40,7 @@ interface DoctorFlags extends RunFlags {
 }
 
 /** 1 and 2 are verdicts here, so what cannot be read and wrong use share a code. */
-const COULD_NOT_READ = 3;
+const COULD_NOT_READ = doctorExitCodes.couldNotRead;
 /** Sentences about runs that could not be read, on stderr. */
 const MOST_ERRORS = 20;
 

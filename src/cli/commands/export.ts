@@ -11,6 +11,8 @@ import { checkpointHelp, runMeant, using, whyCheckpoint } from '../policies.ts';
 import { trustOf } from '../trust.ts';
 
 interface ExportFlags extends PolicyFlags {
+  readonly out?: string;
+  /** As `--out` was called before. */
   readonly output?: string;
   readonly format?: ExportFormat;
 }
@@ -18,7 +20,8 @@ interface ExportFlags extends PolicyFlags {
 export function define(command: Command): void {
   command
     .addArgument(policyArgument())
-    .option('-o, --output <file>', 'where to (default: policy.onnx; of a language model the directory model)')
+    .option('-o, --out <file>', 'where to (default: policy.onnx; of a language model the directory model)')
+    .addOption(new Option('--output <file>').hideHelp())
     .addOption(
       new Option(
         '--format <name>',
@@ -48,7 +51,8 @@ export async function run({ print }: Context, reference: string, flags: ExportFl
   const { run, envFile } = await runMeant(reference, flags);
   await using(openPolicy(run.dir, { checkpoint, envFile, trust: trustOf(flags) }), async policy => {
     const { format } = flags;
-    const output = flags.output ?? (format === 'sb3-state-dict' ? 'policy.safetensors' : policy.exportName);
+    const usual = format === 'sb3-state-dict' ? 'policy.safetensors' : policy.exportName;
+    const output = flags.out ?? flags.output ?? usual;
     const exported = await policy.export(output, { format }).catch(error => {
       throw fileError(error, 'write', output);
     });

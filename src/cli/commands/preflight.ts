@@ -12,6 +12,7 @@ import { type BeginFlags, beginOptions, newRun, type WantedIn } from '../begin.t
 import type { Context } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { runDirOption, settingOptions } from '../options.ts';
 import { gatherSettings, locate } from '../settings.ts';
 
@@ -40,7 +41,7 @@ export async function run(context: Context, argument: string | undefined, flags:
   if (flags.json) context.json({ environment: id, passed: failed === undefined, seconds, parts: reports }, 2);
   if (failed !== undefined) {
     context.note(`keel: ${id}: ${failed.part} failed: ${failed.detail}`);
-    throw new ExitWith(1);
+    throw new ExitWith(exitCodes.failed);
   }
   if (flags.json) return;
   print(`${paint('all parts work', 'green')}, ${seconds.toFixed(1)} s`);

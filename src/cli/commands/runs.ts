@@ -15,6 +15,7 @@ import { verifyRun } from '../../runs/verify.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type Examples, examplesText } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
 
 export const help = `A run is named by its id, the beginning or the last four characters of it, its
@@ -302,7 +303,8 @@ function verify(context: Context, references: readonly string[], flags: RunFlags
     }
     for (const { dir, problem } of broken) context.note(`keel: ${shownDir(dir)} cannot be read: ${problem}`);
   }
-  if (broken.length > 0 || verdicts.some(({ problems }) => problems.length > 0)) throw new ExitWith(1);
+  if (broken.length > 0 || verdicts.some(({ problems }) => problems.length > 0))
+    throw new ExitWith(exitCodes.failed);
 }
 
 async function remove(
@@ -320,7 +322,7 @@ async function remove(
         message: `Delete ${id} (${state}, ${rows} rows, ${listCheckpoints(dir).length} checkpoints) for good?`,
         initialValue: false,
       });
-      if (sure !== true) throw new ExitWith(1);
+      if (sure !== true) throw new ExitWith(exitCodes.failed);
     }
     deleteRun(dir, dirname(dir));
     print(`deleted ${id}`);

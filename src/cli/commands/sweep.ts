@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, extname, join, normalize, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
+import { documentPath } from '../../base/documents.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { counted } from '../../base/numbers.ts';
 import { fit, fitMiddle, table } from '../../base/terminal.ts';
@@ -30,6 +31,7 @@ import { doJob } from '../../sweep/work.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import { type Examples, examplesText } from '../examples.ts';
+import { exitCodeOfSignal, exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { absoluteEnv, parseSets } from '../settings.ts';
 import { type ConductFlags, conductHere } from '../study/conduct.ts';
@@ -38,7 +40,8 @@ import { paramText, printStudy } from '../study/show.ts';
 
 export const help = `A study is a directory in studies/: its file, a journal that Optuna reads, and
 its runs. Killed or stopped, it goes on with \`${typed('sweep', 'studies/<name>')}\`.
-What a study file may say is in docs/sweeps.md.`;
+What a study file may say is in
+${documentPath('docs/sweeps.md')}.`;
 
 export const examples: Examples = [
   ['sweep cartpole --trials 20'],
@@ -135,9 +138,9 @@ async function search(context: Context, what: string, flags: SweepFlags): Promis
     return;
   }
   const { status, trials } = await conductHere(context, opened, flags);
-  if (status === 'stopped') throw new ExitWith(130);
+  if (status === 'stopped') throw new ExitWith(exitCodes.interrupted);
   // Nothing came of it, which a script must notice.
-  if (trials.every(({ state }) => state === 'failed')) throw new ExitWith(1);
+  if (trials.every(({ state }) => state === 'failed')) throw new ExitWith(exitCodes.failed);
 }
 
 /** Flags that say what a new study is: a study that is there has said so already. */
@@ -239,7 +242,7 @@ async function task(
   const trial = { number, params, purpose: 'search', seeds: study.seeds, rungs: [] } as const;
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
-    process.once(name, () => controller.abort(new ExitWith(name === 'SIGINT' ? 130 : 143)));
+    process.once(name, () => controller.abort(new ExitWith(exitCodeOfSignal[name])));
   const { runs: root } = studyPaths(dir);
   mkdirSync(root, { recursive: true });
   const files = study.subject.sha256 === null ? [] : [study.subject.reference];
@@ -249,7 +252,7 @@ async function task(
     context.print(
       `${outcome.run}: ${outcome.status === 'failed' ? outcome.problem : `${outcome.value === null ? 'no value' : paramText(outcome.value)}, ${outcome.verdict}`}`,
     );
-  if (outcome.status === 'failed') throw new ExitWith(1);
+  if (outcome.status === 'failed') throw new ExitWith(exitCodes.failed);
 }
 
 // ---- looking -------------------------------------------------------------------------------------------------------

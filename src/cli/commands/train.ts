@@ -5,6 +5,7 @@ import { type BeginFlags, beginOptions, beginRun } from '../begin.ts';
 import type { Context } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { settingOptions } from '../options.ts';
 import { type TrainingFlags, trainingOptions } from '../page.ts';
 import { queueFlag } from '../queue.ts';
@@ -61,7 +62,16 @@ export async function run(context: Context, argument: string | undefined, flags:
   });
   const page: TrainingFlags = { ...flags, ...(answer.open === undefined ? {} : { open: answer.open }) };
   if (answer.kind === 'new')
-    return beginRun(context, 'train', { ...wanted, env: absoluteEnv(answer.env) }, { ...flags, ...page });
+    return beginRun(
+      context,
+      'train',
+      { ...wanted, env: absoluteEnv(answer.env) },
+      {
+        ...flags,
+        ...page,
+        ...(answer.from !== undefined && flags.from === undefined && { from: answer.from }),
+      },
+    );
   const { resumeRun } = await import('./resume.ts');
   const { dash, open, port, token, exit } = page;
   const steps = answer.steps ?? flags.steps;
@@ -99,5 +109,5 @@ async function trainSeeds(context: Context, wanted: Wanted, flags: TrainFlags, s
     seeds: seedsFlag(seeds),
   }).catch(locate(wanted.sources));
   const { status } = await conductHere(context, opened, flags);
-  if (status === 'stopped') throw new ExitWith(130);
+  if (status === 'stopped') throw new ExitWith(exitCodes.interrupted);
 }

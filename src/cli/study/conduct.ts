@@ -15,6 +15,7 @@ import { redisAddress, shownAddress } from '../../sweep/redis/address.ts';
 import { conductStudy, type SweepResult } from '../../sweep/sweep.ts';
 import type { Context } from '../context.ts';
 import { ExitWith } from '../errors.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { paramsText, printNext, printStudy, verdictText } from './show.ts';
 
 export interface ConductFlags {
@@ -36,7 +37,7 @@ export async function conductHere(
   const stop = (): void => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, stop);
     context.note('stopping: runs are saved; again to quit at once');
-    controller.abort(new ExitWith(130));
+    controller.abort(new ExitWith(exitCodes.interrupted));
   };
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, stop);
   const startedAt = performance.now();

@@ -33,10 +33,17 @@ function cut(entry: CanonicalSeries, x: number): CanonicalSeries {
       count: Math.round((series.count * low) / Math.max(1, series.length)),
       x: head(series.x),
       values: head(series.values),
-      min: head(series.min),
-      max: head(series.max),
       broken: head(series.broken),
-      wallTime: head(series.wallTime),
+      // Of these hardly any rule reads.
+      get min() {
+        return head(series.min);
+      },
+      get max() {
+        return head(series.max);
+      },
+      get wallTime() {
+        return head(series.wallTime);
+      },
     },
   };
 }
@@ -52,8 +59,8 @@ export function runUntil(run: CanonicalRun, x: number): CanonicalRun {
 }
 
 /**
- * The findings with the step from which each was seen: the earliest that its rule ever named, on any rung. Of a remark it
- * is where it begins.
+ * The findings with the step from which each was seen: where its rule had it begin on the lowest rung on which it spoke,
+ * or now, whichever is earlier. Of a remark it is where it begins.
  */
 export function withFirstSeen(
   findings: readonly Finding[],
@@ -69,11 +76,14 @@ export function withFirstSeen(
   const open = new Set(told.map(({ code }) => code));
   const seen = new Map(told.map(({ code, from }) => [code, from]));
   for (const n of rungsBelow(longest.length)) {
+    if (open.size === 0) break;
     const before = signalsOf(runUntil(run, longest.x[n - 1]));
     for (const code of open) {
       const rule = use.find(one => one.code === code);
       const [found] = loud(rule?.check(before.run, before, []) ?? []).filter(one => one.code === code);
-      if (found !== undefined) seen.set(code, Math.min(found.from, seen.get(code)!));
+      if (found === undefined) continue;
+      seen.set(code, Math.min(found.from, seen.get(code)!));
+      open.delete(code);
     }
   }
   return findings.map(finding =>

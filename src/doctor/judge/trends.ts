@@ -144,8 +144,6 @@ export function courseOf(series: Numbers): Course {
   const free = Math.min(m, Math.max(FEWEST_FREE, (m * (1 - rho)) / (1 + rho)));
   const tau = tauOf(points);
   const score = scoreOf(tau, free);
-  const index = Float64Array.from({ length: m }, (_, i) => i);
-  const change = theilSen(index, points) * (m - 1);
   const noise = noiseOf(left);
   // The standard error of a slope over points that are evenly spaced, times their number.
   const margin = trendLimits.interval * noise * Math.sqrt(12 / free);
@@ -165,8 +163,35 @@ export function courseOf(series: Numbers): Course {
     fifth < trendLimits.fifth
       ? 0
       : (end - start) / Math.max(Math.sqrt((spread(first) ** 2 + spread(last) ** 2) / each), 1e-300);
-  const told = { n, free, start, end, change, margin, score, apart, noise, peak, peakAt };
-  return { ...told, shape: shapeOf(points, smooth, top, told) };
+  // The slope and the shape cost more than all else, and most who ask whether it rises need neither.
+  let change: number | undefined;
+  let shape: Shape | undefined;
+  const course: Course = {
+    n,
+    free,
+    start,
+    end,
+    margin,
+    score,
+    apart,
+    noise,
+    peak,
+    peakAt,
+    get change() {
+      change ??=
+        theilSen(
+          Float64Array.from(points, (_, i) => i),
+          points,
+        ) *
+        (m - 1);
+      return change;
+    },
+    get shape() {
+      shape ??= shapeOf(points, smooth, top, course);
+      return shape;
+    },
+  };
+  return course;
 }
 
 /** Of residuals; where most of them are one value, by the others as well. */
@@ -182,28 +207,25 @@ function shapeOf(
   top: number,
   told: Omit<Course, 'shape'>,
 ): Shape {
-  const { change, margin, score, noise } = told;
+  const { margin, score, noise } = told;
   // Exact zero noise and one value: nothing moves, and nobody needs a test for that.
   if (quantile(points, 1) === quantile(points, 0)) return 'flat';
   if (isPeak(smooth, top, noise, points.length / smooth.length)) return 'peak-then-fall';
   if (isSure(told)) return isStep(points) ? 'step' : score > 0 ? 'rising' : 'falling';
   if (isSpiky(points)) return 'spikes';
-  if (Math.abs(change) + margin <= trendLimits.flat * noise) return 'flat';
+  if (Math.abs(told.change) + margin <= trendLimits.flat * noise) return 'flat';
   return 'cannot-tell';
 }
 
 /** Whether a trend is no chance. */
-function isSure({
-  score,
-  change,
-  margin,
-  apart,
-}: Pick<Course, 'score' | 'change' | 'margin' | 'apart'>): boolean {
+function isSure(course: Pick<Course, 'score' | 'change' | 'margin' | 'apart'>): boolean {
+  const { score, margin, apart } = course;
   const size = Math.abs(score);
   if (size > trendLimits.score) return true;
   if (!(size > trendLimits.bent.score)) return false;
-  const steep = score * change > 0 && Math.abs(change) > trendLimits.bent.margins * margin;
-  return steep || (score * apart > 0 && Math.abs(apart) > trendLimits.apart);
+  if (score * apart > 0 && Math.abs(apart) > trendLimits.apart) return true;
+  const { change } = course;
+  return score * change > 0 && Math.abs(change) > trendLimits.bent.margins * margin;
 }
 
 /** Whether a series surely ends above where it began; a step up is that, too. */

@@ -62,6 +62,7 @@ const largestExpansion = 2 ** 30;
 /**
  * The bytes of a file, up to the size it has now: one that grows as fast as it is read must not be read for ever. A chunk
  * is valid until the next one is asked for.
+ * @internal
  */
 export async function* readChunks(path: string, reading: Reading, ending: Ending): AsyncGenerator<Buffer> {
   const source = openPlace(path);
@@ -148,7 +149,7 @@ async function* unpack(
   if (failure !== undefined) throw failure;
 }
 
-/** The first bytes of a file, unpacked if it is gzip: what its format is told by. */
+/** The first bytes of a file, unpacked if it is gzip: what its format is told by. @internal */
 export async function readHead(
   path: string,
   most: number,

@@ -61,7 +61,7 @@ const known: readonly (readonly [Buffer, string])[] = (
 
 const wandbMark = Buffer.from([0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe]);
 
-/** Tells a file's kind by its unpacked first bytes; `whole` says that there are no more. */
+/** Tells a file's kind by its unpacked first bytes; `whole` says that there are no more. @internal */
 export function detect(head: Buffer, whole: boolean): Detected {
   if (head.length === 0) return { kind: undefined, looks: 'an empty file' };
   if (head.length >= 6 && head.subarray(0, 6).equals(wandbMark)) return { kind: 'wandb', looks: 'W&B' };
@@ -188,7 +188,7 @@ function isTable(lines: readonly string[], firstIsWhole: boolean): boolean {
   return false;
 }
 
-/** About how many metrics a log has, by its beginning: which of several logs of one run tells most. */
+/** About how many metrics a log has, by its beginning: which of several logs of one run tells most. @internal */
 export function widthOf(kind: Kind, head: Buffer): number {
   const text = decodeHead(head);
   const lines = text.split(/\r?\n/, 60);

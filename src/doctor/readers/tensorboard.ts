@@ -39,7 +39,7 @@ export interface FirstPoint {
 
 const mostFirstPoints = 64;
 
-/** Reads the first records of an event file's head. */
+/** Reads the first records of an event file's head. @internal */
 export function eventFileHead(head: Buffer): EventFileHead {
   let firstWallTime = Number.NaN;
   const tags = new TagTable();

@@ -1,4 +1,5 @@
 /** What `keel doctor --explain` prints: the page of a rule or of a root cause. */
+import { documentPath } from '../../base/documents.ts';
 import { nearest } from '../../base/nearest.ts';
 import { counted } from '../../base/numbers.ts';
 import { columnsOf, fit, pad, paragraph } from '../../base/terminal.ts';
@@ -89,7 +90,10 @@ function rulePage({ code, title, text, causes, looksAt }: Rule, style: Style): s
     ),
     ...(text.references.length === 0 ? [] : ['', paint('Met in', 'bold')]),
     ...text.references.flatMap(reference =>
-      paragraph(referenceLink(reference), columns - 2).map(line => `  ${line}`),
+      paragraph(
+        reference.startsWith('docs/') ? documentPath(reference) : referenceLink(reference),
+        columns - 2,
+      ).map(line => `  ${line}`),
     ),
   ];
 }

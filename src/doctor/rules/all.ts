@@ -1,10 +1,7 @@
 /** All rules, in the order in which a person would ask: is it a number, does it move, does it see, does it learn. */
 import { clipFractionHigh } from './clip-fraction-high.ts';
 import { clipRangeInert } from './clip-range-inert.ts';
-import { criticDied } from './critic-died.ts';
-import { criticFading } from './critic-fading.ts';
-import { criticFlat } from './critic-flat.ts';
-import { criticNegative } from './critic-negative.ts';
+import { criticDied, criticFading, criticFlat, criticNegative } from './critic.ts';
 import { degenerateGroups } from './degenerate-groups.ts';
 import { endsInBurst } from './ends-in-burst.ts';
 import { entropyCollapse } from './entropy-collapse.ts';

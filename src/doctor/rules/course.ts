@@ -9,6 +9,24 @@ const CAME_BACK = 0.8;
 /** Whether it lost much of what it had at some time. */
 export const fellBack = ({ collapsed, drawdown }: Progress): boolean => collapsed || drawdown >= 0.5;
 
+/** How a return stands for rules that ask whether something harms it. */
+export interface Standing {
+  readonly fell: boolean;
+  /** It has most of what it gained; with an unusual setting what was gained at once does not count. */
+  readonly holds: boolean;
+  /** Neither: it never got anywhere. */
+  readonly stuck: boolean;
+}
+
+/** Fewer rows of a return than this are not called stuck. */
+const STUCK_ROWS = 10;
+
+export function standingOf(progress: Progress | undefined, unusual: boolean): Standing {
+  if (progress === undefined) return { fell: false, holds: false, stuck: false };
+  const holds = progress.improved || progress.saturated || (progress.kept && !unusual);
+  return { fell: fellBack(progress), holds, stuck: progress.track.n >= STUCK_ROWS && !holds };
+}
+
 /** What may be said of a return, each with what must hold of its numbers. */
 export type Going =
   | 'fell'

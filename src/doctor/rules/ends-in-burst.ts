@@ -3,7 +3,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { OK_KL } from './streak.ts';
 import type { Track } from './track.ts';
-import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
+import { finding, mark, name, num, place, said, soon, stepAt } from './words.ts';
 
 /** Whether a total of one or two digits (60,000) lies within the last row's steps: what people type as a length. */
 function isRoundEnd(previous: number, last: number): boolean {
@@ -79,7 +79,10 @@ export const endsInBurst: Rule = {
         cause: 'non-finite',
         confidence: 0.55,
         evidence: [
-          `the last ${name(kl)} is ${num(kl.last)}, ${num(kl.last / base)} times the median of the ${kl.n - 1} rows before it`,
+          said(
+            kl,
+            `the last ${name(kl)} is ${num(kl.last)}, ${num(kl.last / base)} times the median of the ${kl.n - 1} rows before it`,
+          ),
           ...others.map(t => `the last ${name(t)} is ${num(t.last)}; its median was ${num(t.median)}`),
           total === undefined
             ? `${place(signals.to)} is no length that one would ask for: the run did not end by itself`

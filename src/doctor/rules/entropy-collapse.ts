@@ -4,12 +4,8 @@ import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
-import { suspectOf } from './unstable.ts';
-import { change, finding, mark, name, num, soon, stepAt } from './words.ts';
-
-/** A std, and the nats of one dimension with it, that explore next to nothing. */
-const NARROW_STD = 0.05;
-const NARROW_NATS = -1.5;
+import { FAR, suspectOf, UNUSUAL } from './unstable.ts';
+import { change, finding, mark, name, num, percent, said, soon, stepAt } from './words.ts';
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
 function below(values: Float64Array, level: number): number | undefined {
@@ -20,6 +16,24 @@ function below(values: Float64Array, level: number): number | undefined {
   while (i > 0 && (values[i - 1] < level || ++strays <= 0.1 * (values.length - i + 1))) i--;
   return i;
 }
+
+export const entropyCollapseLimits = {
+  rows: 8,
+  /** Of the maximum, where that is known; and of one that died at once, in no more than one row in twenty above the other. */
+  relative: 0.05,
+  creeps: 0.2,
+  /** Nats, where it is not. */
+  absolute: 0.01,
+  /** A std, and its share of the first. */
+  std: 0.05,
+  /** Nats of a Gaussian from the first row on. */
+  gaussian: -1.5,
+  /** A fall after this share of the rows is a warning. */
+  early: 0.6,
+  /** Huge updates came first: a KL above this. */
+  burst: 0.1,
+} as const;
+const l = entropyCollapseLimits;
 
 interface Collapse {
   readonly track: Track;
@@ -33,11 +47,11 @@ function collapseOf(signals: Signals): Collapse | undefined {
   const entropy = signals.get('policy/entropy');
   const std = signals.get('policy/std');
   if (std !== undefined && std.n >= 10) {
-    const limit = Math.min(0.05 * std.first, 0.05);
+    const limit = Math.min(l.std * std.first, l.std);
     const at = below(std.v, limit);
     if (at !== undefined) return { track: std, at, what: `below ${num(limit)}`, certain: false };
     // Next to no noise from the first row on: a log-std that starts far too low.
-    if (std.q(0.95) < NARROW_STD) return { track: std, at: 0, what: 'below 0.05', certain: false };
+    if (std.q(0.95) < l.std) return { track: std, at: 0, what: `below ${l.std}`, certain: false };
   }
   // The same where no std is logged. One dimension of std 0.05 has -1.6 nats, more dimensions have less still.
   if (
@@ -45,32 +59,33 @@ function collapseOf(signals: Signals): Collapse | undefined {
     entropy !== undefined &&
     entropy.n >= 10 &&
     run.actions === 'continuous' &&
-    entropy.q(0.95) < NARROW_NATS
+    entropy.q(0.95) < l.gaussian
   )
-    return { track: entropy, at: 0, what: 'below -1.5 nats', certain: false };
-  if (entropy === undefined || entropy.n < 8 || run.actions === 'continuous') return undefined;
+    return { track: entropy, at: 0, what: `below ${l.gaussian} nats`, certain: false };
+  if (entropy === undefined || entropy.n < l.rows || run.actions === 'continuous') return undefined;
   if (relativeEntropy !== undefined) {
     const track = signals.get('policy/entropy_relative') ?? entropy;
-    const at = below(relativeEntropy, 0.05);
-    if (at !== undefined) return { track, at, what: 'below 5% of its maximum', certain: true };
+    const at = below(relativeEntropy, l.relative);
+    if (at !== undefined)
+      return { track, at, what: `below ${percent(l.relative)} of its maximum`, certain: true };
     // It died at once and creeps back: low in most rows, never more than a fifth after the first tenth.
     const settled = relativeEntropy.subarray(Math.ceil(relativeEntropy.length / 10));
-    if (settled.length >= 20 && median(settled) < 0.05 && quantile(settled, 0.95) < 0.2)
+    if (settled.length >= 20 && median(settled) < l.relative && quantile(settled, 0.95) < l.creeps)
       return {
         track,
         at: Math.max(
           0,
-          relativeEntropy.findIndex(v => v < 0.05),
+          relativeEntropy.findIndex(v => v < l.relative),
         ),
-        what: 'below 5% of its maximum',
+        what: `below ${percent(l.relative)} of its maximum`,
         certain: true,
       };
     return undefined;
   }
   // Differential entropy may be near 0 or below; only one that never is negative and ends at nothing tells.
   if (share(entropy.v, v => v < -1e-6) > 0) return undefined;
-  const at = below(entropy.v, 0.01);
-  return at === undefined ? undefined : { track: entropy, at, what: 'below 0.01', certain: true };
+  const at = below(entropy.v, l.absolute);
+  return at === undefined ? undefined : { track: entropy, at, what: `below ${l.absolute}`, certain: true };
 }
 
 /** Of a policy that was narrow from its first row: no bonus widens it as surely as beginning wide. */
@@ -78,8 +93,8 @@ function wider({ run, get }: Signals): Fix | undefined {
   const [std, entropy] = [get('policy/std'), get('policy/entropy')];
   const isNarrow =
     std === undefined
-      ? run.actions === 'continuous' && (entropy?.first ?? 0) < NARROW_NATS
-      : std.first < NARROW_STD;
+      ? run.actions === 'continuous' && (entropy?.first ?? 0) < l.gaussian
+      : std.first < l.std;
   if (!isNarrow) return undefined;
   const { logStdMax } = run.config;
   return change(
@@ -97,7 +112,7 @@ export const entropyCollapse: Rule = {
   text: {
     means:
       'The entropy fell to its floor while the return was still bad: the policy always does the same, sees nothing new and cannot get out, because the gradient of a deterministic policy is 0.',
-    seen: 'Entropy below 5% of its maximum (or a std below 5% of its start and 0.05, or below 0.05 from the first row on) for the rest of the run, or in most of its rows and never above a fifth, with a return that did not improve or collapsed. If huge updates with an unusual setting came first, that setting is the cause.',
+    seen: `Entropy below ${percent(l.relative)} of its maximum (below ${l.absolute} nats where that is not known; a std below ${percent(l.std)} of its start and ${l.std}, or below ${l.std} from the first row on; below ${l.gaussian} nats throughout for continuous actions without a std) for the rest of the run, or in most of its rows and hardly ever above ${percent(l.creeps)}, with a return that did not improve or collapsed. After the first ${percent(l.early)} of the rows it is a warning. If updates with a KL above ${l.burst} and an unusual setting came first, that setting is the cause.`,
     todo: 'Add an entropy bonus of about 0.01, lower the learning rate, and check for a negative entropy coefficient.',
     silent:
       'When the return is good: a solved task may well have a deterministic policy. Differential entropy may be negative without fault, and SB3 logs -H.',
@@ -108,19 +123,19 @@ export const entropyCollapse: Rule = {
   },
   check(run, signals) {
     const { progress } = signals;
-    if (run.kind !== 'classic' || progress === undefined || progress.track.n < 8) return [];
+    if (run.kind !== 'classic' || progress === undefined || progress.track.n < l.rows) return [];
     const found = collapseOf(signals);
     if (found === undefined) return [];
     const bad = progress.collapsed || (!progress.improved && !progress.saturated);
     if (!bad) return [];
     const { track, at } = found;
-    const early = at < 0.6 * track.n;
+    const early = at < l.early * track.n;
     const kl = signals.kl;
     const suspect = suspectOf(signals);
     const burst =
       kl !== undefined &&
-      share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > 0.1) > 0;
-    const pushed = suspect.excess >= 0.9 && (burst || suspect.excess >= 2);
+      share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > l.burst) > 0;
+    const pushed = suspect.excess >= UNUSUAL && (burst || suspect.excess >= FAR);
     const x = track.x[Math.min(at, track.n - 1)];
     return [
       finding('entropy-collapse', {
@@ -129,7 +144,10 @@ export const entropyCollapse: Rule = {
         cause: pushed ? suspect.cause : 'entropy-collapse',
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [
-          `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
+          said(
+            track,
+            `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
+          ),
           courseSaid(progress),
           pushed ? suspect.why : undefined,
           run.config.entropyCoef !== undefined

@@ -5,7 +5,7 @@ import { trend } from '../statistics/trend.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part } from './track.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon } from './words.ts';
 
 /** The entropy coefficient that the losses imply, or a lower bound of it. */
 export function impliedEntropyCoef(signals: Signals): number | undefined {
@@ -118,13 +118,16 @@ export const entropyStuck: Rule = {
         confidence: large ? 0.92 : pinned ? 0.75 : 0.6,
         evidence: [
           `in the second half the entropy is ${percent(level)} of its maximum, from ${percent(over.start)} to ${percent(over.end)}`,
-          `${name(progress.track)} reached ${num(progress.best)} and ends at ${num(progress.end)}`,
+          said(
+            progress.track,
+            `${name(progress.track)} reached ${num(progress.best)} and ends at ${num(progress.end)}`,
+          ),
           kl === undefined || !moves
             ? undefined
-            : `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`,
+            : said(kl.track, `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`),
           signals.critic.ev === undefined
             ? undefined
-            : `${name(signals.critic.ev)} is ${num(signals.critic.evLate)}`,
+            : said(signals.critic.ev, `${name(signals.critic.ev)} is ${num(signals.critic.evLate)}`),
           coef !== undefined
             ? `the entropy coefficient is ${num(coef)}; 0 to 0.01 is usual`
             : (implied ?? 0) > 0

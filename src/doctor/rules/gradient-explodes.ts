@@ -1,7 +1,17 @@
 import { median, quantile, spread } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import { part } from './track.ts';
-import { change, finding, mark, name, num, place, round, soon } from './words.ts';
+import { change, finding, mark, name, num, place, round, said, soon } from './words.ts';
+
+export const gradientExplodesLimits = {
+  rows: 20,
+  /** The norm of the last fifth against the median of the first half: in times, and beyond it in its spreads. */
+  times: 20,
+  spreads: 20,
+  /** Three quarters of the last fifth are at least so many times as large. */
+  most: 5,
+} as const;
+const limits = gradientExplodesLimits;
 
 export const gradientExplodes: Rule = {
   code: 'gradient-explodes',
@@ -11,7 +21,7 @@ export const gradientExplodes: Rule = {
   text: {
     means:
       'The gradient norm leaves its range by orders of magnitude and the reward falls: the step before NaN. In language models long outputs, huge ratios times negative advantages or a sampler mismatch are behind it.',
-    seen: 'In the last fifth a gradient norm at least 20 times the median of the first half and far outside its spread, and a reward that collapsed.',
+    seen: `In the last fifth a gradient norm above ${limits.times} times the median of the first half and ${limits.spreads} of its spreads beyond it, in three quarters of these rows above ${limits.most} times, and a reward that collapsed; ${limits.rows} rows or more.`,
     todo: 'Lower the learning rate, clip the gradient norm, skip batches whose ratio is far above 10, and look at the difference between sampler and scorer.',
     silent:
       'Single large gradients, which clipping takes care of; large gradients while the reward improves.',
@@ -20,12 +30,18 @@ export const gradientExplodes: Rule = {
   check(run, signals) {
     const norm = signals.get('grad/norm');
     const { progress, settings } = signals;
-    if (norm === undefined || norm.n < 20 || !progress?.collapsed) return [];
+    if (norm === undefined || norm.n < limits.rows || !progress?.collapsed) return [];
     const early = part(norm, 0, 0.5);
     const late = part(norm, 0.8);
     const base = median(early);
     const level = median(late);
-    if (!(level > 20 * base && level > base + 20 * spread(early) && quantile(late, 0.25) > 5 * base))
+    if (
+      !(
+        level > limits.times * base &&
+        level > base + limits.spreads * spread(early) &&
+        quantile(late, 0.25) > limits.most * base
+      )
+    )
       return [];
     const rate = settings.lr;
     return [
@@ -35,8 +51,14 @@ export const gradientExplodes: Rule = {
         cause: 'learning-rate-too-high',
         confidence: 0.55,
         evidence: [
-          `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
-          `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
+          said(
+            norm,
+            `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
+          ),
+          said(
+            progress.track,
+            `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
+          ),
         ],
         fix: [
           change(

@@ -7,7 +7,7 @@ import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals } from './signals.ts';
 import type { Track } from './track.ts';
 import { suspectOf } from './unstable.ts';
-import { change, finding, mark, name, num, percent, place, round, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, place, round, said, soon } from './words.ts';
 
 /** The guard is for now and then: in a third of the updates it is what sets the pace. */
 const OFTEN = 1 / 3;
@@ -73,10 +73,16 @@ export const guardBusy: Rule = {
         evidence: [
           raw === undefined || raw.n === 0
             ? undefined
-            : `${name(raw)} before the guard: median ${num(raw.median)}, largest ${num(raw.q(1))}${held?.key === 'guard' ? `; the bound is ${num(held.bound)}` : ''}`,
+            : said(
+                raw,
+                `${name(raw)} before the guard: median ${num(raw.median)}, largest ${num(raw.q(1))}${held?.key === 'guard' ? `; the bound is ${num(held.bound)}` : ''}`,
+              ),
           held?.track === undefined || held.key === 'guard'
             ? undefined
-            : `what acts is ${run.wording.nameOf(held.key) ?? held.key}, the bound of ${num(held.bound)} on single states: ${name(held.track)} is at it`,
+            : said(
+                held.track,
+                `what acts is ${run.wording.nameOf(held.key) ?? held.key}, the bound of ${num(held.bound)} on single states: ${name(held.track)} is at it`,
+              ),
           left(signals, middle),
           suspect.why,
         ],
@@ -102,7 +108,10 @@ function rateTaken(run: CanonicalRun, signals: Signals, from: number): Finding[]
       cause: 'learning-rate-too-high',
       confidence: 0.6,
       evidence: [
-        `${name(left)}: median ${num(median(recent))} since ${place(from)}${guard !== undefined && Number.isFinite(guard) ? `; the bound is ${num(guard)}` : ''}`,
+        said(
+          left,
+          `${name(left)}: median ${num(median(recent))} since ${place(from)}${guard !== undefined && Number.isFinite(guard) ? `; the bound is ${num(guard)}` : ''}`,
+        ),
         'every update that left the bound has cut the rate, and too few calm ones have won it back',
       ],
       fix: [

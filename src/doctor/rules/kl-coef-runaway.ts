@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 import { suspectOf } from './unstable.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import { finding, mark, name, num, place, said, soon } from './words.ts';
 
 export const klCoefRunaway: Rule = {
   code: 'kl-coef-runaway',
@@ -29,8 +29,10 @@ export const klCoefRunaway: Rule = {
         cause: suspect.cause,
         confidence: 0.6,
         evidence: [
-          `${name(coef)} is at its largest, ${num(coef.q(1))}, at the end (${place(signals.to)})`,
-          kl === undefined ? undefined : `${name(kl.track)} has a median of ${num(kl.median)}`,
+          said(coef, `${name(coef)} is at its largest, ${num(coef.q(1))}, at the end (${place(signals.to)})`),
+          kl === undefined
+            ? undefined
+            : said(kl.track, `${name(kl.track)} has a median of ${num(kl.median)}`),
         ],
         fix: [...suspect.fix, 'cap the coefficient, or raise the KL that it aims at'],
         watch: `${soon(run, signals.to - signals.from)} ${name(coef)} should find a level`,

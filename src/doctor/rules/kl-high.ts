@@ -5,12 +5,35 @@ import { type Fix, withAside } from '../fixes.ts';
 import { blockMedians } from '../statistics/blocks.ts';
 import { median, share } from '../statistics/order.ts';
 import { longestAbove, type Stretch, stretchesAbove } from '../statistics/stretches.ts';
-import { courseSaid, courseWords, fellBack } from './course.ts';
+import { courseSaid, courseWords, fellBack, standingOf } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from './signals.ts';
 import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from './streak.ts';
-import { suspectOf, unguarded } from './unstable.ts';
-import { finding, mark, name, num, percent, place, soon } from './words.ts';
+import { FAR, suspectOf, UNUSUAL, unguarded } from './unstable.ts';
+import { finding, mark, name, num, percent, place, type Said, said, soon } from './words.ts';
+
+/** Shares of the rows after the first tenth above the marks of a KL. */
+export const klHighLimits = {
+  /** Far above all marks, and beyond even that. */
+  far: 0.1,
+  vast: 0.2,
+  /** Critical: so many above PROBLEM_KL where the return fell; where it never rose; so many far above in any case. */
+  fallen: 0.2,
+  stuck: 0.3,
+  farUnusual: 0.25,
+  mostlyFar: 0.6,
+  /** A warning: above WARNING_KL beside an unusual setting; above OK_KL beside one that is far so; and so on. */
+  unusual: 0.3,
+  farSetting: 0.3,
+  fell: 0.15,
+  slips: 0.4,
+  mostlyVast: 0.5,
+  /** Told alone: above OK_KL. */
+  borderline: 0.3,
+  /** A return slips that ends so many of its noises below its best. */
+  slipped: 4,
+} as const;
+const limits = klHighLimits;
 
 /** Rows in a row above a mark with which a KL is taken to have become high. */
 const ONSET = 3;
@@ -23,10 +46,9 @@ export const klHigh: Rule = {
   text: {
     means:
       'Update after update moves the policy further than its samples support. PPO then optimises a surrogate that no longer describes the return, and what was learnt is lost again.',
-    seen: 'Shares of the rows after the first tenth whose step KL is above 0.03, 0.05 and 0.1. It is critical when a fifth is above 0.05 and the return suffers, or when most is above 0.1. While the return rises it is a warning, and only if a setting is far from usual; where it holds most of its gain and slips a little, a warning if two fifths are above 0.05. A third of the rows above 0.02 is borderline, and only told, where the return does not improve. Five updates in a row above 0.03, anywhere in the run, are larger steps than usual: at least a warning, whatever else is well and whatever the target KL.',
+    seen: `Shares of the rows after the first tenth. Critical: ${percent(limits.fallen)} above ${PROBLEM_KL} where the return fell back; ${percent(limits.stuck)} where it never rose, or where a setting is unusual and ${percent(limits.farUnusual)} are above ${limits.far}; ${percent(limits.mostlyFar)} above ${limits.far} beside an unusual setting or a return that does not hold. A warning: ${percent(limits.unusual)} above ${WARNING_KL} beside an unusual setting; ${percent(limits.farSetting)} above ${OK_KL} beside one that is far from usual; ${percent(limits.fell)} above ${PROBLEM_KL} where the return fell back, ${percent(limits.slips)} where it slips from its best; ${percent(limits.mostlyVast)} above ${limits.vast} in any case. Only told: ${percent(limits.borderline)} above ${OK_KL} where the return does not improve. ${STREAK} updates in a row above ${WARNING_KL}, anywhere in the run, are larger steps than usual: at least a warning, whatever else is well and whatever the target KL.`,
     todo: 'If the return still rises, nothing has to change yet; if it stalls, lower the learning rate or set a target KL. Otherwise change the setting that stands out: the learning rate (divide by 3 or more), the epochs (10 or fewer), the clip range (0.2). If none does, divide the learning rate by 3 and set a target KL of 0.015.',
-    silent:
-      'The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below 0.2, but for five updates in a row above 0.03. With k1, which scatters, medians of blocks are looked at.',
+    silent: `The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below ${limits.vast}, but for ${STREAK} updates in a row above ${WARNING_KL}. With k1, which scatters, medians of blocks are looked at.`,
     references: [
       'DLR-RM/stable-baselines3#324',
       'openai/baselines#975',
@@ -34,6 +56,16 @@ export const klHigh: Rule = {
       'Schulman 2017, arXiv:1707.06347',
     ],
   },
+  gauges: (_, { kl }) => [
+    kl === undefined || kl.signed
+      ? undefined
+      : {
+          of: `updates in a row with a KL above ${WARNING_KL}`,
+          at: STREAK,
+          value: longestAbove(kl.track.v, WARNING_KL)?.length ?? 0,
+          speaks: 'above',
+        },
+  ],
   check(_, signals) {
     const { kl } = signals;
     if (kl === undefined) return [];
@@ -64,27 +96,26 @@ function levelOf(signals: Signals, kl: StepKl): Level | undefined {
   const scale = scaleOf(signals);
   const values = kl.signed ? blockMedians(kl.settled, 20) : kl.settled;
   const above = (level: number): number => share(values, v => v > level * scale);
-  const [f2, f3, f5, f10] = [above(OK_KL), above(WARNING_KL), above(PROBLEM_KL), above(0.1)];
+  const [f2, f3, f5, f10] = [above(OK_KL), above(WARNING_KL), above(PROBLEM_KL), above(limits.far)];
   const suspect = suspectOf(signals);
-  const unusual = suspect.excess >= 0.9;
-  const fell = progress !== undefined && fellBack(progress);
-  // With ordinary settings, to hold what was gained at once is no failure.
-  const holds = progress?.improved || progress?.saturated || (progress?.kept && !unusual);
-  const stuck = progress !== undefined && progress.track.n >= 10 && !holds;
+  const unusual = suspect.excess >= UNUSUAL;
+  const { fell, holds, stuck } = standingOf(progress, unusual);
   const slips =
-    progress !== undefined && !progress.improving && progress.best - progress.end > 4 * progress.noise;
+    progress !== undefined &&
+    !progress.improving &&
+    progress.best - progress.end > limits.slipped * progress.noise;
   const severity =
-    (f5 >= 0.2 && fell) ||
-    (f5 >= 0.3 && (stuck || (unusual && f10 >= 0.25))) ||
-    (f10 >= 0.6 && (unusual || !holds))
+    (f5 >= limits.fallen && fell) ||
+    (f5 >= limits.stuck && (stuck || (unusual && f10 >= limits.farUnusual))) ||
+    (f10 >= limits.mostlyFar && (unusual || !holds))
       ? 'critical'
-      : (f3 >= 0.3 && unusual) ||
-          (f2 >= 0.3 && suspect.excess >= 2) ||
-          (f5 >= 0.15 && fell) ||
-          (f5 >= 0.4 && slips) ||
-          above(0.2) >= 0.5
+      : (f3 >= limits.unusual && unusual) ||
+          (f2 >= limits.farSetting && suspect.excess >= FAR) ||
+          (f5 >= limits.fell && fell) ||
+          (f5 >= limits.slips && slips) ||
+          above(limits.vast) >= limits.mostlyVast
         ? 'warning'
-        : f2 >= 0.3 && !(progress?.improving ?? false)
+        : f2 >= limits.borderline && !(progress?.improving ?? false)
           ? 'info'
           : undefined;
   if (severity === undefined) return undefined;
@@ -132,10 +163,13 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, share,
 }
 
 /** `median 0.034 (problem), largest 0.048 (problem); healthy to 0.01, ok to 0.02`: by the run's own bands. */
-function sizes(kl: StepKl, contract: KlContract): string {
-  const said = (value: number): string =>
+function sizes(kl: StepKl, contract: KlContract): Said {
+  const banded = (value: number): string =>
     kl.signed ? num(value) : `${num(value)} (${klBand(value, contract).name})`;
-  return `${name(kl.track)}: median ${said(kl.median)}, largest ${said(kl.max)}; ${healthyWords(klBandsFor(contract))}`;
+  return said(
+    kl.track,
+    `${name(kl.track)}: median ${banded(kl.median)}, largest ${banded(kl.max)}; ${healthyWords(klBandsFor(contract))}`,
+  );
 }
 
 /**
@@ -171,7 +205,10 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
       progress === undefined ? undefined : courseSaid(progress),
       guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
       after.length >= STREAK
-        ? `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`
+        ? said(
+            track,
+            `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`,
+          )
         : undefined,
     ],
     fix: [...suspect.fix.map(later), off?.fix],

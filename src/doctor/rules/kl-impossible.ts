@@ -3,7 +3,7 @@ import { blockMedians } from '../statistics/blocks.ts';
 import { median, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Track } from './track.ts';
-import { finding, mark, name, num, percent, soon } from './words.ts';
+import { finding, mark, name, num, percent, said, soon } from './words.ts';
 
 /** Estimators that cannot be negative, whatever the samples. */
 const nonNegative = ['exact', 'k2', 'k3'];
@@ -71,7 +71,10 @@ export const klImpossible: Rule = {
           cause: 'kl-estimator-broken',
           confidence: hard ? 0.85 : long ? 0.75 : 0.65,
           evidence: [
-            `${name(track)}: smallest ${num(track.q(0))}, median ${num(track.median)}, largest ${num(track.q(1))}`,
+            said(
+              track,
+              `${name(track)}: smallest ${num(track.q(0))}, median ${num(track.median)}, largest ${num(track.q(1))}`,
+            ),
             cut
               ? `${percent(share(track.v, v => v === 0))} of the rows are exactly 0 and none is negative: log-ratios scatter around 0, so they were clamped`
               : undefined,

@@ -3,7 +3,7 @@ import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, split, type Track } from './track.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import { finding, mark, name, num, place, said, soon } from './words.ts';
 
 /** In which a critic may still have a loss though there is nothing to learn. */
 const UNTRAINED_ROWS = 3;
@@ -102,14 +102,25 @@ export const noReward: Rule = {
               : 0.85,
         evidence: [
           constant
-            ? `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0])} to ${place(signals.to)}`
+            ? said(
+                track,
+                `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0])} to ${place(signals.to)}`,
+              )
             : progress.improved
-              ? `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`
+              ? said(
+                  track,
+                  `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`,
+                )
               : courseSaid(progress),
           loss === undefined
             ? undefined
-            : `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < 1e-2 ? 'nothing' : 'little'} to predict`,
-          flatAdvantages ? `${name(advantages)} is ${num(median(part(advantages, 0.3)))}` : undefined,
+            : said(
+                loss,
+                `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < 1e-2 ? 'nothing' : 'little'} to predict`,
+              ),
+          flatAdvantages
+            ? said(advantages, `${name(advantages)} is ${num(median(part(advantages, 0.3)))}`)
+            : undefined,
         ],
         fix: classic
           ? [

@@ -2,7 +2,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { PROBLEM_KL } from './streak.ts';
 import type { Track } from './track.ts';
-import { change, type Draft, finding, mark, name, percent, place, soon, stepAt } from './words.ts';
+import { change, type Draft, finding, mark, name, percent, place, said, soon, stepAt } from './words.ts';
 
 /** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
 const core = [
@@ -178,7 +178,10 @@ function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): Retu
           t =>
             `${name(t)} had a value in ${t.rows} of ${t.blank!.before} rows, and is ${t.blank!.kind} in the last ${t.blank!.rows}`,
         ),
-      `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
+      said(
+        alive,
+        `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
+      ),
       calm(signals, onset),
     ],
     fix: fixes(signals, onset),

@@ -85,9 +85,13 @@ export function progressOf(track: Track): Progress {
   const best = Math.max(held[bestAt], start);
   const worst = held[worstAt];
   const range = Math.max(best, end) - Math.min(worst, start);
-  const course = courseOf(track.v);
+  let told: Course | undefined;
+  const course = (): Course => {
+    told ??= courseOf(track.v);
+    return told;
+  };
   const gain = end - start;
-  const improved = k >= 4 && gain > l.improvedNoise * noise && rises(course);
+  const improved = k >= 4 && gain > l.improvedNoise * noise && rises(course());
   const half = trend(b.subarray(Math.floor(k / 2)));
   const improving =
     k >= 6 &&
@@ -101,7 +105,7 @@ export function progressOf(track: Track): Progress {
     gained > l.keptNoise * noise &&
     end - begin >= l.keptShare * gained &&
     start - begin > l.keptRise * noise;
-  const fellBelow = start - end > Math.max(l.belowNoise * noise, l.belowShare * range) && falls(course);
+  const fellBelow = start - end > Math.max(l.belowNoise * noise, l.belowShare * range) && falls(course());
   // A best stretch within the end itself is not lost.
   const collapsed =
     k >= 8 &&
@@ -116,7 +120,9 @@ export function progressOf(track: Track): Progress {
   const xOf = (i: number): number => track.x[Math.min(track.n - 1, Math.round(((i + 1) * track.n) / k))] ?? 0;
   return {
     track,
-    course,
+    get course() {
+      return course();
+    },
     start,
     end,
     best,

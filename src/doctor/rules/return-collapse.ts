@@ -5,7 +5,7 @@ import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { part, type Track } from './track.ts';
 import { suspectOf } from './unstable.ts';
-import { change, finding, mark, name, num, percent, soon, stepAt } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon, stepAt } from './words.ts';
 
 /** Values of a track between two steps. */
 function between(track: Track, from: number, to: number): number[] {
@@ -79,11 +79,17 @@ export const returnCollapse: Rule = {
             ? `it started at ${num(start)}: ${percent(Math.min(1, (best - progress.end) / (best - start)))} of the gain is lost`
             : courseSaid(progress),
           large
-            ? `${name(kl!.track)} since then: median ${num(median(around))}, a twentieth above ${num(quantile(around, 0.95))}`
+            ? said(
+                kl!.track,
+                `${name(kl!.track)} since then: median ${num(median(around))}, a twentieth above ${num(quantile(around, 0.95))}`,
+              )
             : undefined,
           rate === undefined
             ? undefined
-            : `${name(rate)} ran up to ${num(quantile(part(rate, 0), 1))}, its median is ${num(rate.median)}`,
+            : said(
+                rate,
+                `${name(rate)} ran up to ${num(quantile(part(rate, 0), 1))}, its median is ${num(rate.median)}`,
+              ),
           told || around.some(v => v > 0.1)
             ? undefined
             : 'no large update came with it: it may be the task that changed',

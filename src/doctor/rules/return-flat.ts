@@ -4,7 +4,8 @@ import { falls } from '../judge/trends.ts';
 import type { Rule } from './rule.ts';
 import { finding, mark, name, num, soon } from './words.ts';
 
-const limits = { rows: 12 } as const;
+export const returnFlatLimits = { rows: 12 } as const;
+const limits = returnFlatLimits;
 
 export const returnFlat: Rule = {
   code: 'return-flat',

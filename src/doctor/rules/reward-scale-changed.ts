@@ -5,7 +5,7 @@ import { median, quantile, share } from '../statistics/order.ts';
 import type { Rule } from './rule.ts';
 import type { Signals } from './signals.ts';
 import { split, type Track } from './track.ts';
-import { finding, mark, name, num, place, soon, stepAt } from './words.ts';
+import { finding, mark, name, num, place, type Said, said, soon, stepAt } from './words.ts';
 
 const limits = {
   shrunk: {
@@ -22,8 +22,18 @@ const limits = {
 interface Change {
   readonly x: number;
   readonly confidence: number;
-  readonly evidence: readonly string[];
+  readonly evidence: readonly (Said | string)[];
   readonly tracks: readonly Track[];
+}
+
+/** The largest value less the smallest. */
+function rangeOf(values: readonly number[]): number {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const v of values) {
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  }
+  return high - low;
 }
 
 /** Return for a step of an episode, where both are logged in the same rows. */
@@ -82,6 +92,8 @@ function byRatio(signals: Signals): Change | undefined {
   // A reward that changes its sign was learnt, not scaled.
   if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]))) return undefined;
   const n = logs.length;
+  // No step is higher than all of it: most runs are done with here.
+  if (!(rangeOf(logs) >= Math.log(2.5))) return undefined;
   const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
   if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
   const before = logs.slice(0, step.index);
@@ -110,7 +122,10 @@ function byRatio(signals: Signals): Change | undefined {
     x,
     confidence: constant || grew ? 0.95 : 0.7,
     evidence: [
-      `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
+      said(
+        a,
+        `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
+      ),
     ],
     tracks: [a],
   };
@@ -123,25 +138,26 @@ function byCritic(signals: Signals): Change | undefined {
   if (loss === undefined || loss.n < 16) return undefined;
   const logs = loss.v.map(v => Math.log(Math.max(v, 1e-12)));
   const found = changePoint(logs, Math.max(3, Math.floor(loss.n / 12)));
+  if (found === undefined || found.p > 0.01 || found.after - found.before < Math.log(8)) return undefined;
   const sharp = abruptStep(logs, Math.max(3, Math.floor(loss.n / 20)));
-  if (found === undefined || sharp === undefined || found.p > 0.01) return undefined;
+  if (sharp === undefined) return undefined;
   const jump = sharp.after - sharp.before;
-  if (!(jump > Math.log(10)) || found.after - found.before < Math.log(8)) return undefined;
+  if (!(jump > Math.log(10))) return undefined;
   if (sharp.index < 0.1 * loss.n || sharp.index > 0.92 * loss.n) return undefined;
   const x = loss.x[sharp.index];
   // The new level holds: a bump that heals is the policy finding something.
   const [, since] = split(loss, x);
   if (Math.log(quantile(since, 0.2)) - sharp.before < Math.log(6)) return undefined;
   let blind = false;
-  let evidenceOfEv: string | undefined;
+  let evidenceOfEv: Said | undefined;
   if (ev !== undefined && ev.n >= 12) {
     const [was, is] = split(ev, x);
     const tail = was.subarray(Math.floor(was.length / 2));
     blind = quantile(tail, 0.6) > 0.3 && quantile(is, 0.75) < 0.2;
-    evidenceOfEv = `${name(ev)} was ${num(median(tail))} and is ${num(median(is))} since`;
+    evidenceOfEv = said(ev, `${name(ev)} was ${num(median(tail))} and is ${num(median(is))} since`);
   }
   let still = false;
-  let returns: string | undefined;
+  let returns: Said | undefined;
   if (progress !== undefined && progress.track.n >= 12) {
     const [was, is] = split(progress.track, x);
     if (was.length < 4 || is.length < 4) return undefined;
@@ -150,16 +166,22 @@ function byCritic(signals: Signals): Change | undefined {
     const grown = sizeOf(is) / Math.max(sizeOf(was), 1e-9);
     // Returns that grow raise the value loss with their square: that is learning, not a change of scale.
     still = grown < 1.8 && jump > 2 * Math.log(Math.max(grown, 1)) + Math.log(8);
-    returns = `${name(progress.track)} hardly notices: ${num(median(near))} before, ${num(median(is))} after`;
+    returns = said(
+      progress.track,
+      `${name(progress.track)} hardly notices: ${num(median(near))} before, ${num(median(is))} after`,
+    );
   }
   if (!still) return undefined;
   let starved = false;
-  let evidenceOfKl: string | undefined;
+  let evidenceOfKl: Said | undefined;
   if (kl !== undefined && kl.track.n >= 12) {
     const [was, is] = split(kl.track, x);
     starved = median(is) < 0.1 * median(was);
     if (starved)
-      evidenceOfKl = `${name(kl.track)} falls from ${num(median(was))} to ${num(median(is))}: the value loss takes the whole gradient`;
+      evidenceOfKl = said(
+        kl.track,
+        `${name(kl.track)} falls from ${num(median(was))} to ${num(median(is))}: the value loss takes the whole gradient`,
+      );
   }
   const restart = signals.run.restarts.some(r => Math.abs(r - x) <= 0.05 * (signals.to - signals.from));
   if (!blind && !starved && !restart) return undefined;
@@ -167,13 +189,16 @@ function byCritic(signals: Signals): Change | undefined {
     x,
     confidence: Math.min(0.95, 0.6 + (blind ? 0.15 : 0) + (starved ? 0.1 : 0) + (restart ? 0.1 : 0)),
     evidence: [
-      `${name(loss)} jumps from ${num(Math.exp(sharp.before))} to ${num(Math.exp(sharp.after))} at ${place(x)}, ${num(Math.exp(jump))} times, and stays there`,
+      said(
+        loss,
+        `${name(loss)} jumps from ${num(Math.exp(sharp.before))} to ${num(Math.exp(sharp.after))} at ${place(x)}, ${num(Math.exp(jump))} times, and stays there`,
+      ),
       ...[
         evidenceOfEv,
         returns,
         evidenceOfKl,
         restart ? `the log begins anew at about ${place(x)}` : undefined,
-      ].filter((s): s is string => s !== undefined),
+      ].filter(s => s !== undefined),
     ],
     tracks: [loss, ...(ev === undefined ? [] : [ev])],
   };
@@ -219,8 +244,14 @@ function byLevel(signals: Signals): Change | undefined {
     x,
     confidence: best.rise > 25 * grown ** 2 ? 0.9 : 0.75,
     evidence: [
-      `${name(loss)} was at most ${num(best.before)} up to ${place(x)} and has a median of ${num(best.after)} in the four rows after it`,
-      `${name(progress.track)} hardly notices: ${num(median(was.subarray(Math.floor(was.length * 0.7))))} before, ${num(median(is))} after`,
+      said(
+        loss,
+        `${name(loss)} was at most ${num(best.before)} up to ${place(x)} and has a median of ${num(best.after)} in the four rows after it`,
+      ),
+      said(
+        progress.track,
+        `${name(progress.track)} hardly notices: ${num(median(was.subarray(Math.floor(was.length * 0.7))))} before, ${num(median(is))} after`,
+      ),
     ],
     tracks: [loss],
   };
@@ -254,8 +285,14 @@ function byDip(signals: Signals): Change | undefined {
       x,
       confidence: 0.65,
       evidence: [
-        `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i])} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
-        `${name(loss)} had a level of ${num(level)} before and has ${num(after)} since, while ${name(progress.track)} hardly notices: ${num(median(near))} and ${num(median(next))}`,
+        said(
+          ev,
+          `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i])} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
+        ),
+        said(
+          loss,
+          `${name(loss)} had a level of ${num(level)} before and has ${num(after)} since, while ${name(progress.track)} hardly notices: ${num(median(near))} and ${num(median(next))}`,
+        ),
       ],
       tracks: [loss, ev],
     };
@@ -289,8 +326,14 @@ function byShrinking(signals: Signals): Change | undefined {
     x,
     confidence: 0.4,
     evidence: [
-      `${name(loss)} had a level of ${num(Math.exp(found.before))} before ${place(x)} and has ${num(Math.exp(found.after))} since, and the critic explains as much of the returns as before`,
-      `${name(progress.track)} varies by ${num(size(later))} since, ${num(varied)} times what it did just before`,
+      said(
+        loss,
+        `${name(loss)} had a level of ${num(Math.exp(found.before))} before ${place(x)} and has ${num(Math.exp(found.after))} since, and the critic explains as much of the returns as before`,
+      ),
+      said(
+        progress.track,
+        `${name(progress.track)} varies by ${num(size(later))} since, ${num(varied)} times what it did just before`,
+      ),
     ],
     tracks: [loss],
   };

@@ -59,12 +59,21 @@ export interface Signals {
   readonly logged: number;
   readonly tracks: ReadonlyMap<string, Track>;
   get(id: string): Track | undefined;
-  readonly kl?: StepKl;
-  readonly progress?: Progress;
+  readonly kl: StepKl | undefined;
+  readonly progress: Progress | undefined;
   readonly settings: Settings;
   readonly critic: Critic;
   /** Entropy as a share of its maximum over time; only for discrete actions whose maximum is known or told. */
-  readonly relativeEntropy?: Float64Array;
+  readonly relativeEntropy: Float64Array | undefined;
+}
+
+/** Worked out when it is first asked for, and then kept. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** Fewer finite points than this say nothing about a level or a trend. */
@@ -84,10 +93,15 @@ export function signalsOf(run: CanonicalRun): Signals {
     rows = Math.max(rows, track.n);
   }
   if (!(from <= to)) from = to = 0;
-  const kl = stepKlOf(tracks);
-  const objective = objectiveOf(run);
-  const objectiveTrack = objective === undefined ? undefined : tracks.get(objective.id);
-  const relativeEntropy = relativeEntropyOf(run, get);
+  const kl = once(() => stepKlOf(tracks));
+  const progress = once(() => {
+    const objective = objectiveOf(run);
+    const track = objective === undefined ? undefined : get(objective.id);
+    return track === undefined || track.n === 0 ? undefined : progressOf(track);
+  });
+  const settings = once(() => settingsOf(run, get));
+  const critic = once(() => criticOf(get));
+  const relativeEntropy = once(() => relativeEntropyOf(run, get));
   return {
     run,
     from,
@@ -96,13 +110,21 @@ export function signalsOf(run: CanonicalRun): Signals {
     logged: [...run.series.values()].reduce((most, { series }) => Math.max(most, series.count), rows),
     tracks,
     get,
-    ...(kl === undefined ? {} : { kl }),
-    ...(objectiveTrack === undefined || objectiveTrack.n === 0
-      ? {}
-      : { progress: progressOf(objectiveTrack) }),
-    settings: settingsOf(run, get),
-    critic: criticOf(get),
-    ...(relativeEntropy === undefined ? {} : { relativeEntropy }),
+    get kl() {
+      return kl();
+    },
+    get progress() {
+      return progress();
+    },
+    get settings() {
+      return settings();
+    },
+    get critic() {
+      return critic();
+    },
+    get relativeEntropy() {
+      return relativeEntropy();
+    },
   };
 }
 

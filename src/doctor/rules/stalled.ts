@@ -1,14 +1,14 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
 import { FROZEN_KL } from '../../metrics/kl-bands.ts';
 import { quantile, share } from '../statistics/order.ts';
-import type { Signals } from './signals.ts';
+import { MIN_POINTS, type Signals } from './signals.ts';
 import type { Track } from './track.ts';
 
 export interface Stalled {
   readonly track: Track;
   /** Median size of the KL over the rows at which the learning rate had not been annealed away. */
   readonly level: number;
-  /** 80 % of these rows are below this. */
+  /** Most of these rows (`stalledLimits.most`) are below this. */
   readonly most: number;
   /** In the band of that name in most rows: nothing at all happens. */
   readonly frozen: boolean;
@@ -16,13 +16,20 @@ export interface Stalled {
   readonly unclipped: number;
 }
 
-/** Below this, in most rows, a policy of an ordinary learning rate is held back by something. */
-const STALLED_KL = 3e-4;
+export const stalledLimits = {
+  rows: 8,
+  /** Below this, in so many of the rows, a policy of an ordinary learning rate is held back by something. */
+  kl: 3e-4,
+  most: 0.8,
+  /** Rows in which the rate is above this share of its top have not been annealed. */
+  annealed: 0.3,
+} as const;
+const limits = stalledLimits;
 
 /** Undefined when the step KL is not known, has too few rows, or is of ordinary size. */
 export function stalledOf(signals: Signals): Stalled | undefined {
   const { kl, settings } = signals;
-  if (kl === undefined || kl.track.n < 8) return undefined;
+  if (kl === undefined || kl.track.n < limits.rows) return undefined;
   const { track } = kl;
   const rate = settings.lrTrack;
   // A rate that is annealed takes the KL down with it: only rows before count.
@@ -30,14 +37,14 @@ export function stalledOf(signals: Signals): Stalled | undefined {
   if (settings.annealed && rate !== undefined) {
     const top = rate.q(1);
     let last = rate.n - 1;
-    while (last > 0 && rate.v[last] < 0.3 * top) last--;
+    while (last > 0 && rate.v[last] < limits.annealed * top) last--;
     const until = rate.x[last];
     while (end > 0 && track.x[end - 1] > until) end--;
   }
-  if (end < 6) return undefined;
+  if (end < MIN_POINTS) return undefined;
   const sizes = track.v.subarray(0, end).map(Math.abs);
-  const most = quantile(sizes, 0.8);
-  if (!(most < STALLED_KL)) return undefined;
+  const most = quantile(sizes, limits.most);
+  if (!(most < limits.kl)) return undefined;
   const clip = signals.get('policy/clip_fraction');
   return {
     track,

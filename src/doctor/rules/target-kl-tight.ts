@@ -3,7 +3,7 @@ import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import { change, finding, mark, name, num, percent, said, soon } from './words.ts';
 
 /** Trainers that end an update at a target KL and do not log how many epochs ran. */
 const stopsEarly = ['stable-baselines3', 'cleanrl', 'pufferlib', 'tianshou', 'unknown'];
@@ -93,9 +93,15 @@ export const targetKlTight: Rule = {
           target === undefined ? undefined : `the target KL is ${num(target)}; 0.01 to 0.03 is usual`,
           ran === undefined
             ? undefined
-            : `${percent(share(ran.v, v => v <= 1))} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : ` of ${configured}`}`,
+            : said(
+                ran,
+                `${percent(share(ran.v, v => v <= 1))} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : ` of ${configured}`}`,
+              ),
           stopped ? `${percent(share(stops.v, v => v >= 0.5))} of the updates were stopped early` : undefined,
-          `${name(kl.track)} has a median of ${num(kl.median)} at a learning rate of ${num(rate)}: too little for so ordinary a rate`,
+          said(
+            kl.track,
+            `${name(kl.track)} has a median of ${num(kl.median)} at a learning rate of ${num(rate)}: too little for so ordinary a rate`,
+          ),
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],

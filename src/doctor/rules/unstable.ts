@@ -18,6 +18,10 @@ export interface Suspect {
   readonly fix: readonly (Fix | undefined)[];
 }
 
+/** Doublings beyond the upper end of what is usual from which a setting is unusual, and from which far so. */
+export const UNUSUAL = 0.9;
+export const FAR = 2;
+
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
 const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
 /** PufferLib's default goes with the optimiser Muon, whose rates are of another size. */
@@ -39,7 +43,16 @@ const usualEpochs = 10;
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
 const usualClip = 0.2;
 
+/** Eight rules ask the same of one run. */
+const known = new WeakMap<Signals, Suspect>();
+
 export function suspectOf(signals: Signals): Suspect {
+  const found = known.get(signals) ?? suspectIn(signals);
+  known.set(signals, found);
+  return found;
+}
+
+function suspectIn(signals: Signals): Suspect {
   const { run, settings } = signals;
   const doublings = (value: number | undefined, top: number): number =>
     value === undefined || !(value > 0) ? Number.NEGATIVE_INFINITY : Math.log2(value / top);
@@ -80,7 +93,7 @@ export function suspectOf(signals: Signals): Suspect {
     ] as const
   ).toSorted((a, b) => b.excess - a.excess);
   const [first, second] = ranked;
-  if (first.excess >= 0.9) {
+  if (first.excess >= UNUSUAL) {
     const margin = first.excess - Math.max(second.excess, 0);
     return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin) };
   }

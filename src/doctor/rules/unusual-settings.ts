@@ -6,12 +6,12 @@ import type { KnownSetting } from '../known-settings.ts';
 import { courseSaid } from './course.ts';
 import type { Rule } from './rule.ts';
 import { MIN_POINTS, type Signals } from './signals.ts';
-import { suspectOf } from './unstable.ts';
+import { suspectOf, UNUSUAL } from './unstable.ts';
 import { change, finding, mark, num } from './words.ts';
 
-const limits = {
+export const unusualSettingsLimits = {
   /** Doublings beyond the upper end of what is usual, of the learning rate, the epochs and the clip range. */
-  doublings: 0.9,
+  doublings: UNUSUAL,
   /** Of agents; language models mostly have none. */
   entropyCoef: 0.05,
   valueCoef: 1e-3,
@@ -19,6 +19,7 @@ const limits = {
   /** Standard errors beyond which a weight that the losses imply is surely not 0. */
   errors: 3,
 } as const;
+const limits = unusualSettingsLimits;
 
 interface Unusual {
   readonly cause: RootCause;
@@ -99,6 +100,22 @@ export const unusualSettings: Rule = {
     silent: 'Where another rule accuses the same setting, and for language models.',
     references: ['docs/ppo.md'],
   },
+  gauges: ({ kind, config }, { settings: { targetKl } }) =>
+    kind !== 'classic'
+      ? []
+      : [
+          config.entropyCoef === undefined
+            ? undefined
+            : {
+                of: 'the entropy coefficient',
+                at: limits.entropyCoef,
+                value: config.entropyCoef,
+                speaks: 'above',
+              },
+          targetKl === undefined
+            ? undefined
+            : { of: 'the target KL', at: limits.targetKl, value: targetKl, speaks: 'below' },
+        ],
   check(run, signals, found) {
     const { progress } = signals;
     if (run.kind !== 'classic' || progress === undefined || progress.track.n < MIN_POINTS) return [];

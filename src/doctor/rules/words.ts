@@ -48,6 +48,12 @@ export interface Said {
   readonly of: readonly Mark[];
 }
 
+/** A sentence about a series as a whole. */
+export const said = (track: Track, text: string): Said => ({
+  text,
+  of: [mark(track, track.x[0] ?? 0, track.x[track.n - 1] ?? 0)],
+});
+
 /** A finding with what may be left out. */
 export interface Draft {
   readonly severity: Severity;

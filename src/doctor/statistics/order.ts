@@ -29,9 +29,58 @@ export function quantileOfSorted(ascending: Numbers, p: number): number {
   return at === below ? a : a * (1 - (at - below)) + b * (at - below);
 }
 
+/** Finite values that are looked for an order statistic; grown when a longer list comes. */
+let scratch = new Float64Array(1024);
+
+/** Puts the finite values into the scratch; returns how many they are. */
+function gather(values: Numbers): number {
+  if (scratch.length < values.length) scratch = new Float64Array(2 * values.length);
+  let n = 0;
+  for (let i = 0; i < values.length; i++) {
+    const v = values[i];
+    if (Number.isFinite(v)) scratch[n++] = v;
+  }
+  return n;
+}
+
+/** Moves what belongs at place `k` of the first `n` values in ascending order there: none before it is larger (Hoare 1961). */
+function select(n: number, k: number): number {
+  const a = scratch;
+  let [low, high] = [0, n - 1];
+  while (low < high) {
+    const pivot = a[(low + high) >> 1];
+    let i = low;
+    let j = high;
+    while (i <= j) {
+      while (a[i] < pivot) i++;
+      while (a[j] > pivot) j--;
+      if (i > j) break;
+      const swapped = a[i];
+      a[i++] = a[j];
+      a[j--] = swapped;
+    }
+    if (k <= j) high = j;
+    else if (k >= i) low = i;
+    else break;
+  }
+  return a[k];
+}
+
+/** {@link quantileOfSorted} of the first `n` values of the scratch, without sorting them all. */
+function quantileOfScratch(n: number, p: number): number {
+  if (n === 0) return Number.NaN;
+  const at = Math.min(Math.max(p, 0), 1) * (n - 1);
+  const below = Math.floor(at);
+  const a = select(n, below);
+  if (at === below) return a;
+  let b = scratch[below + 1];
+  for (let i = below + 2; i < n; i++) if (scratch[i] < b) b = scratch[i];
+  return a * (1 - (at - below)) + b * (at - below);
+}
+
 /** The `p` quantile of the finite values. */
 export function quantile(values: Numbers, p: number): number {
-  return quantileOfSorted(sorted(values), p);
+  return quantileOfScratch(gather(values), p);
 }
 
 /** The middle of the finite values. */
@@ -41,9 +90,14 @@ export function median(values: Numbers): number {
 
 /** Spread of the finite values about their median, comparable to a standard deviation. */
 export function spread(values: Numbers): number {
-  const ascending = sorted(values);
-  const middle = quantileOfSorted(ascending, 0.5);
-  return MAD_TO_STD * median(ascending.map(v => Math.abs(v - middle)));
+  const n = gather(values);
+  const middle = quantileOfScratch(n, 0.5);
+  let finite = 0;
+  for (let i = 0; i < n; i++) {
+    const off = Math.abs(scratch[i] - middle);
+    if (Number.isFinite(off)) scratch[finite++] = off;
+  }
+  return MAD_TO_STD * quantileOfScratch(finite, 0.5);
 }
 
 /** The share of the finite values that satisfy a condition; 0 of none. */

@@ -9,15 +9,16 @@ const MAX_POINTS = 200;
 export function theilSen(x: Numbers, y: Numbers): number {
   const xs = blockMedians(x, MAX_POINTS);
   const ys = blockMedians(y, MAX_POINTS);
-  const slopes: number[] = [];
+  const slopes = new Float64Array((xs.length * (xs.length - 1)) / 2);
+  let n = 0;
   for (let i = 0; i < xs.length; i++) {
     for (let j = i + 1; j < xs.length; j++) {
       const run = xs[j] - xs[i];
       const slope = (ys[j] - ys[i]) / run;
-      if (run !== 0 && Number.isFinite(slope)) slopes.push(slope);
+      if (run !== 0 && Number.isFinite(slope)) slopes[n++] = slope;
     }
   }
-  return slopes.length === 0 ? 0 : median(slopes);
+  return n === 0 ? 0 : median(slopes.subarray(0, n));
 }
 
 /** How a series moves over time. */

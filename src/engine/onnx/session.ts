@@ -1,13 +1,14 @@
 /**
- * The one place that talks to onnxruntime-node.
+ * The one place that talks to ONNX Runtime.
  *
- * It uses the package's native binding directly: the public `InferenceSession.run` wraps the same blocking call in a
- * promise and a turn of the event loop, which costs a third more on a small network and makes every loop asynchronous
- * for nothing. The package's version is pinned for that reason (docs/decisions/0001-engine.md).
+ * It uses the native binding of onnxruntime-node directly: the public `InferenceSession.run` wraps the same blocking call in
+ * a promise and a turn of the event loop, which costs a third more on a small network and makes every loop asynchronous
+ * for nothing. The binding's version is pinned for that reason (docs/decisions/0001-engine.md).
  */
 import type { DType, TypedArray } from '../dtype.ts';
 import { EngineError } from '../errors.ts';
 import type { Shape } from '../shape.ts';
+import { NativeTensor, nativeBinding, ONNX_RUNTIME_VERSION } from './native.ts';
 
 /** ONNX Runtime's view of an array. */
 export interface OrtTensor {
@@ -26,13 +27,10 @@ export async function openSession(
   model: Uint8Array,
   options: { device: string; threads: number; planMemory: boolean },
 ): Promise<OrtSession> {
-  const { env, Tensor, binding, initOrt } = await loadRuntime();
-  // What goes wrong comes back as an error; ONNX Runtime would print it, too.
-  env.logLevel = 'fatal';
-  initOrt();
-  const session = new binding.InferenceSession();
+  const { InferenceSession } = nativeBinding();
+  const session = new InferenceSession();
   try {
-    session.loadModel(model.buffer as ArrayBuffer, model.byteOffset, model.byteLength, {
+    session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
       executionProviders: [options.device],
       intraOpNumThreads: options.threads,
       interOpNumThreads: 1,
@@ -52,8 +50,9 @@ export async function openSession(
   }
   return {
     inputNames: session.inputMetadata.map(({ name }) => name),
-    tensor: (dtype, data, shape) => new Tensor(dtype, data as Float32Array, shape) as unknown as OrtTensor,
-    run: (feeds, fetches) => session.run(feeds as never, fetches as never, {}) as never,
+    tensor: (dtype, data, shape) => new NativeTensor(dtype, data, shape),
+    run: (feeds, fetches) =>
+      session.run(feeds as Record<string, NativeTensor>, fetches as Record<string, NativeTensor>, {}),
     dispose: () => session.dispose(),
   };
 }
@@ -67,21 +66,5 @@ function reasonOf(error: unknown): string {
 const remedies: Record<string, string> = {
   webgpu:
     "install the GPU's Vulkan, Metal or Direct3D 12 driver (on Linux also libvulkan1), or use device 'cpu'",
-  cuda: "install NVIDIA's driver, CUDA 12 and cuDNN 9 and run 'npm rebuild onnxruntime-node --ignore-scripts=false', or use device 'cpu'",
+  cuda: `install NVIDIA's driver, CUDA 12 and cuDNN 9, then 'npm install onnxruntime-node@${ONNX_RUNTIME_VERSION}' and 'npm rebuild onnxruntime-node --ignore-scripts=false', or use device 'cpu'`,
 };
-
-/** Loaded on first use: the library has 20 MB of native code that most of Keel's commands do not need. */
-async function loadRuntime() {
-  try {
-    const [{ env, Tensor }, { binding, initOrt }] = await Promise.all([
-      import('onnxruntime-node'),
-      import('onnxruntime-node/dist/binding.js'),
-    ]);
-    return { env, Tensor, binding, initOrt };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    throw new EngineError(
-      `onnxruntime-node cannot be loaded on ${process.platform}/${process.arch}: it has binaries for Linux (glibc), macOS on Apple silicon and Windows (${reason})`,
-    );
-  }
-}

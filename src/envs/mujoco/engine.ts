@@ -18,7 +18,7 @@ export async function loadEngine(): Promise<void> {
   }
 }
 
-/** MuJoCo, which must have been loaded. */
+/** MuJoCo, which must have been loaded. @internal */
 export function engine(): MainModule {
   return (
     loaded ?? fail('env-threw', 'MuJoCo is not loaded yet: call await prepareEnv(id) once before makeEnv(id)')

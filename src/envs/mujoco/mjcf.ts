@@ -4,9 +4,12 @@
  */
 import { fail, show } from '../errors.ts';
 
+/** What an attribute of an MJCF element can be. */
 export type AttributeValue = number | string | boolean | readonly number[];
+/** The attributes of an MJCF element by name. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
+/** An MJCF element with all that is below it. */
 export interface Element {
   readonly tag: string;
   readonly attributes: Attributes;

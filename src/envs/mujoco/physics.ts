@@ -134,6 +134,7 @@ export class Physics {
   #arrays: PhysicsArrays;
   #closed = false;
 
+  /** @internal */
   constructor(model: MjModel, data: MjData, alsoSaved: MoreArrays) {
     this.#model = model;
     this.#data = data;
@@ -152,7 +153,7 @@ export class Physics {
     this.#arrays = this.#view();
   }
 
-  /** MuJoCo's own objects, for what has no method here, such as reading shapes. Not to be kept or freed. */
+  /** MuJoCo's own objects, for what has no method here, such as reading shapes. Not to be kept or freed. @internal */
   get model(): MjModel {
     return this.#model;
   }

@@ -31,7 +31,7 @@ const PLAIN = 0.5;
 /** The parts of MuJoCo that a scene is made with. */
 type Names = Pick<MainModule, 'mj_id2name' | 'mjtObj'>;
 
-/** Reads a compiled model's shapes. The world, MuJoCo's body 0, is body -1 here. */
+/** Reads a compiled model's shapes. The world, MuJoCo's body 0, is body -1 here. @internal */
 export function sceneOf(names: Names, model: MjModel): Scene {
   const body = names.mjtObj.mjOBJ_BODY.value;
   const joint = names.mjtObj.mjOBJ_JOINT.value;
@@ -48,6 +48,7 @@ export function sceneOf(names: Names, model: MjModel): Scene {
 /**
  * How to draw a model in motion. `state` gives the engine's arrays as they are now: `qpos`, and the bodies' `xpos` and
  * `xquat` in the world.
+ * @internal
  */
 export function viewOf(
   names: Names,

@@ -8,6 +8,7 @@ import { engine } from './engine.ts';
 import { type MoreArrays, openModel, type Physics } from './physics.ts';
 import { viewOf } from './scene.ts';
 
+/** A task in a MuJoCo model: how it starts, what is seen, and what it is worth. */
 export interface PhysicsTask<M extends object> {
   /** The model, as MJCF text. */
   readonly model: string;

@@ -10,6 +10,8 @@ export function verifyRows({ run, isWhole, rows, events }: Evidence, tell: Tell)
     ([metric, key]) => ({ metric, key, at: boundsOf(run.manifest, events, key) }) as const,
   );
   const unknown = new Set<string>();
+  // Another trainer has names of its own.
+  const isOurs = run.manifest.controls === undefined;
   let [iteration, step] = [
     0,
     run.manifest.parent === null || !run.manifest.beginning?.forked ? 0 : run.manifest.parent.step,
@@ -26,7 +28,7 @@ export function verifyRows({ run, isWhole, rows, events }: Evidence, tell: Tell)
         tell(metrics, place, `${metric} is ${kl}, expected at most the bound of ${bound} (${key})`);
     }
     for (const name of Object.keys(row)) {
-      if (unknown.has(name) || findMetric(name) !== undefined) continue;
+      if (!isOurs || unknown.has(name) || findMetric(name) !== undefined) continue;
       unknown.add(name);
       tell(metrics, place, `${name} is not in the registry, expected a metric that this version knows`);
     }

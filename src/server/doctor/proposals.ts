@@ -51,6 +51,14 @@ export function proposals(
       why: 'It is the newest checkpoint from before the first critical finding; the new run names this one as its parent.',
     });
   }
+  if (sick && healthy === undefined && fromFix.length > 0) {
+    const all = fromFix.map(([key, value]) => `${key} ${shown(value)}`).join(', ');
+    out.push({
+      action: { type: 'anew', set: Object.fromEntries(fromFix) },
+      label: `${live ? 'Stop, and begin' : 'Begin'} anew with ${all}`,
+      why: 'There is no checkpoint from before the first critical finding; the new run has the same settings, steps and seed otherwise.',
+    });
+  }
   const note =
     sick && healthy === undefined
       ? `There is no checkpoint from before the first critical finding to restart from: begin anew with ${typed('train')}${changes === '' ? '' : `, with ${changes}`}.`

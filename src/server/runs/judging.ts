@@ -19,6 +19,9 @@ export interface Judged {
   verdict: Verdict | null;
   /** What everyone was told last, to tell whether there is anything new. */
   told: string;
+  /** Where each finding was first seen, by its code, as long as what was read of the run holds. */
+  readonly firstSeen: Map<string, number>;
+  generation: number;
 }
 
 export const neverJudged = (): Judged => ({
@@ -29,7 +32,23 @@ export const neverJudged = (): Judged => ({
   busy: false,
   verdict: null,
   told: '',
+  firstSeen: new Map(),
+  generation: 0,
 });
+
+/**
+ * The diagnosis with the steps at which its findings were first seen, by any judgement since the log was begun: a long log
+ * is looked at in fewer points than a short one, which must not move what was said of it.
+ */
+export function keepFirstSeen(diagnosis: Diagnosis, seen: Map<string, number>): Diagnosis {
+  const findings = diagnosis.findings.map(finding => {
+    if (finding.severity === 'info') return finding;
+    const firstSeen = Math.min(finding.firstSeen, seen.get(finding.code) ?? Number.POSITIVE_INFINITY);
+    seen.set(finding.code, firstSeen);
+    return firstSeen === finding.firstSeen ? finding : { ...finding, firstSeen };
+  });
+  return { ...diagnosis, findings };
+}
 
 /** All that is shown of a judgement, but for how long the run is; and the settings, on which the offers depend. */
 function contentOf({ steps: _, ...said }: Diagnosis, run: WatchedRun): string {
@@ -61,8 +80,11 @@ export interface Judging {
 
 export function createJudging({ hub, doctor, alerts, nameOf, onChange, signal }: JudgingOptions): Judging {
   function tellJudgement(run: WatchedRun, judged: Judged): void {
-    const { diagnosis } = run.diagnosis;
-    if (diagnosis === null) return;
+    if (run.diagnosis.diagnosis === null) return;
+    if (judged.generation !== run.generation) judged.firstSeen.clear();
+    judged.generation = run.generation;
+    const diagnosis = keepFirstSeen(run.diagnosis.diagnosis, judged.firstSeen);
+    run.diagnosis = { ...run.diagnosis, diagnosis };
     const { verdict, rootCause } = diagnosis;
     const content = contentOf(diagnosis, run);
     if (content === judged.told) return;

@@ -1,11 +1,13 @@
 /** A run of Keel as it grows: its manifest, its rows into columns, its events; never read twice. */
 import { existsSync, statSync } from 'node:fs';
 import { readNames } from '../../base/directories.ts';
+import { objectives } from '../../metrics/objectives.ts';
 import { contractOf, isAtRest, klBand } from '../../metrics/registry.ts';
 import { type Adjustment, adjustedAt, adjustmentsPath, readAdjustments } from '../../runs/inbox.ts';
 import { runPaths } from '../../runs/layout.ts';
 import { remainsOfRun } from '../../runs/looks-like-run.ts';
 import { readManifest } from '../../runs/manifest.ts';
+import { isDrawn } from '../../runs/replays.ts';
 import type { Manifest } from '../../runs/schema.ts';
 import { statusOf } from '../../runs/store.ts';
 import type { EventsAnswer, Notes, RunState, RunSummary } from '../api.ts';
@@ -31,8 +33,6 @@ import {
 
 /** How often a run that says it is running is asked whether its process lives. */
 const statusEveryMs = 2000;
-/** Metrics that an overview shows as the return, the first that a run has. */
-const objectives = ['episode/return', 'reward/mean', 'eval/return', 'return/mean'];
 
 export interface KeelRunOptions {
   readonly maxCells?: number | undefined;
@@ -64,6 +64,7 @@ export class KeelRun implements WatchedRun {
   #changes: readonly Adjustment[] = [];
   #problem: string | null = null;
   #replaysAt: number | null = null;
+  #drawn = false;
   readonly #changedAt: { completions: number | null; cluster: number | null } = {
     completions: null,
     cluster: null,
@@ -162,6 +163,7 @@ export class KeelRun implements WatchedRun {
     }
     if (seen.replays !== (this.#seen?.replays ?? '')) {
       this.#replaysAt = lastChangeOf(replays);
+      this.#drawn = isDrawn(this.path);
       changed = true;
     }
     if (now - this.#statusAt >= statusEveryMs && this.#manifest !== undefined) {
@@ -242,12 +244,14 @@ export class KeelRun implements WatchedRun {
       rootCause: this.diagnosis.diagnosis?.rootCause ?? null,
       parent: manifest?.parent?.id ?? null,
       parentId: null,
+      parentStep: manifest?.parent?.step ?? null,
       group: this.#group,
       notes,
       problem: this.#problem ?? this.#metrics.brokenNote,
       generation: this.generation,
       loaded: this.#everLoaded || this.loaded,
       replaysAt: this.#replaysAt,
+      drawn: this.#drawn,
       completionsAt: this.#changedAt.completions,
       clusterAt: this.#changedAt.cluster,
     };

@@ -145,9 +145,7 @@ describe('the step at which a finding was first seen', () => {
       const longest = Math.max(...[...run.series.values()].map(({ series }) => series.length));
       const { x } = [...run.series.values()].find(({ series }) => series.length === longest)!.series;
       for (let n = 14; n <= longest; n += 9) {
-        const told = diagnose(runUntil(run, x[n - 1])).findings.filter(
-          ({ severity }) => severity !== 'info',
-        );
+        const told = diagnose(runUntil(run, x[n - 1])).findings.filter(({ severity }) => severity !== 'info');
         const now = new Set(told.map(({ code }) => code));
         for (const { code, firstSeen } of told) {
           // What was gone in between is seen anew.

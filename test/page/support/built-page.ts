@@ -21,7 +21,7 @@ const sources = [
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
   'src/view',
-  'src/doctor/findings.ts',
+  'src/doctor',
   'src/server/api.ts',
   'src/random',
   'src/studies/schema.ts',

@@ -13,6 +13,7 @@ import type {
   Envelope,
   MetricInfo,
   PageEvent,
+  Remedy,
   RunDetail,
   RunSummary,
   XAxis,
@@ -272,6 +273,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     rootCause: verdict === 'sick' ? 'learning-rate-too-high' : verdict === 'watch' ? 'too-many-epochs' : null,
     parent: run.parent,
     parentId: run.parent,
+    parentStep: run.parent === null ? null : 40 * stepsPerRow,
     group: run.group,
     notes: { tags: run.tags, note: run.note, archived: run.archived },
     problem: run.problem,
@@ -280,6 +282,7 @@ export function summaryOf(run: FakeRun): RunSummary {
     replaysAt: null,
     completionsAt: run.groups.length > 0 ? startTime : null,
     clusterAt: null,
+    drawn: false,
   };
 }
 
@@ -314,6 +317,20 @@ export function detailOf(run: FakeRun): RunDetail {
   };
 }
 
+function checkedOf({ health, trainer }: FakeRun): Diagnosis['checked'] {
+  return [
+    { code: 'kl-spikes', state: health === 'healthy' ? 'clear' : 'found' },
+    { code: 'kl-high', state: 'near', limit: { of: 'the median of `kl/step`', at: 0.02, value: 0.0174 } },
+    { code: 'return-collapse', state: health === 'sick' ? 'found' : 'clear' },
+    { code: 'non-finite', state: 'clear' },
+    { code: 'critic-flat', state: 'clear' },
+    ...(trainer === 'keel'
+      ? []
+      : [{ code: 'guard-busy', state: 'blind' as const, missing: ['guard/backtracks'] }]),
+    { code: 'sampler-gap', state: 'blind', missing: ['sampler/gap'] },
+  ];
+}
+
 export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
   if (run.rows < 20)
     return { diagnosis: null, reason: 'The run is too short to be judged: 20 rows are needed.', actions: [] };
@@ -335,7 +352,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
       absent: [],
     },
     basis: run.health === 'healthy' ? ['`episode/return` rises, and `kl/step` stays small.'] : [],
-    checked: [],
+    checked: checkedOf(run),
   };
   if (run.health === 'healthy') {
     const diagnosis: Diagnosis = {
@@ -431,7 +448,23 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
   const open = actions.filter(
     ({ action }) => action.type !== 'set' || run.adjusted[action.key] !== action.value,
   );
-  return { diagnosis, reason: null, actions: open };
+  const set = sick ? { learningRate: 1e-4, targetKl: 0.01 } : { epochs: 6 };
+  const sets = Object.entries(set)
+    .map(([key, value]) => ` --set ${key}=${value}`)
+    .join('');
+  const checkpoint = checkpointsOf(run).findLast(({ healthy }) => healthy)?.step;
+  const remedy: Remedy | null =
+    run.trainer !== 'keel'
+      ? null
+      : {
+          set,
+          fork:
+            sick && checkpoint !== undefined
+              ? { checkpoint, command: `npx keel fork ${run.name} --checkpoint ${checkpoint}${sets}` }
+              : null,
+          anew: `npx keel train ${run.environment} --no-preset --steps ${run.plannedRows * stepsPerRow} --seed ${run.seed}${sets}`,
+        };
+  return { diagnosis, reason: null, actions: open, remedy };
 }
 
 export function checkpointsOf(run: FakeRun): CheckpointSummary[] {

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import type {
   Action,
   AllSettings,
+  CheckpointsAnswer,
   Hello,
   Notes,
   OutputAnswer,
@@ -188,7 +189,11 @@ export async function startFakeServer(
       );
       return answer(response, { groups: groups.slice(0, 4), older: groups.length > 4 });
     }
-    if (path === 'checkpoints') return answer(response, { checkpoints: checkpointsOf(run) });
+    if (path === 'checkpoints')
+      return answer(response, {
+        checkpoints: checkpointsOf(run),
+        fork: run.trainer === 'keel' ? `npx keel fork ${run.name} --checkpoint` : null,
+      } satisfies CheckpointsAnswer);
     if (/^checkpoints\/\d+\/evaluate$/.test(path))
       return answer(response, {
         step: Number(path.split('/')[1]),
@@ -223,7 +228,7 @@ export async function startFakeServer(
     };
     run.events.push(event);
     send({ type: 'events', run: run.id, events: [event] });
-    if (action.type !== 'restart') {
+    if (action.type === 'set' || action.type === 'stop') {
       if (action.type === 'set') run.adjusted[action.key] = action.value;
       answer(response, {
         done: true,
@@ -249,7 +254,10 @@ export async function startFakeServer(
     send({ type: 'runs', changed: [summaryOf(run), summaryOf(next)], removed: [] });
     answer(response, {
       done: true,
-      message: `${next.name} goes on from step ${action.checkpoint}.`,
+      message:
+        action.type === 'restart'
+          ? `${next.name} goes on from step ${action.checkpoint}.`
+          : `${next.name} was begun anew.`,
       newRun: next.id,
     });
   }

@@ -113,6 +113,14 @@ export function gallery(): FakeRun[] {
       plannedRows: 300,
       updatedAt: now - 30 * hour,
     }),
+    fakeRun({
+      id: 'fixed',
+      name: 'cartpole-lr-1e-3-seed-2-fixed',
+      seed: 5,
+      parent: 'b2',
+      updatedAt: now - 7.5 * hour,
+      config: { 'env.name': 'CartPole-v1', seed: 2, learningRate: 1e-4, epochs: 10, targetKl: 0.015 },
+    }),
     fakeRun({ id: 'old', name: 'archived-run', archived: true, updatedAt: now - 900 * hour }),
   ];
 }

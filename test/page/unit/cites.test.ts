@@ -1,0 +1,37 @@
+/** What a click on a sentence of the evidence leads to. */
+import { expect, test } from 'vitest';
+import { citedIn, objectiveIn, spanOf, windowAround } from '../../../web/lib/cites.ts';
+import { detailOf, diagnosisOf, fakeRun } from '../support/fake-runs.ts';
+
+const run = fakeRun({ id: 'sick', health: 'sick' });
+const { metrics } = detailOf(run);
+const [first, second] = diagnosisOf(run).diagnosis!.findings;
+
+test('a sentence leads to the series that it cites, by either name, if the run has it', () => {
+  expect(citedIn(first, 0, metrics).map(({ metric }) => metric)).toEqual(['kl/step']);
+  expect(citedIn(first, 1, metrics)).toEqual([]);
+  expect(
+    citedIn(
+      second,
+      0,
+      metrics.filter(({ id }) => id !== 'episode/return'),
+    ),
+  ).toEqual([]);
+  const renamed = metrics.map(metric =>
+    metric.id === 'kl/step' ? { ...metric, id: 'train/approx_kl', theirs: 'kl/step' } : metric,
+  );
+  expect(citedIn(first, 0, renamed)).toHaveLength(1);
+  expect(objectiveIn(metrics)?.id).toBe('episode/return');
+  expect(objectiveIn([])).toBeUndefined();
+});
+
+test('the window is the stretch with room around it, also around a single step', () => {
+  expect(spanOf([])).toBeNull();
+  const span = spanOf([
+    { from: 300, to: 400 },
+    { from: 100, to: 350 },
+  ])!;
+  expect(span).toEqual({ from: 100, to: 400 });
+  expect(windowAround(span, [0, 1000])).toEqual([40, 460]);
+  expect(windowAround({ from: 500, to: 500 }, [0, 1000])).toEqual([480, 520]);
+});
