@@ -200,13 +200,13 @@ describe('what is proposed', () => {
     const [first] = diagnosis.findings;
     expect(first.fixes[0]).toEqual({
       kind: 'setting',
-      changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 3e-4 }],
-      code: 'keel train cartpole --set learningRate=3e-4',
-      text: 'keel train cartpole --set learningRate=3e-4',
+      changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 1e-3 }],
+      code: 'keel train cartpole --set learningRate=1e-3',
+      text: 'keel train cartpole --set learningRate=1e-3',
     });
     const { actions } = proposals(byHand, diagnosis, [], { learningRate: 0.03, targetKl: null });
     expect(actions.map(({ action }) => action)).toEqual([
-      { type: 'set', key: 'learningRate', value: 3e-4 },
+      { type: 'set', key: 'learningRate', value: 1e-3 },
       { type: 'set', key: 'targetKl', value: 0.015 },
       { type: 'stop' },
     ]);
@@ -328,7 +328,8 @@ describe('what is proposed', () => {
   });
 
   test('the last healthy checkpoint is the newest before the first critical finding', () => {
-    const finding = (severity: 'warning' | 'critical', from: number) => ({ severity, from }) as never;
+    const finding = (severity: 'warning' | 'critical', firstSeen: number) =>
+      ({ severity, firstSeen }) as never;
     const diagnosis = {
       findings: [finding('critical', 500), finding('warning', 100), finding('critical', 300)],
     } as never;
