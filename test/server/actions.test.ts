@@ -201,8 +201,8 @@ describe('what is proposed', () => {
     expect(first.fixes[0]).toEqual({
       kind: 'setting',
       changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 1e-3 }],
-      code: 'keel train cartpole --set learningRate=1e-3',
-      text: 'keel train cartpole --set learningRate=1e-3',
+      code: 'keel train cartpole --set learningRate=0.001',
+      text: 'keel train cartpole --set learningRate=0.001',
     });
     const { actions } = proposals(byHand, diagnosis, [], { learningRate: 0.03, targetKl: null });
     expect(actions.map(({ action }) => action)).toEqual([
