@@ -18,7 +18,7 @@ const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((1000 * part) / whole) / 1000;
 
 /** Runs, and how many of them got well. */
-export function countsOf(cases: readonly CureCase[]) {
+function countsOf(cases: readonly CureCase[]) {
   const ended = (from: From) => cases.filter(({ cures }) => cures[from] !== undefined);
   const well = (from: From) => cases.filter(({ cures }) => cures[from] === true);
   return {
@@ -79,7 +79,7 @@ export function markdownOf(cases: readonly CureCase[]): string {
 }
 
 /** Sick runs whose cause was named: what the target is about. */
-export const isNamed = ({ label, diagnosis }: CureCase): boolean =>
+const isNamed = ({ label, diagnosis }: CureCase): boolean =>
   diagnosis.verdict === 'sick' && diagnosis.rootCause === label.fault;
 
 /** The figures, a line each. */

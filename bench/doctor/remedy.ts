@@ -40,7 +40,7 @@ const keyOf = (setting: string): string | undefined =>
   Object.entries(ppoSettings.keys).find(([, { doctor }]) => doctor === setting)?.[0];
 
 /** What a fix sets, by Keel's keys; empty of advice in words. */
-export function settingsOf({ code, fixes: [fix] }: Finding, spelling: string): Record<string, unknown> {
+function settingsOf({ code, fixes: [fix] }: Finding, spelling: string): Record<string, unknown> {
   // A wrapper that normalises rewards (VecNormalize, NormalizeReward), which is a setting of Keel.
   if (code === 'reward-scale' && fix !== undefined && fix.kind !== 'setting')
     return { normaliseRewards: true };

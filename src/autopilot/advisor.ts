@@ -9,7 +9,7 @@ import { RunBuilder } from '../doctor/readers/run-builder.ts';
 import { addSaid } from '../doctor/readers/said.ts';
 
 /** What the doctor says of these rows; undefined where they are too few. */
-export function diagnosisOf({
+function diagnosisOf({
   dir,
   algorithm,
   environment,
@@ -33,7 +33,7 @@ export function diagnosisOf({
 }
 
 /** Of a run that is sick, of one cause, with a first fix that is settings. Everything else is for people. */
-export function adviceOf(diagnosis: Diagnosis | undefined): Advice | undefined {
+function adviceOf(diagnosis: Diagnosis | undefined): Advice | undefined {
   if (diagnosis?.verdict !== 'sick' || diagnosis.rootCause === null) return undefined;
   const [first] = diagnosis.findings;
   const [fix] = first.fixes;

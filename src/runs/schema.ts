@@ -27,7 +27,7 @@ const number = z.pipe(
 const text = z.string();
 
 /** What a step of the autopilot does. */
-export const autopilotActions = ['set', 'fork', 'begin-again'] as const;
+const autopilotActions = ['set', 'fork', 'begin-again'] as const;
 const settingValue = z.union([number, z.boolean(), text, z.null()]);
 /** A setting that the autopilot changed. */
 const settingChange = z.object({ key: text, from: settingValue, value: settingValue });

@@ -201,13 +201,13 @@ describe('what is proposed', () => {
     const [first] = diagnosis.findings;
     expect(first.fixes[0]).toEqual({
       kind: 'setting',
-      changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 3e-4 }],
-      code: 'keel train cartpole --set learningRate=3e-4',
-      text: 'keel train cartpole --set learningRate=3e-4',
+      changes: [{ setting: 'learningRate', name: 'learningRate', from: 0.03, value: 1e-3 }],
+      code: 'keel train cartpole --set learningRate=0.001',
+      text: 'keel train cartpole --set learningRate=0.001',
     });
     const { actions } = proposals(byHand, diagnosis, [], { learningRate: 0.03, targetKl: null });
     expect(actions.map(({ action }) => action)).toEqual([
-      { type: 'set', key: 'learningRate', value: 3e-4 },
+      { type: 'set', key: 'learningRate', value: 1e-3 },
       { type: 'set', key: 'targetKl', value: 0.015 },
       { type: 'anew', set: { learningRate: 3e-4, targetKl: 0.015 } },
       { type: 'stop' },

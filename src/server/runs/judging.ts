@@ -40,7 +40,7 @@ export const neverJudged = (): Judged => ({
  * The diagnosis with the steps at which its findings were first seen, by any judgement since the log was begun: a long log
  * is looked at in fewer points than a short one, which must not move what was said of it.
  */
-export function keepFirstSeen(diagnosis: Diagnosis, seen: Map<string, number>): Diagnosis {
+function keepFirstSeen(diagnosis: Diagnosis, seen: Map<string, number>): Diagnosis {
   const findings = diagnosis.findings.map(finding => {
     if (finding.severity === 'info') return finding;
     const firstSeen = Math.min(finding.firstSeen, seen.get(finding.code) ?? Number.POSITIVE_INFINITY);
