@@ -84,6 +84,7 @@ const entriesMayNotImport = ['cli', 'server'];
 /** The page runs in a browser, so it may take only these files; they must not need Node. */
 const pageMayImport = [
   'src/metrics/registry.ts',
+  'src/metrics/objectives.ts',
   'src/metrics/tones.ts',
   'src/runs/schema.ts',
   'src/runs/replay-format.ts',
@@ -92,6 +93,7 @@ const pageMayImport = [
   'src/view/motion.ts',
   'src/view/orbit.ts',
   'src/doctor/findings.ts',
+  'src/doctor/first-harm.ts',
   'src/server/api.ts',
   'src/studies/schema.ts',
   'src/studies/interquartile-mean.ts',
@@ -153,7 +155,8 @@ export default {
       name: 'page-imports',
       comment: `web may import ${pageMayImport.join(', ')}.`,
       severity: 'error',
-      from: { path: '^web/' },
+      // The build's own file runs in Node, and takes words out of what the page must not carry.
+      from: { path: '^web/', pathNot: '^web/vite\\.config\\.ts$' },
       to: { path: '^(src|test|bench|examples|dist)/', pathNot: `${oneOf(pageMayImport)}$` },
     },
     {

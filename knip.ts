@@ -39,6 +39,7 @@ const config: KnipConfig = {
     // Run by hand, as they say; and files that a test gives to Keel as a user's.
     'test/envs/mujoco/compare.ts',
     'test/page/support/take-pictures.ts',
+    'test/page/support/take-lineage.ts',
     'test/**/fixtures/**/*.ts',
   ],
   // Its config names files by patterns, which knip takes for names.

@@ -23,8 +23,8 @@ export function endOf({ mean, count }: Pick<Line, 'mean' | 'count'>): number | n
   for (let i = mean.length - 1; i >= 0 && seen * 10 < total; i--) {
     const value = mean[i];
     if (value === null || value === undefined) continue;
-    sum += value * count[i]!;
-    seen += count[i]!;
+    sum += value * count[i];
+    seen += count[i];
   }
   return seen === 0 ? null : sum / seen;
 }
@@ -36,7 +36,7 @@ export interface Extent {
 
 /** What both lines need; null while there is nothing to draw. */
 export function extentOf(lines: readonly Line[]): Extent | null {
-  const xs = lines.flatMap(({ x }) => (x.length === 0 ? [] : [x[0]!, x.at(-1)!]));
+  const xs = lines.flatMap(({ x }) => (x.length === 0 ? [] : [x[0], x.at(-1)!]));
   const ys = lines.flatMap(({ mean }) => mean.filter(value => value !== null));
   if (ys.length === 0) return null;
   const low = ys.reduce((a, b) => Math.min(a, b));
@@ -62,7 +62,7 @@ export function pathIn({ x, mean }: Line, extent: Extent, width: number, height:
       open = false;
       continue;
     }
-    const at = (shareOf(x[i]!, extent.x) * width).toFixed(1);
+    const at = (shareOf(x[i], extent.x) * width).toFixed(1);
     path += `${open ? 'L' : 'M'}${at} ${((1 - shareOf(value, extent.y)) * height).toFixed(1)}`;
     open = true;
   }

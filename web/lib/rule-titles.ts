@@ -4,4 +4,4 @@ declare const __RULE_TITLES__: Readonly<Record<string, string>>;
 const titles = __RULE_TITLES__;
 
 /** A rule's title; its code of one that this page does not know. */
-export const ruleTitle = (code: string): string => (Object.hasOwn(titles, code) ? titles[code]! : code);
+export const ruleTitle = (code: string): string => (Object.hasOwn(titles, code) ? titles[code] : code);

@@ -39,6 +39,7 @@ const looks: Readonly<Record<EventType, Look>> = {
   skipped: { shape: 'cross', tone: 'bad', weight: 7 },
   restored: { shape: 'cross', tone: 'bad', weight: 7 },
   failed: { shape: 'bar', tone: 'bad', weight: 8 },
+  autopilot: { shape: 'diamond', tone: 'warn', weight: 8 },
   finding: { shape: 'square', tone: 'warn', weight: 9 },
 };
 

@@ -56,8 +56,7 @@ export function drawBoard(canvas: HTMLCanvasElement, drawing: Drawing, dark: boo
         finish(shape);
         break;
       case 'line':
-        for (let i = 0; i < shape.points.length; i += 2)
-          context.lineTo(shape.points[i]!, shape.points[i + 1]!);
+        for (let i = 0; i < shape.points.length; i += 2) context.lineTo(shape.points[i], shape.points[i + 1]);
         finish(shape);
         break;
       case 'text':

@@ -77,6 +77,7 @@ export const MORE_ARRAYS = [
   'cvel',
   'qfrc_actuator',
 ] as const satisfies readonly (keyof PhysicsArrays)[];
+/** Arrays of MuJoCo beside positions, speeds and contacts that an environment may ask for. */
 export type MoreArrays = readonly (typeof MORE_ARRAYS)[number][];
 
 /** What `Physics.save` gives: plain data. */
@@ -116,6 +117,7 @@ export function openModel(xml: string, alsoSaved: MoreArrays = []): Physics {
   return new Physics(model, data, alsoSaved);
 }
 
+/** A model of MuJoCo and its state, whose arrays are views that stay valid. */
 export class Physics {
   readonly qposSize: number;
   readonly qvelSize: number;
