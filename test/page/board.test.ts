@@ -46,7 +46,7 @@ afterAll(async () => {
 
 test('each frame is drawn as it is, and what is of robots alone is not there', async () => {
   const page = await openPage(browser, address, { width: 900, height: 700 });
-  await page.waitForSelector('canvas[role=img]');
+  await page.waitForSelector('canvas[aria-label^="What the environment draws"]');
   expect(await page.locator('nav[aria-label="Parts of the run"]').textContent()).toContain('Replay');
   expect(await page.getByRole('button', { name: 'Follow' }).count()).toBe(0);
   const readouts = await page.locator('aside[aria-label="Read-outs"]').textContent();
@@ -54,7 +54,7 @@ test('each frame is drawn as it is, and what is of robots alone is not there', a
   expect(readouts).not.toContain('m/s');
   expect(readouts).not.toContain('NaN');
   const coloured = async () => {
-    const { pixels } = decodePng(await page.locator('canvas[role=img]').screenshot());
+    const { pixels } = decodePng(await page.locator('canvas[aria-label^="What the environment draws"]').screenshot());
     let [red, blue] = [0, 0];
     for (let i = 0; i < pixels.length; i += 3) {
       if (pixels[i] > 180 && pixels[i + 1] < 90 && pixels[i + 2] < 90) red++;
