@@ -123,11 +123,11 @@ describe('the overview', () => {
 describe('a run', () => {
   test('its child and its parent are links, and its seeds are compared at a click', async () => {
     const page = await openPage(browser, `${server.url}#/runs/fast0?smooth=0.5&x=iteration`);
-    await page.getByRole('link', { name: 'hopper-lr-0.001-seed-0-fixed' }).click();
+    await page.getByRole('link', { name: 'hopper-lr-0.001-seed-0-fixed' }).first().click();
     await page.waitForSelector('h1:has-text("hopper-lr-0.001-seed-0-fixed")');
     // How plots are drawn goes along.
     expect(page.url()).toMatch(/child\?x=iteration&smooth=0\.5$/);
-    await page.getByRole('link', { name: 'hopper-lr-0.001-seed-0' }).click();
+    await page.getByRole('link', { name: 'hopper-lr-0.001-seed-0' }).first().click();
     await page.getByRole('link', { name: '3 seeds' }).click();
     await page.waitForSelector('h1:has-text("Compare")');
     expect(page.url()).toContain('runs=fast0,fast1,fast2');

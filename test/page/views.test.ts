@@ -146,7 +146,7 @@ describe('overview', () => {
   test('search, filter, sort and the address that keeps them', async () => {
     const page = await openPage(browser, server.url);
     await page.waitForSelector('[data-run=sick]');
-    expect(await page.evaluate(`${names}.length`)).toBe(11);
+    expect(await page.evaluate(`${names}.length`)).toBe(12);
     await page.keyboard.press('/');
     await page.keyboard.type('cartpole seed-1');
     await eventually(() => page.evaluate(names)).toEqual([

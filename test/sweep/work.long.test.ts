@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { verdicts } from '../../src/doctor/findings.ts';
 import { listCheckpoints } from '../../src/runs/checkpoint.ts';
 import { readRows, readTrajectory } from '../../src/runs/log.ts';
 import { openRun } from '../../src/runs/store.ts';
@@ -25,7 +26,7 @@ test('a run goes to its end, and its outcome says what is on the disk', async ()
   const rows = readRows(join(root, 'whole')).items;
   expect(outcome.klLargest).toBe(Math.max(...rows.map(row => row['kl/step'])));
   expect(outcome.value).toBeGreaterThan(0);
-  expect(['healthy', 'watch', 'sick']).toContain(outcome.verdict);
+  expect(verdicts).toContain(outcome.verdict);
   const weights = join(listCheckpoints(join(root, 'whole')).at(-1)!.dir, 'policy.safetensors');
   expect(outcome.weights).toBe(createHash('sha256').update(readFileSync(weights)).digest('hex'));
   expect(openRun(join(root, 'whole')).manifest.config).toMatchObject({ workers: 0, threads: 1, seed: 3 });
