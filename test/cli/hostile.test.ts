@@ -291,6 +291,16 @@ const cases: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ['doctor', '--explain', evil],
     ['doctor', logs, '--follow', '--interval', '0.05'],
   ],
+  report: () => [
+    ['report', logs, '--out', join(root, 'runs-report.html')],
+    ['report', `${evil}log`, '--out', join(root, 'none.html')],
+    ['report', logs, '--out', join(root, `${evil}none`, 'report.html')],
+  ],
+  import: () => [
+    ['import', 'sb3', `${evil}.zip`],
+    ['import', evil, 'model.zip'],
+    ['import', 'sb3', join(logs, `${evil}.jsonl`), '--env', evil],
+  ],
   dash: () => [
     ['dash', `${evil}root`],
     ['dash', join(root, `${evil}dir`), '--port', '0'],

@@ -209,7 +209,7 @@ describe('what is proposed', () => {
     expect(actions.map(({ action }) => action)).toEqual([
       { type: 'set', key: 'learningRate', value: 1e-3 },
       { type: 'set', key: 'targetKl', value: 0.015 },
-      { type: 'anew', set: { learningRate: 3e-4, targetKl: 0.015 } },
+      { type: 'anew', set: { learningRate: 1e-3, targetKl: 0.015 } },
       { type: 'stop' },
     ]);
   });
