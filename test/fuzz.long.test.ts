@@ -23,7 +23,9 @@ const logs = Object.keys(logSamples);
 describe('damaged inputs are read or refused', () => {
   it.each(names)('%s', async name => {
     expect(await fuzz.sound(name)).toBeGreaterThan(0);
-    const { read, resumed, faults, largest } = await fuzz.read(name, seed, { from: 0, to: inputs }, limitMs);
+    // A model is mostly files with check sums inside of files with check sums: little damage is read.
+    const to = name === 'sb3' ? 5 * inputs : inputs;
+    const { read, resumed, faults, largest } = await fuzz.read(name, seed, { from: 0, to }, limitMs);
     expect(faults).toEqual([]);
     expect(largest).toBeLessThan(largestBuffer);
     // If everything were refused nothing would have been tried.

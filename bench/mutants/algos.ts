@@ -85,7 +85,13 @@ export const algos = mutantsOf('src/algos', [
     'server/hand-changes',
     'off-by-one',
   ],
-  ['hand-changes.ts', 'writeAdjustments(runDir, made);', '', 'server/hand-changes', 'dropped'],
+  [
+    'hand-changes.ts',
+    'made = [...made, change];\n          writeAdjustments(runDir, made);',
+    'made = [...made, change];',
+    'server/hand-changes',
+    'dropped',
+  ],
   ['agents/evaluate.ts', 'if (left[n]-- <= 0) continue;', 'left[n]--;', 'algos/policy', 'bias'],
   [
     'agents/evaluate.ts',

@@ -1,6 +1,8 @@
 /** The flags of an environment in Python, as options of the environment. */
+
 import { type Command, Option } from 'commander';
 import { codeFileOf, isEnvFile, isGymReference, isPythonFile } from '../base/code-reference.ts';
+import { jsonOf } from '../base/json.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { pythonNamed } from '../envs/python/definition.ts';
 import { UsageError } from './errors.ts';
@@ -44,7 +46,7 @@ export function environmentFlags(
 function argumentsIn(text: string): object {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = jsonOf(text);
   } catch (error) {
     throw new UsageError(`--env-args ${text}: ${(error as Error).message}: write '{"size": 8}'`);
   }

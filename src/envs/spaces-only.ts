@@ -2,6 +2,7 @@
  * Spaces without an environment: what a policy is held on that came from elsewhere without the environment that it was
  * trained in. Its network is whole, so it acts and is exported; there is nothing to play or to train in.
  */
+import { jsonOf } from '../base/json.ts';
 import { defineEnv, type EnvDefinition } from './definition.ts';
 import { fail } from './errors.ts';
 import { simulation } from './simulation.ts';
@@ -44,7 +45,7 @@ export const spacesOnly: EnvDefinition = defineEnv({
 function spaceFrom(option: string, json: string): Space {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = jsonOf(json);
   } catch {
     return fail(
       'option-invalid',

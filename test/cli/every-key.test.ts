@@ -89,9 +89,9 @@ test('every command that takes settings is here', async () => {
   const taking = whole
     .filter(({ options }) => options.some(({ long }) => long === '--set'))
     .map(command => command.name());
-  // check-env takes options of the environment there, which are findings of its report.
+  // check-env takes options of the environment there, which are findings of its report; import settings of another trainer's run.
   expect(new Set(taking)).toEqual(
-    new Set([...lines.map(([line]) => line.split(' ')[0]), 'eval', 'check-env']),
+    new Set([...lines.map(([line]) => line.split(' ')[0]), 'eval', 'check-env', 'import']),
   );
 });
 

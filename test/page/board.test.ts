@@ -54,7 +54,9 @@ test('each frame is drawn as it is, and what is of robots alone is not there', a
   expect(readouts).not.toContain('m/s');
   expect(readouts).not.toContain('NaN');
   const coloured = async () => {
-    const { pixels } = decodePng(await page.locator('canvas[aria-label^="What the environment draws"]').screenshot());
+    const { pixels } = decodePng(
+      await page.locator('canvas[aria-label^="What the environment draws"]').screenshot(),
+    );
     let [red, blue] = [0, 0];
     for (let i = 0; i < pixels.length; i += 3) {
       if (pixels[i] > 180 && pixels[i + 1] < 90 && pixels[i + 2] < 90) red++;

@@ -5,11 +5,13 @@
  * binaries of other platforms. Where onnxruntime-node of the same version is installed, its binding is used instead: a
  * checkout has it, and its install script is the way to CUDA.
  */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
+import { jsonOf } from '../../base/json.ts';
 import { VERSION } from '../../base/version.ts';
 import type { DType, TypedArray } from '../dtype.ts';
 import { EngineError } from '../errors.ts';
@@ -102,7 +104,7 @@ export function findBinding(): string | undefined {
 function directoryOf(name: string, version: string): string | undefined {
   try {
     const manifest = require.resolve(`${name}/package.json`);
-    const found = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version?: unknown };
+    const found = jsonOf(readFileSync(manifest, 'utf8')) as { readonly version?: unknown };
     return found.version === version ? dirname(manifest) : undefined;
   } catch {
     return undefined;

@@ -4,6 +4,7 @@
  * process stands between (python/keel/_minder.py): it ends the group when a call takes too long, or when this thread has
  * gone, and writes down how the environments' process ended.
  */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
@@ -19,6 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { jsonOf } from '../../base/json.ts';
 import { number } from '../../base/numbers.ts';
 import { EnvError, messageOf, show } from '../errors.ts';
 import { type Ask, asks, FAILED_ANSWER, HEADER_BYTES, MAGIC, MOST_BYTES, PROTOCOL } from './frames.ts';
@@ -146,7 +148,7 @@ export class Child {
       this.#reader = this.#blocking(this.#reader, outward, constants.O_RDONLY);
       this.#writer = this.#blocking(this.#writer, inward, constants.O_WRONLY);
       const hello = this.#answer('hello', 0);
-      const { protocol } = JSON.parse(hello.toString('utf8')) as { protocol?: unknown };
+      const { protocol } = jsonOf(hello.toString('utf8')) as { protocol?: unknown };
       if (protocol !== PROTOCOL)
         throw new EnvError(
           'python-failed',
@@ -260,7 +262,7 @@ export class Child {
     }
     while (done < whole) done = this.#more(done, whole);
     const payload = this.#buffer.subarray(HEADER_BYTES, whole);
-    if (what !== asks[asked]) throw new ToldError(JSON.parse(payload.toString('utf8')) as Told);
+    if (what !== asks[asked]) throw new ToldError(jsonOf(payload.toString('utf8')) as Told);
     return payload;
   }
 
@@ -291,7 +293,7 @@ export class Child {
   #report(): string {
     let report: Report;
     try {
-      report = JSON.parse(readFileSync(join(this.#folder, 'report.json'), 'utf8')) as Report;
+      report = jsonOf(readFileSync(join(this.#folder, 'report.json'), 'utf8')) as Report;
     } catch {
       return 'it was killed';
     }

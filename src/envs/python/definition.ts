@@ -1,6 +1,8 @@
 /** Environments in Python as definitions: `gym:Hopper-v5`, `./my_env.py:MyEnv`. Nothing is started before one is made. */
+
 import { basename, resolve } from 'node:path';
 import { gymIdOf } from '../../base/code-reference.ts';
+import { jsonOf } from '../../base/json.ts';
 import { findProgram } from '../../base/programs.ts';
 import type { EnvDefinition } from '../definition.ts';
 import { fail, messageOf, show } from '../errors.ts';
@@ -90,7 +92,7 @@ function definitionOf(
 function argumentsIn(text: string): object {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = jsonOf(text);
   } catch (error) {
     return fail('option-invalid', `args ${show(text)} is no JSON: ${messageOf(error)}`);
   }

@@ -3,7 +3,9 @@
  * or hangs is started again, and its environments are taken to where they were by the same actions from the same seeds: what
  * is collected is what it would have been.
  */
+
 import { isMainThread } from 'node:worker_threads';
+import { jsonOf } from '../../base/json.ts';
 import { EnvError, fail } from '../errors.ts';
 import type { Space } from '../spaces.ts';
 import { Child, type ChildConfig, ChildGone, errorOf, type Told, ToldError } from './child.ts';
@@ -276,7 +278,7 @@ export class Host {
   }
 
   #make(child: Child): { index: number; described: Described } {
-    const json = JSON.parse(child.ask('make', 0).toString('utf8')) as Readonly<Record<string, unknown>>;
+    const json = jsonOf(child.ask('make', 0).toString('utf8')) as Readonly<Record<string, unknown>>;
     const { index, observation, action, ...rest } = json;
     const described = {
       ...(rest as unknown as Described),
@@ -382,4 +384,4 @@ function rowOf(payload: Buffer, at: number, length: number): Float32Array {
 }
 
 const toldIn = (bytes: Buffer): readonly (Told & { readonly at: number })[] =>
-  JSON.parse(bytes.toString('utf8'));
+  jsonOf(bytes.toString('utf8')) as readonly (Told & { readonly at: number })[];
