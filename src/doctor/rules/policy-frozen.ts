@@ -51,9 +51,9 @@ export const policyFrozen: Rule = {
     if (stalled === undefined || run.kind !== 'classic') return [];
     const rate = settings.lr;
     const low = rate !== undefined && rate <= limits.lowRate;
-    // What a policy that does not move at all gains is chance.
+    // What a policy that does not move at all gains is chance; what it could before, it need not move for.
     const gains = progress?.improved || progress?.saturated;
-    if (gains && !stalled.frozen) return [];
+    if (gains && (!stalled.frozen || (progress.constant && signals.practised))) return [];
     if (!low && !(stalled.most < limits.still)) return [];
     const entropy = signals.get('policy/entropy');
     const still =

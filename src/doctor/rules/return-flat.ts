@@ -18,13 +18,15 @@ export const returnFlat: Rule = {
     seen: `A return (for language models the reward) of ${limits.rows} rows or more that surely falls, or that surely stands still: what it may have changed by, with the noise of its rows and their dependence on each other, is no more than their spread. It is a warning that names no cause, and only where no other rule has one.`,
     todo: 'Compare it with a random policy. Look at rewards and observations of one episode by hand; try a learning rate three times as large, then one three times as small.',
     silent:
-      'A return that rose and then stays, or that varies so much that nobody can tell: of that the verdict says so. A constant may be a solved task that was resumed, and is told too.',
+      'A return that rose and then stays, or that varies so much that nobody can tell: of that the verdict says so. One constant above 0 may be a solved task that was resumed: it is told where the policy is seen to have been random in the first rows.',
     references: ['docs/doctor.md'],
   },
-  check(run, { progress, from, to }, found) {
+  check(run, { progress, practised, from, to }, found) {
     if (progress === undefined || progress.track.n < limits.rows || loud(found).length > 0) return [];
     const { track, course, improved, improving, saturated, kept } = progress;
     if (improved || improving || saturated || kept) return [];
+    // One positive return in every row: what always was so, or a task that was solved before.
+    if (run.kind === 'classic' && progress.constant && track.median > 0 && practised !== false) return [];
     const down = falls(course);
     if (!down && course.shape !== 'flat') return [];
     return [

@@ -553,7 +553,7 @@ export const atLimits: readonly AtLimits[] = [
   {
     code: 'return-flat',
     limits: returnFlatLimits,
-    make: ({ n = 60 }) => agent({ 'episode/return': returns(n, 4) }),
+    make: ({ n = 60 }) => agent({ 'episode/return': level(n, -20) }),
     cases: { rows: [{ n: 12 }, { n: 11 }] },
   },
   {
