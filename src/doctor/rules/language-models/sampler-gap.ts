@@ -1,10 +1,10 @@
-import type { CanonicalRun } from '../canonical.ts';
-import type { Finding } from '../findings.ts';
-import { median, quantile, share } from '../statistics/order.ts';
-import type { Rule } from './rule.ts';
-import type { Signals } from './signals.ts';
-import { part, type Track } from './track.ts';
-import { finding, mark, name, num, place, soon } from './words.ts';
+import type { CanonicalRun } from '../../canonical.ts';
+import type { Finding } from '../../findings.ts';
+import { median, quantile, share } from '../../statistics/order.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part, type Track } from '../track.ts';
+import { finding, mark, name, num, place, soon } from '../words.ts';
 
 interface Gauge {
   readonly what: string;

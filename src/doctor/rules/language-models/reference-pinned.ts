@@ -1,8 +1,8 @@
-import { median } from '../statistics/order.ts';
-import { courseSaid } from './course.ts';
-import type { Rule } from './rule.ts';
-import { part } from './track.ts';
-import { change, finding, mark, name, num, round, soon } from './words.ts';
+import { median } from '../../statistics/order.ts';
+import { courseSaid } from '../course.ts';
+import type { Rule } from '../rule.ts';
+import { part } from '../track.ts';
+import { change, finding, mark, name, num, round, soon } from '../words.ts';
 
 export const referencePinned: Rule = {
   code: 'reference-pinned',

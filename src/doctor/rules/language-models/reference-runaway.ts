@@ -1,13 +1,13 @@
-import type { CanonicalRun } from '../canonical.ts';
-import type { Finding } from '../findings.ts';
-import { blockMedians } from '../statistics/blocks.ts';
-import { median } from '../statistics/order.ts';
-import { trend } from '../statistics/trend.ts';
-import { courseSaid } from './course.ts';
-import type { Rule } from './rule.ts';
-import type { Signals } from './signals.ts';
-import { part, split, type Track } from './track.ts';
-import { change, finding, mark, name, num, place, round, soon, stepAt } from './words.ts';
+import type { CanonicalRun } from '../../canonical.ts';
+import type { Finding } from '../../findings.ts';
+import { blockMedians } from '../../statistics/blocks.ts';
+import { median } from '../../statistics/order.ts';
+import { trend } from '../../statistics/trend.ts';
+import { courseSaid } from '../course.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part, split, type Track } from '../track.ts';
+import { change, finding, mark, name, num, place, round, soon, stepAt } from '../words.ts';
 
 /** No language model is tuned at such a rate, not even an adapter. */
 const absurdRate = 1e-3;

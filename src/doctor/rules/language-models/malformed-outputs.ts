@@ -1,12 +1,12 @@
-import type { CanonicalRun } from '../canonical.ts';
-import type { Finding } from '../findings.ts';
-import { median, quantile, share } from '../statistics/order.ts';
-import { trend } from '../statistics/trend.ts';
-import { courseSaid } from './course.ts';
-import type { Rule } from './rule.ts';
-import type { Signals } from './signals.ts';
-import { part, type Track } from './track.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import type { CanonicalRun } from '../../canonical.ts';
+import type { Finding } from '../../findings.ts';
+import { median, quantile, share } from '../../statistics/order.ts';
+import { trend } from '../../statistics/trend.ts';
+import { courseSaid } from '../course.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part, type Track } from '../track.ts';
+import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 
 /** A term of the reward for the right form that never leaves one value, at the bottom. */
 function formAtFloor(signals: Signals): Track | undefined {

@@ -1,9 +1,9 @@
-import { median, quantile, share } from '../statistics/order.ts';
-import { courseSaid } from './course.ts';
-import type { Rule } from './rule.ts';
-import type { Signals } from './signals.ts';
-import { part, type Track } from './track.ts';
-import { change, finding, mark, name, num, percent, soon } from './words.ts';
+import { median, quantile, share } from '../../statistics/order.ts';
+import { courseSaid } from '../course.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part, type Track } from '../track.ts';
+import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 
 /** The share of rows in the second half in which all advantages are 0; NaN where they are not logged. */
 function advantageless(signals: Signals): number {

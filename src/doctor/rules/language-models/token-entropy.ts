@@ -1,7 +1,7 @@
-import { median } from '../statistics/order.ts';
-import { trend } from '../statistics/trend.ts';
-import type { Rule } from './rule.ts';
-import { change, finding, mark, name, num, soon } from './words.ts';
+import { median } from '../../statistics/order.ts';
+import { trend } from '../../statistics/trend.ts';
+import type { Rule } from '../rule.ts';
+import { change, finding, mark, name, num, soon } from '../words.ts';
 
 export const tokenEntropy: Rule = {
   code: 'token-entropy',
