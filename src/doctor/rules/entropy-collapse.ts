@@ -42,6 +42,10 @@ interface Collapse {
   readonly certain: boolean;
 }
 
+/** A policy that is told to begin so: nothing else has made it narrow. */
+const startsNarrow = (logStd: number | undefined): boolean =>
+  logStd !== undefined && logStd < Math.log(l.std);
+
 function collapseOf(signals: Signals): Collapse | undefined {
   const { run, relativeEntropy } = signals;
   const entropy = signals.get('policy/entropy');
@@ -51,7 +55,8 @@ function collapseOf(signals: Signals): Collapse | undefined {
     const at = below(std.v, limit);
     if (at !== undefined) return { track: std, at, what: `below ${num(limit)}`, certain: false };
     // Next to no noise from the first row on: a log-std that starts far too low.
-    if (std.q(0.95) < l.std) return { track: std, at: 0, what: `below ${l.std}`, certain: false };
+    if (std.q(0.95) < l.std)
+      return { track: std, at: 0, what: `below ${l.std}`, certain: startsNarrow(run.config.logStdInitial) };
   }
   // The same where no std is logged. One dimension of std 0.05 has -1.6 nats, more dimensions have less still.
   if (
@@ -61,7 +66,10 @@ function collapseOf(signals: Signals): Collapse | undefined {
     run.actions === 'continuous' &&
     entropy.q(0.95) < l.gaussian
   )
-    return { track: entropy, at: 0, what: `below ${l.gaussian} nats`, certain: false };
+    return {
+      ...{ track: entropy, at: 0, what: `below ${l.gaussian} nats` },
+      certain: startsNarrow(run.config.logStdInitial),
+    };
   if (entropy === undefined || entropy.n < l.rows || run.actions === 'continuous') return undefined;
   if (relativeEntropy !== undefined) {
     const track = signals.get('policy/entropy_relative') ?? entropy;

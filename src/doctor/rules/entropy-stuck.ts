@@ -42,6 +42,8 @@ function criticWorks(signals: Signals): boolean {
   return over.end < 0.5 * over.start && over.z < -2;
 }
 
+/** The largest coefficient that is usual: a tenth of one that is far beyond it is still too large. */
+const USUAL = 0.01;
 /** Within this share of the level at which it stays. */
 const NEAR = 0.95;
 
@@ -61,7 +63,7 @@ export const entropyStuck: Rule = {
     means:
       'The policy moves and the critic works, but entropy stays near its maximum and does not fall any more: the bonus for randomness outweighs what acting well would bring.',
     seen: 'Discrete actions. In the second half entropy is above 80% of its maximum and does not fall, the return had risen and does so no more though it is not at a ceiling, the critic explains the returns, and the step KL is of ordinary size: a warning. An entropy coefficient above 0.05, known or implied by the losses, or entropy at its very maximum while the critic learns, makes it critical.',
-    todo: 'Divide the entropy coefficient by 10.',
+    todo: `Set the entropy coefficient to ${USUAL} or less.`,
     silent:
       'At the start of a run; when entropy still falls or the return still rises; when the policy is frozen or there is no reward, which keep entropy high too; when the coefficient is known to be ordinary.',
     references: ['DLR-RM/stable-baselines3#2240', 'volcengine/verl#781'],
@@ -129,7 +131,7 @@ export const entropyStuck: Rule = {
             ? undefined
             : said(signals.critic.ev, `${name(signals.critic.ev)} is ${num(signals.critic.evLate)}`),
           coef !== undefined
-            ? `the entropy coefficient is ${num(coef)}; 0 to 0.01 is usual`
+            ? `the entropy coefficient is ${num(coef)}; 0 to ${USUAL} is usual`
             : (implied ?? 0) > 0
               ? `the total loss is so far below the policy loss that the entropy coefficient must be at least ${num(implied!)}`
               : undefined,
@@ -137,8 +139,8 @@ export const entropyStuck: Rule = {
         fix: [
           change(
             run,
-            { entropyCoef: coef === undefined ? 0 : Number((coef / 10).toPrecision(1)) },
-            'divide the entropy coefficient by 10',
+            { entropyCoef: coef === undefined ? 0 : Math.min(USUAL, Number((coef / 10).toPrecision(1))) },
+            `set the entropy coefficient to ${coef === undefined ? 0 : USUAL} or less`,
           ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should begin to fall and ${name(progress.track)} to rise again`,
