@@ -163,7 +163,7 @@ function recorderOf(env: MadeEnv, shown: Shown, actor: Actor, policy: LivePolicy
 const LARGEST_SHARE = 0.02;
 const LEAST_PAUSE_MS = 10_000;
 /** Replays of one run all begin alike, so that what differs between them is the policy. */
-export const seedOf = (seed: number): number => 10_000 + seed;
+const seedOf = (seed: number): number => 10_000 + seed;
 
 /** Writes recordings of a policy, as it is then, into its run. */
 export interface RecordingWriter {

@@ -11,7 +11,7 @@ const colours = [
 ];
 
 /** (height, width, 3) */
-export const plainPicture = (which: number): Uint8Array =>
+const plainPicture = (which: number): Uint8Array =>
   Uint8Array.from({ length: 3 * size.width * size.height }, (_, i) => colours[which][i % 3]);
 
 export const pictureReplay = (step: number): Replay => {
