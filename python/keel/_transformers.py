@@ -88,6 +88,8 @@ class Callback(transformers.TrainerCallback):
             scheduler.base_lrs = [rate * factor for rate in scheduler.base_lrs]
         for group in optimizer.param_groups:
             group["lr"] *= factor
+        if hasattr(scheduler, "_last_lr"):
+            scheduler._last_lr = [group["lr"] for group in optimizer.param_groups]  # what Trainer logs as the rate
         self._rate = value
         return "its schedule goes on from there"
 
