@@ -14,6 +14,7 @@ import {
   keepPicture,
   launch,
   openPage,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -73,6 +74,7 @@ test('each frame is drawn as it is, and what is of robots alone is not there', a
   expect(blue / red).toBeGreaterThan(1.2);
   expect(blue / red).toBeLessThan(1.35);
   expect(await accessibilityFaults(page)).toEqual([]);
+  expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, 'board');
   await closePage(page);
 });
