@@ -102,10 +102,12 @@ function cannotTell({ run, logged, to, progress }: Signals): string {
   const calm = `Nothing is wrong in ${logged} rows up to ${stepAt(run, to)} as far as the log shows`;
   if (progress === undefined)
     return `${calm}, but it has no ${run.kind === 'classic' ? 'return' : 'reward'}: whether anything is learnt cannot be told.`;
-  const { track, course, collapsed, best, end } = progress;
+  const { track, course, collapsed, constant, best, end } = progress;
   const who = name(track);
   if (collapsed)
     return `${calm}, but ${who} was ${num(best)} and ends at ${num(end)}: perhaps the task changed.`;
+  if (constant)
+    return `${calm}, but ${who} is ${num(end)} in all ${course.n} rows: a task that was solved before, or one that pays everything alike.`;
   return course.n < trendLimits.points
     ? `${calm}, but ${who} has ${counted(course.n, 'value')}: too few to tell whether anything is learnt.`
     : `${calm}, but ${who} neither surely rises nor surely stands still: it scatters by ${num(course.noise)} in ${counted(course.n, 'row')}.`;

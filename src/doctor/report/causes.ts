@@ -72,7 +72,7 @@ const texts: Readonly<Record<RootCause, Omit<CauseText, 'code'>>> = {
   'entropy-bonus-too-large': {
     title: 'The entropy bonus is too large',
     meaning: 'The policy is paid more for being random than for being good, and stays or becomes random.',
-    remedy: 'Divide the entropy coefficient by 10, or set it to 0 for continuous actions.',
+    remedy: 'Set the entropy coefficient to 0.01 or less, and to 0 for continuous actions.',
   },
   'entropy-collapse': {
     title: 'The policy stopped exploring too early',

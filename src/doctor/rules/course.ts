@@ -47,7 +47,7 @@ function goingOf(progress: Progress): Going {
     return best > end ? 'fell' : 'came-back';
   }
   if (improving && end > start) return 'rises';
-  if (saturated && end > start) return 'ceiling';
+  if (saturated && end >= start) return 'ceiling';
   if (improved && end > start) return 'rose';
   if (falls(course) && end < start && !collapsed) return 'falls';
   if (end <= start) return 'stands';

@@ -3,7 +3,7 @@ import { type Course, courseOf, falls, rises } from '../judge/trends.ts';
 import { blockMedians, jitter } from '../statistics/blocks.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
-import type { Track } from './track.ts';
+import { part, type Track } from './track.ts';
 
 export interface Progress {
   readonly track: Track;
@@ -64,10 +64,13 @@ const progressLimits = {
   constant: 1e-9,
   ceiling: 0.03,
   ceilingShare: 0.6,
+  /** What is this near to the largest value is the same. */
+  same: 1e-9,
   atOnce: { noise: 6, range: 0.5, ceiling: 0.05, blocks: 0.8 },
 } as const;
 
-export function progressOf(track: Track): Progress {
+/** `practised`: the policy is known to have learnt something before the first row. */
+export function progressOf(track: Track, practised?: boolean): Progress {
   const l = progressLimits;
   const b = blockMedians(track.v, l.blocks);
   const k = b.length;
@@ -138,8 +141,21 @@ export function progressOf(track: Track): Progress {
     drawdown: fall.share,
     drawdownX: xOf(fall.at),
     constant,
-    saturated: isSaturated(track, b, start, gain, noise),
+    saturated: isSaturated(track, b, start, gain, noise) || (practised === true && standsAtTop(track)),
   };
+}
+
+/**
+ * A ceiling that was reached before the log began: most returns are one and the same, above 0, and none is larger. Only of
+ * a policy that has learnt something: of another it is a task that pays everything alike.
+ */
+function standsAtTop(track: Track): boolean {
+  const { ceilingShare, same } = progressLimits;
+  const top = track.q(1);
+  if (track.n < 6 || !(top > 0)) return false;
+  return [track.v, part(track, 0.75)].every(
+    values => share(values, v => v >= top - same * top) >= ceilingShare,
+  );
 }
 
 /** The index of the largest value, or with sign -1 of the smallest; the first of equals. */

@@ -1,4 +1,4 @@
-/** What a rule is. One file a rule; `index.ts` lists them all. */
+/** What a rule is. One file a rule, in the folder of its family; `all.ts` lists them. */
 import type { CanonicalRun } from '../canonical.ts';
 import type { Finding, RootCause } from '../findings.ts';
 import type { Signals } from './signals.ts';

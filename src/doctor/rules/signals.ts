@@ -4,6 +4,7 @@
  */
 import { type CanonicalRun, objectiveOf } from '../canonical.ts';
 import { median, share } from '../statistics/order.ts';
+import { isPractised } from './beginning.ts';
 import { type Progress, progressOf } from './progress.ts';
 import { part, type Track, trackOf } from './track.ts';
 
@@ -65,6 +66,8 @@ export interface Signals {
   readonly critic: Critic;
   /** Entropy as a share of its maximum over time; only for discrete actions whose maximum is known or told. */
   readonly relativeEntropy: Float64Array | undefined;
+  /** Whether the policy was not random from the first rows on; undefined where nothing tells. */
+  readonly practised: boolean | undefined;
 }
 
 /** Worked out when it is first asked for, and then kept. */
@@ -94,14 +97,15 @@ export function signalsOf(run: CanonicalRun): Signals {
   }
   if (!(from <= to)) from = to = 0;
   const kl = once(() => stepKlOf(tracks));
+  const relativeEntropy = once(() => relativeEntropyOf(run, get));
+  const practised = once(() => isPractised(run, get, relativeEntropy()));
   const progress = once(() => {
     const objective = objectiveOf(run);
     const track = objective === undefined ? undefined : get(objective.id);
-    return track === undefined || track.n === 0 ? undefined : progressOf(track);
+    return track === undefined || track.n === 0 ? undefined : progressOf(track, practised());
   });
   const settings = once(() => settingsOf(run, get));
   const critic = once(() => criticOf(get));
-  const relativeEntropy = once(() => relativeEntropyOf(run, get));
   return {
     run,
     from,
@@ -124,6 +128,9 @@ export function signalsOf(run: CanonicalRun): Signals {
     },
     get relativeEntropy() {
       return relativeEntropy();
+    },
+    get practised() {
+      return practised();
     },
   };
 }

@@ -36,3 +36,51 @@ it("RLlib's default of 30 epochs is no suspect of an entropy that is gone", () =
   expect(of('rllib')).toBe('entropy-collapse');
   expect(of('cleanrl')).toBe('too-many-epochs');
 });
+
+describe('continuous actions that are narrow from the first row on', () => {
+  const narrow = (std: number, logStdInitial?: number) =>
+    diagnose(
+      run(
+        {
+          'policy/std': rows(20, () => std),
+          'episode/return': rows(20, i => -1200 + (i % 3)),
+          'kl/step': rows(20, () => 3e-3),
+        },
+        { config: logStdInitial === undefined ? {} : { logStdInitial }, actions: 'continuous' },
+      ),
+    );
+
+  it.each([
+    [0.0183, -4, 0.85],
+    // Just below and just above the logarithm of 0.05.
+    [0.0499, -2.997, 0.85],
+    [0.0499, -2.995, 0.6],
+    [0.0183, undefined, 0.6],
+  ])('a std of %d with a log-std of %s is named with %d', (std, logStd, confidence) => {
+    expect(narrow(std, logStd)).toMatchObject({ rootCause: 'entropy-collapse', confidence });
+  });
+});
+
+it.each([
+  [1, 0.01],
+  [0.3, 0.01],
+  // A tenth of it is less.
+  [0.08, 0.008],
+])('a bonus of %d that holds the entropy up is to be %d: a tenth may still be too large', (coef, value) => {
+  const d = diagnose(
+    run(
+      {
+        'policy/entropy': rows(40, i => 1.09 + 0.002 * (i % 2)),
+        'episode/return': rows(40, i => -498 + (i % 3)),
+        'kl/step': rows(40, () => 3e-3),
+        'loss/value': rows(40, (_, t) => 100 * Math.exp(-4 * t)),
+        'value/explained_variance': rows(40, () => 0.8),
+      },
+      { config: { entropyCoef: coef }, maxEntropy: Math.log(3), actions: 'discrete' },
+    ),
+  );
+  expect(d.findings[0]).toMatchObject({
+    code: 'entropy-stuck',
+    fixes: [{ kind: 'setting', changes: [{ setting: 'entropyCoef', value }] }],
+  });
+});

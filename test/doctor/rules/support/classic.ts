@@ -5,25 +5,25 @@
 import type { CanonicalRun } from '../../../../src/doctor/canonical.ts';
 import type { RootCause, Severity } from '../../../../src/doctor/findings.ts';
 import type { KnownConfig } from '../../../../src/doctor/known-settings.ts';
-import { clipFractionHighLimits } from '../../../../src/doctor/rules/clip-fraction-high.ts';
-import { clipRangeInertLimits } from '../../../../src/doctor/rules/clip-range-inert.ts';
 import {
   criticDiedLimits,
   criticFadingLimits,
   criticFlatLimits,
   criticNegativeLimits,
-} from '../../../../src/doctor/rules/critic.ts';
-import { entropyCollapseLimits } from '../../../../src/doctor/rules/entropy-collapse.ts';
-import { gradientExplodesLimits } from '../../../../src/doctor/rules/gradient-explodes.ts';
-import { klHighLimits } from '../../../../src/doctor/rules/kl-high.ts';
-import { klSpikesLimits } from '../../../../src/doctor/rules/kl-spikes.ts';
-import { policyFrozenLimits } from '../../../../src/doctor/rules/policy-frozen.ts';
-import { restartCriteriaLimits } from '../../../../src/doctor/rules/restart-criteria.ts';
-import { returnFlatLimits } from '../../../../src/doctor/rules/return-flat.ts';
-import { rewardScaleLimits } from '../../../../src/doctor/rules/reward-scale.ts';
-import { stalledLimits } from '../../../../src/doctor/rules/stalled.ts';
-import { stdGrowingLimits } from '../../../../src/doctor/rules/std-growing.ts';
-import { unusualSettingsLimits } from '../../../../src/doctor/rules/unusual-settings.ts';
+} from '../../../../src/doctor/rules/critic/critic.ts';
+import { rewardScaleLimits } from '../../../../src/doctor/rules/critic/reward-scale.ts';
+import { entropyCollapseLimits } from '../../../../src/doctor/rules/entropy/entropy-collapse.ts';
+import { stdGrowingLimits } from '../../../../src/doctor/rules/entropy/std-growing.ts';
+import { gradientExplodesLimits } from '../../../../src/doctor/rules/numerics/gradient-explodes.ts';
+import { returnFlatLimits } from '../../../../src/doctor/rules/rewards/return-flat.ts';
+import { restartCriteriaLimits } from '../../../../src/doctor/rules/settings/restart-criteria.ts';
+import { unusualSettingsLimits } from '../../../../src/doctor/rules/settings/unusual-settings.ts';
+import { clipFractionHighLimits } from '../../../../src/doctor/rules/steps/clip-fraction-high.ts';
+import { clipRangeInertLimits } from '../../../../src/doctor/rules/steps/clip-range-inert.ts';
+import { klHighLimits } from '../../../../src/doctor/rules/steps/kl-high.ts';
+import { klSpikesLimits } from '../../../../src/doctor/rules/steps/kl-spikes.ts';
+import { policyFrozenLimits } from '../../../../src/doctor/rules/steps/policy-frozen.ts';
+import { stalledLimits } from '../../../../src/doctor/rules/steps/stalled.ts';
 import { type More, rows, run } from './build.ts';
 
 type Numbers = Readonly<Record<string, number>>;
@@ -553,7 +553,7 @@ export const atLimits: readonly AtLimits[] = [
   {
     code: 'return-flat',
     limits: returnFlatLimits,
-    make: ({ n = 60 }) => agent({ 'episode/return': returns(n, 4) }),
+    make: ({ n = 60 }) => agent({ 'episode/return': level(n, -20) }),
     cases: { rows: [{ n: 12 }, { n: 11 }] },
   },
   {

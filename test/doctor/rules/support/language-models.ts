@@ -17,10 +17,10 @@ import { ratioBiasedLimits } from '../../../../src/doctor/rules/language-models/
 import { referenceOutweighsLimits } from '../../../../src/doctor/rules/language-models/reference-outweighs.ts';
 import { rewardHackingLimits } from '../../../../src/doctor/rules/language-models/reward-hacking.ts';
 import { rewardWithoutMeaningLimits } from '../../../../src/doctor/rules/language-models/reward-without-meaning.ts';
+import { staleLimits } from '../../../../src/doctor/rules/language-models/sampler-gap.ts';
 import { standsStillLimits } from '../../../../src/doctor/rules/language-models/stands-still.ts';
 import { truncationLimits } from '../../../../src/doctor/rules/language-models/truncation-zeroes-reward.ts';
 import { usualInGrpoLimits } from '../../../../src/doctor/rules/language-models/usual-in-grpo.ts';
-import { staleLimits } from '../../../../src/doctor/rules/sampler-gap.ts';
 import { type More, rows, run } from './build.ts';
 
 type Numbers = Readonly<Record<string, number>>;

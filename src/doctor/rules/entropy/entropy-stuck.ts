@@ -1,0 +1,152 @@
+import { lossWeights } from '../../judge/loss-weights.ts';
+import { blockMedians } from '../../statistics/blocks.ts';
+import { median, quantile } from '../../statistics/order.ts';
+import { trend } from '../../statistics/trend.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part } from '../track.ts';
+import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+
+/** The entropy coefficient that the losses imply, or a lower bound of it. */
+export function impliedEntropyCoef(signals: Signals): number | undefined {
+  const weights = lossWeights(signals);
+  const sure = weights !== undefined && weights.entropy > 3 * weights.entropyError;
+  return sure ? weights.entropy : boundOfEntropyCoef(signals);
+}
+
+/**
+ * A lower bound of the entropy coefficient: total = policy + value part - coefficient x H, and the value part is not
+ * negative, so a total that is often far below the policy loss needs a large coefficient.
+ */
+function boundOfEntropyCoef(signals: Signals): number | undefined {
+  const total = signals.get('loss/total');
+  const policy = signals.get('loss/policy');
+  const entropy = signals.get('policy/entropy');
+  if (total === undefined || policy === undefined || entropy === undefined) return undefined;
+  if (total.n < 10 || total.n !== policy.n || total.n !== entropy.n) return undefined;
+  const bounds: number[] = [];
+  for (let i = 0; i < total.n; i++) {
+    const gap = policy.v[i] - total.v[i];
+    // One minibatch's policy loss differs from the mean by some hundredths.
+    if (entropy.v[i] > 0.05) bounds.push(gap > 0.1 ? gap / entropy.v[i] : 0);
+  }
+  return bounds.length < 8 ? undefined : quantile(bounds, 0.8);
+}
+
+/** The critic learns: it explains the returns, or its loss has halved. */
+function criticWorks(signals: Signals): boolean {
+  const { critic } = signals;
+  if (critic.evLate > 0.3) return true;
+  if (critic.loss === undefined || critic.loss.n < 10) return critic.ev === undefined;
+  const over = trend(critic.loss.v);
+  return over.end < 0.5 * over.start && over.z < -2;
+}
+
+/** The largest coefficient that is usual: a tenth of one that is far beyond it is still too large. */
+const USUAL = 0.01;
+/** Within this share of the level at which it stays. */
+const NEAR = 0.95;
+
+export const entropyStuck: Rule = {
+  code: 'entropy-stuck',
+  title: 'The policy stays random',
+  looksAt: [
+    'policy/entropy',
+    'policy/entropy_relative',
+    'policy/clip_fraction',
+    'kl/step',
+    'episode/return',
+    'loss/total',
+  ],
+  causes: ['entropy-bonus-too-large'],
+  text: {
+    means:
+      'The policy moves and the critic works, but entropy stays near its maximum and does not fall any more: the bonus for randomness outweighs what acting well would bring.',
+    seen: 'Discrete actions. In the second half entropy is above 80% of its maximum and does not fall, the return had risen and does so no more though it is not at a ceiling, the critic explains the returns, and the step KL is of ordinary size: a warning. An entropy coefficient above 0.05, known or implied by the losses, or entropy at its very maximum while the critic learns, makes it critical.',
+    todo: `Set the entropy coefficient to ${USUAL} or less.`,
+    silent:
+      'At the start of a run; when entropy still falls or the return still rises; when the policy is frozen or there is no reward, which keep entropy high too; when the coefficient is known to be ordinary.',
+    references: ['DLR-RM/stable-baselines3#2240', 'volcengine/verl#781'],
+  },
+  check(run, signals) {
+    const { relativeEntropy, progress, kl, settings } = signals;
+    if (run.kind !== 'classic' || relativeEntropy === undefined || progress === undefined) return [];
+    if (relativeEntropy.length < 20 || progress.track.n < 20) return [];
+    const entropy = signals.get('policy/entropy_relative') ?? signals.get('policy/entropy')!;
+    const late = relativeEntropy.subarray(Math.floor(relativeEntropy.length / 2));
+    const level = median(late);
+    const coef = run.config.entropyCoef;
+    const implied = impliedEntropyCoef(signals);
+    const large = (coef ?? 0) >= 0.05 || (coef === undefined && (implied ?? 0) >= 0.15);
+    if (coef !== undefined && coef < 0.03) return [];
+    if (!(level > (large ? 0.75 : 0.85))) return [];
+    if (progress.saturated || progress.constant) return [];
+    const over = trend(late);
+    const falling = over.z < -2.5 && over.start - over.end > 0.03;
+    if (falling) return [];
+    const critic = criticWorks(signals);
+    const moves = kl === undefined || kl.median > 5e-4;
+    const ran = signals.get('train/epochs_run');
+    const rate = settings.lr ?? 3e-4;
+    // At its very maximum for good, though the critic learns at the same rate: something holds the policy there.
+    const pinned =
+      moves &&
+      level > 0.97 &&
+      critic &&
+      rate >= 5e-5 &&
+      !progress.improved &&
+      (ran === undefined || ran.median > 1);
+    // It had begun to learn, and then neither became surer nor got better, though the critic sees well.
+    const { noise } = progress;
+    const gained = progress.best - progress.start;
+    const [third, last] = [part(progress.track, 0.5, 0.75), part(progress.track, 0.75)];
+    const stopped =
+      level > 0.85 &&
+      moves &&
+      signals.critic.evLate > 0.5 &&
+      over.end > over.start - 0.02 &&
+      gained > 4 * noise &&
+      median(last) - median(third) < 0.15 * gained &&
+      trend(blockMedians(part(progress.track, 0.5), 20)).z < 2;
+    // So large a coefficient is a mistake even where the return still creeps up.
+    const huge = (coef ?? 0) >= 0.2;
+    const told = large && (moves || critic) && (huge || !(progress.improving && level < 0.9));
+    if (!pinned && !stopped && !told) return [];
+    return [
+      finding('entropy-stuck', {
+        severity: (large && !(huge && progress.improving)) || pinned ? 'critical' : 'warning',
+        title: `${name(entropy)} stays at ${percent(level)} of its maximum and the return has stopped rising`,
+        cause: 'entropy-bonus-too-large',
+        confidence: large ? 0.92 : pinned ? 0.75 : 0.6,
+        evidence: [
+          `in the second half the entropy is ${percent(level)} of its maximum, from ${percent(over.start)} to ${percent(over.end)}`,
+          said(
+            progress.track,
+            `${name(progress.track)} reached ${num(progress.best)} and ends at ${num(progress.end)}`,
+          ),
+          kl === undefined || !moves
+            ? undefined
+            : said(kl.track, `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`),
+          signals.critic.ev === undefined
+            ? undefined
+            : said(signals.critic.ev, `${name(signals.critic.ev)} is ${num(signals.critic.evLate)}`),
+          coef !== undefined
+            ? `the entropy coefficient is ${num(coef)}; 0 to ${USUAL} is usual`
+            : (implied ?? 0) > 0
+              ? `the total loss is so far below the policy loss that the entropy coefficient must be at least ${num(implied!)}`
+              : undefined,
+        ],
+        fix: [
+          change(
+            run,
+            { entropyCoef: coef === undefined ? 0 : Math.min(USUAL, Number((coef / 10).toPrecision(1))) },
+            `set the entropy coefficient to ${coef === undefined ? 0 : USUAL} or less`,
+          ),
+        ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should begin to fall and ${name(progress.track)} to rise again`,
+        // From where it first was so high: that does not move while the run goes on.
+        marks: [mark(entropy, entropy.x[relativeEntropy.findIndex(v => v >= NEAR * level)], signals.to)],
+      }),
+    ];
+  },
+};

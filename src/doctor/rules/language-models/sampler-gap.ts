@@ -1,0 +1,196 @@
+import type { CanonicalRun } from '../../canonical.ts';
+import type { Finding } from '../../findings.ts';
+import { median, quantile, share } from '../../statistics/order.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { part, type Track } from '../track.ts';
+import { finding, mark, name, num, place, soon } from '../words.ts';
+
+interface Gauge {
+  readonly what: string;
+  readonly find: (signals: Signals) => Track | undefined;
+  /** How far a value is from agreement, on a scale where `warn` and `bad` are limits. */
+  readonly distance: (value: number) => number;
+  readonly warn: number;
+  readonly bad: number;
+}
+
+/** What trainers log about the difference between the program that samples and the one that scores. */
+const gauges: readonly Gauge[] = [
+  {
+    what: 'KL between sampler and scorer',
+    find: s => s.get('kl/sampler'),
+    distance: Math.abs,
+    warn: 0.02,
+    bad: 0.1,
+  },
+  {
+    what: 'difference of probabilities',
+    find: s => s.get('sampler/prob_diff'),
+    distance: Math.abs,
+    warn: 0.04,
+    bad: 0.1,
+  },
+  {
+    what: 'difference of log-probabilities',
+    find: s => s.get('sampler/logp_diff'),
+    distance: Math.abs,
+    warn: 0.1,
+    bad: 0.3,
+  },
+  {
+    what: 'importance ratio',
+    find: s => s.get('sampler/ratio_mean'),
+    distance: v => Math.abs(Math.log(Math.max(v, 1e-6))),
+    warn: 0.2,
+    bad: 0.7,
+  },
+];
+
+const fix = [
+  'score with what sampled: the same temperature, precision, attention kernel, chat template and weights; dropout off',
+  'score the sampled token ids, never text that was decoded and tokenised again',
+  'until they agree, weight samples by the truncated ratio of the two',
+];
+
+const freshen = [
+  'send the new weights to the sampler after every update, and drop completions that are older than an update or two',
+  'until then, weigh samples by the truncated ratio of scorer to sampler',
+];
+
+/** What tells two programs from old weights: the first are apart from the first row on, the others only once something is learnt. */
+export const staleLimits = {
+  /** The first rows, and the share of the later level that they may have come to. */
+  rows: 3,
+  share: 0.3,
+} as const;
+
+function growsWithLearning({ kind }: CanonicalRun, far: Float64Array, level: number): boolean {
+  if (kind !== 'language-model' || far.length < 4 * staleLimits.rows) return false;
+  return far.subarray(0, staleLimits.rows).every(distance => distance < staleLimits.share * level);
+}
+
+export const samplerGap: Rule = {
+  code: 'sampler-gap',
+  title: 'Sampler and scorer disagree',
+  looksAt: [
+    'kl/sampler',
+    'sampler/prob_diff',
+    'sampler/logp_diff',
+    'sampler/ratio_mean',
+    'policy/ratio_mean',
+    'policy/clip_fraction',
+    'kl/step',
+    'kl/ref',
+    'train/lr',
+  ],
+  causes: ['sampler-mismatch', 'stale-rollouts'],
+  text: {
+    means:
+      'The program that draws the actions and the one that scores them give different probabilities at the same weights: another temperature, precision, dropout, re-tokenised text. Every ratio is then wrong before the first step, and it looks like a KL spike.',
+    seen: 'A logged difference between the two (KL above 0.02, probabilities by 0.04, log-probabilities by 0.1, an importance ratio off 1 by 20%), of a language model ever more as it learns where the weights of the sampler are old; updates that move at a learning rate of exactly 0; a mean ratio far from 1, or a KL to the reference that is large in the first row and does not grow from there.',
+    todo: 'Make both programs agree before training. Check that ratio is 1 and KL 0 before the first gradient step.',
+    silent:
+      'Small numeric differences are normal. A reference KL of 0.3 to 1 in the first row may be an adapter whose reference is not the starting policy. A rate that is printed as 0.000 is rounded, not 0.',
+    references: ['RLinf/RLinf#1534', 'volcengine/verl#3595', 'docs/kl.md'],
+  },
+  check(run, signals) {
+    const out: Finding[] = [];
+    for (const gauge of gauges) {
+      const track = gauge.find(signals);
+      if (track === undefined || track.n < 5) continue;
+      const far = track.v.map(gauge.distance);
+      const level = median(far.subarray(Math.floor(far.length / 2)));
+      if (!(level > gauge.warn)) continue;
+      const stale = growsWithLearning(run, far, level);
+      out.push(
+        finding('sampler-gap', {
+          severity: level > gauge.bad ? 'critical' : 'warning',
+          title: `${name(track)} is ${num(median(part(track, 0.5)))}: sampler and scorer disagree${stale ? ', ever more as the policy moves' : ''}`,
+          cause: stale ? 'stale-rollouts' : 'sampler-mismatch',
+          confidence: level > gauge.bad ? 0.85 : 0.65,
+          evidence: [
+            `${gauge.what}: median ${num(level)} in the second half, ${num(median(far.subarray(0, Math.max(1, Math.floor(far.length / 10)))))} at the start; it should be next to 0`,
+          ],
+          fix: stale ? freshen : fix,
+          watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be within ${num(gauge.warn)} of agreement`,
+          marks: [mark(track, signals.from, signals.to)],
+        }),
+      );
+    }
+    const still = movesWithoutRate(signals) ?? farAtStart(signals);
+    if (still !== undefined) out.push(still);
+    return out.slice(0, 2);
+  },
+};
+
+/** The rate is exactly 0, and yet ratios leave the clip range or the KL is not 0. */
+function movesWithoutRate(signals: Signals): Finding | undefined {
+  const { settings, kl, progress } = signals;
+  const rate = settings.lrTrack;
+  if (rate === undefined || rate.n < 5 || share(rate.v, v => v === 0) < 0.9) return undefined;
+  // Rounded to 0 by a printer of few digits: the run learns all the same.
+  const ref = signals.get('kl/ref');
+  const learns =
+    progress?.improved || (ref !== undefined && ref.n > 5 && ref.last > 5 * Math.max(1e-6, ref.first));
+  if (learns) return undefined;
+  const clip = signals.get('policy/clip_fraction');
+  const clipped = clip !== undefined && clip.n >= 5 && clip.median > 1e-3;
+  const moved = kl !== undefined && Math.abs(kl.median) > 1e-4;
+  if (!clipped && !moved) return undefined;
+  const track = clipped ? clip : kl!.track;
+  return finding('sampler-gap', {
+    severity: 'critical',
+    title: `${name(track)} is ${num(track.median)} although the learning rate is 0`,
+    cause: 'sampler-mismatch',
+    confidence: 0.9,
+    evidence: [
+      `${name(rate)} is exactly 0 in ${rate.n} rows, so the policy cannot move`,
+      kl === undefined ? undefined : `${name(kl.track)} has a median of ${num(kl.median)}`,
+    ],
+    fix,
+    watch: `before any step ${name(track)} should be 0`,
+    marks: [mark(track, signals.from, signals.to)],
+  });
+}
+
+/** The first row is as far off as the rest: nothing moved there, it began so. */
+function farAtStart(signals: Signals): Finding | undefined {
+  const { run } = signals;
+  if (run.kind !== 'language-model') return undefined;
+  const ratio = signals.get('policy/ratio_mean');
+  if (ratio !== undefined && ratio.n >= 5) {
+    const off = (v: number): number => Math.abs(v - 1);
+    if (off(ratio.first) > 0.1 && median(ratio.v.map(off)) > 0.1) {
+      return finding('sampler-gap', {
+        severity: 'warning',
+        title: `${name(ratio)} is ${num(ratio.first)} from the first row on`,
+        cause: 'sampler-mismatch',
+        confidence: 0.6,
+        evidence: [`${name(ratio)} has a median of ${num(ratio.median)}; before any step it must be 1`],
+        fix,
+        watch: `${name(ratio)} should be 1 in the first row`,
+        marks: [mark(ratio, signals.from, signals.to)],
+      });
+    }
+  }
+  const ref = signals.get('kl/ref');
+  if (ref?.kl === undefined || ref.n < 5) return undefined;
+  const limit = ref.kl.per === 'sequence' ? 12 : 4;
+  const head = Math.max(1, Math.floor(ref.n / 20));
+  const first = quantile(ref.v.subarray(0, head), 0.5);
+  if (!(ref.first > limit && first > limit && ref.median < 3 * first)) return undefined;
+  return finding('sampler-gap', {
+    severity: 'critical',
+    title: `${name(ref)} is ${num(ref.first)} in the first row, before anything was learnt`,
+    cause: 'sampler-mismatch',
+    confidence: 0.6,
+    evidence: [
+      `${name(ref)}: ${num(ref.first)} at ${place(ref.x[0])}, median ${num(ref.median)} over the run: it began there and did not grow there`,
+      'weights do not change while data is collected, so a KL at step 0 is a difference between two programs, not between two policies',
+    ],
+    fix: [...fix, 'if the reference is another model on purpose, start from it'],
+    watch: `${name(ref)} should be about 0 in the first row`,
+    marks: [mark(ref, signals.from, ref.x[head - 1])],
+  });
+}

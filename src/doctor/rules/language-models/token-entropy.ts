@@ -1,0 +1,57 @@
+import { median } from '../../statistics/order.ts';
+import { trend } from '../../statistics/trend.ts';
+import type { Rule } from '../rule.ts';
+import { change, finding, mark, name, num, soon } from '../words.ts';
+
+export const tokenEntropy: Rule = {
+  code: 'token-entropy',
+  title: 'The entropy of the tokens runs away or dies',
+  looksAt: ['policy/entropy', 'reward/mean', 'train/entropy_coef'],
+  causes: ['entropy-bonus-too-large', 'entropy-collapse'],
+  text: {
+    means:
+      'A language model whose token entropy climbs without end speaks ever more at random, mostly because of an entropy bonus; one whose entropy dies while the reward is still poor says one thing for ever.',
+    seen: 'Entropy at least 3 times its start and above 1 nat, rising steadily, with a reward that collapsed or does not improve; or entropy below 2% of its start and 0.01 nats with a reward that does not improve.',
+    todo: 'Set the entropy coefficient to 0 or 0.001; against collapse raise the temperature, or the upper clip bound.',
+    silent: 'Entropy that falls while the reward rises is learning, and is usual.',
+    references: ['volcengine/verl#781'],
+  },
+  check(run, signals) {
+    const entropy = signals.get('policy/entropy');
+    const { progress } = signals;
+    if (run.kind !== 'language-model' || entropy === undefined || entropy.n < 20 || progress === undefined)
+      return [];
+    if (progress.track.n < 20 || (progress.improved && !progress.collapsed) || progress.saturated) return [];
+    const over = trend(entropy.v);
+    const climbs = over.end > 3 * over.start && over.end > 1 && over.z > 3;
+    // It may die within a few rows: the very beginning counts.
+    const began = median(entropy.v.subarray(0, Math.max(3, Math.floor(entropy.n / 50))));
+    const dies = over.end < 0.02 * began && over.end < 0.01 && began > 0.05;
+    if (!climbs && !dies) return [];
+    if (climbs && run.config.entropyCoef === 0) return [];
+    return [
+      finding('token-entropy', {
+        severity: climbs ? (progress.collapsed ? 'critical' : 'warning') : 'critical',
+        title: `${name(entropy)} goes from ${num(climbs ? over.start : began)} to ${num(over.end)} and ${name(progress.track)} is poor`,
+        cause: climbs ? 'entropy-bonus-too-large' : 'entropy-collapse',
+        confidence: climbs ? ((run.config.entropyCoef ?? 0) > 0 ? 0.8 : 0.55) : 0.7,
+        evidence: [
+          `${name(entropy)} moves steadily (${num(over.z)} standard scores)`,
+          `${name(progress.track)}: ${num(progress.start)} at the start, best ${num(progress.best)}, ${num(progress.end)} at the end`,
+          run.config.entropyCoef === undefined
+            ? undefined
+            : `the entropy coefficient is ${num(run.config.entropyCoef)}`,
+        ],
+        fix: climbs
+          ? [change(run, { entropyCoef: 0 }, 'set the entropy coefficient to 0')]
+          : [
+              change(run, { temperature: 1 }, 'sample at temperature 1'),
+              change(run, { clipRangeHigh: 0.28 }, 'raise the upper clip bound to 0.28'),
+              'restart from a checkpoint before the collapse',
+            ],
+        watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should find a level`,
+        marks: [mark(entropy, signals.from, signals.to)],
+      }),
+    ];
+  },
+};

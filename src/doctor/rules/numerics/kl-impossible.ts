@@ -1,0 +1,97 @@
+import type { Finding } from '../../findings.ts';
+import { blockMedians } from '../../statistics/blocks.ts';
+import { median, share } from '../../statistics/order.ts';
+import type { Rule } from '../rule.ts';
+import type { Track } from '../track.ts';
+import { finding, mark, name, num, percent, said, soon } from '../words.ts';
+
+/** Estimators that cannot be negative, whatever the samples. */
+const nonNegative = ['exact', 'k2', 'k3'];
+
+/** Float noise of a KL that is 0: not a sign. */
+function negative(track: Track): number {
+  const floor = Math.max(1e-5, 0.01 * median(track.v.map(Math.abs)));
+  return share(track.v, v => v < -floor);
+}
+
+function impossible(track: Track): boolean {
+  const often = negative(track);
+  return often * track.n >= 3 && often > 0.02;
+}
+
+/** The sum over a sequence is negative for long, beyond what sampling noise does. */
+function belowZero(track: Track): boolean {
+  if (track.n < 20) return false;
+  const blocks = blockMedians(track.v, 20);
+  return share(blocks, v => v < -0.5) >= 0.7 && median(track.v) < -1;
+}
+
+/** k1 scatters around the KL, so it is negative now and then; one that never is, with many exact zeros, was cut off at 0. */
+function clamped(track: Track): boolean {
+  if (track.n < 20 || share(track.v, v => v < 0) > 0) return false;
+  const zeros = share(track.v, v => v === 0);
+  if (zeros < 0.15 || zeros > 0.9) return false;
+  let changes = 0;
+  for (let i = 1; i < track.n; i++) if ((track.v[i] === 0) !== (track.v[i - 1] === 0)) changes++;
+  // Zeros all over the run, not a stretch of them.
+  return changes >= 0.15 * track.n;
+}
+
+export const klImpossible: Rule = {
+  code: 'kl-impossible',
+  title: 'A KL that cannot be one',
+  looksAt: ['kl/step', 'kl/step_k1', 'kl/ref'],
+  causes: ['kl-estimator-broken'],
+  text: {
+    means:
+      'The values that are logged as KL are impossible for what they are said to be: negative where the estimator cannot be, cut off at 0, or negative for long over whole sequences. An early stop or penalty that uses them is fooled, and so is every threshold.',
+    seen: 'An exact, k2 or k3 estimate below 0 beyond float noise in 2% of the rows; a k1 estimate that is never negative and exactly 0 in 15 to 90% of rows all over the run; a KL of sequences below -1 in the median and negative in most blocks.',
+    todo: 'Log k3, exp(r) - 1 - r with r = log new - log old, or the exact KL of the distributions. For sequences check top-k, minimum length and padding of the sampler. Never clamp k1.',
+    silent:
+      'k1 may be negative in single rows, and the KL of a sequence between -1 and 0 is noise. A KL that is 0 in every row means that there is no KL term. All other rules ignore a KL that this one has found broken.',
+    references: ['DLR-RM/stable-baselines3#417', 'huggingface/trl#235', 'docs/kl.md'],
+  },
+  check(run, signals) {
+    const out: Finding[] = [];
+    for (const track of signals.tracks.values()) {
+      if (track.kl === undefined || track.n < 8) continue;
+      const { estimator, per } = track.kl;
+      const hard = nonNegative.includes(estimator) && per !== 'sequence' && impossible(track);
+      const long = per === 'sequence' && belowZero(track);
+      const cut = (estimator === 'k1' || estimator === 'unknown') && clamped(track);
+      if (!hard && !long && !cut) continue;
+      out.push(
+        finding('kl-impossible', {
+          severity: hard || long ? 'critical' : 'warning',
+          title: hard
+            ? `${name(track)} is negative in ${percent(negative(track))} of the rows, which ${estimator === 'exact' ? 'an exact KL' : estimator} cannot be`
+            : long
+              ? `${name(track)} is negative for long (median ${num(track.median)})`
+              : `${name(track)} is cut off at 0`,
+          cause: 'kl-estimator-broken',
+          confidence: hard ? 0.85 : long ? 0.75 : 0.65,
+          evidence: [
+            said(
+              track,
+              `${name(track)}: smallest ${num(track.q(0))}, median ${num(track.median)}, largest ${num(track.q(1))}`,
+            ),
+            cut
+              ? `${percent(share(track.v, v => v === 0))} of the rows are exactly 0 and none is negative: log-ratios scatter around 0, so they were clamped`
+              : undefined,
+            long
+              ? 'top-k, a minimum length or padding in the sampler makes sampled sequences likelier than the policy says'
+              : undefined,
+          ],
+          fix: [
+            'log k3: (exp(r) - 1 - r).mean() with r = log_prob_new - log_prob_old, or the exact KL of the two distributions',
+            cut ? 'remove the clamp at 0' : undefined,
+            long ? 'sample with top_k=0, top_p=1, no minimum length, and mask padding' : undefined,
+          ],
+          watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be small and positive`,
+          marks: [mark(track, signals.from, signals.to)],
+        }),
+      );
+    }
+    return out.slice(0, 2);
+  },
+};

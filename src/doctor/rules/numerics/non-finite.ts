@@ -1,0 +1,233 @@
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { PROBLEM_KL } from '../steps/streak.ts';
+import type { Track } from '../track.ts';
+import { change, type Draft, finding, mark, name, percent, place, said, soon, stepAt } from '../words.ts';
+
+/** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
+const core = [
+  'loss/policy',
+  'loss/value',
+  'loss/total',
+  'kl/step',
+  'kl/step_k1',
+  'kl/step_k3',
+  'kl/step_raw',
+  'kl/ref',
+  'policy/entropy',
+  'policy/std',
+  'policy/ratio_mean',
+  'grad/norm',
+  'value/mean',
+  'return/mean',
+  'adv/mean',
+  'adv/std',
+] as const;
+
+const rewards = ['reward/mean', 'episode/return'] as const;
+
+/** An error text that names what is not a number. */
+const named = /\bnan\b|\binf\b|not finite|non-?finite|infinit|invalid values|constraint.*real/i;
+
+/** Rewards are NaN until the first episode ends, and between episodes: only what stays broken at the end counts. */
+function brokenRewards(track: Track): boolean {
+  return track.n >= 10 && track.broken.trailing >= Math.max(5, 0.05 * track.rows);
+}
+
+/** Infinity is never a placeholder for an episode that has not ended: after a finite return it is what it says. */
+function infiniteRewards(track: Track): boolean {
+  return track.n > 0 && track.broken.infinite > 0 && track.broken.points > track.broken.leading;
+}
+
+function brokenCore(track: Track): boolean {
+  // A few rows before the first update have no losses yet, and some trainers write NaN for that.
+  const after = track.n === 0 ? track.rows : track.broken.points - track.broken.leading;
+  return after > 0 && (track.n > 0 || track.rows >= 3);
+}
+
+export const nonFinite: Rule = {
+  code: 'non-finite',
+  title: 'Values that are not finite',
+  looksAt: [...core, ...rewards],
+  causes: ['non-finite'],
+  text: {
+    means:
+      'NaN or infinity entered the loss, the gradient, the policy or the rewards. Everything computed from it is lost, and an optimiser that took the step has lost its parameters.',
+    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. Also losses whose cells are null or empty from some row to the end, two or more together, though nearly every row before had them and other numbers of the updates go on. One or two such rows that recover are a warning; values that stay so are critical.',
+    todo: 'Find the first row. If KL or the gradient norm grew before it, lower the learning rate. If it came out of a calm run, look for the observation, reward or division that made it: an advantage normalised over one sample, log of 0, an outlier of the physics. Go back to the last checkpoint before it.',
+    silent:
+      'A reward that is NaN before the first episode ends is missing, not broken. Explained variance may be NaN or -infinity when returns do not vary. Rows of evaluations have no losses. What is logged now and then may end empty; where all that updates write ends at once, training ended there.',
+    references: [
+      'DLR-RM/rl-baselines3-zoo#156',
+      'DLR-RM/stable-baselines3#440',
+      'ray-project/ray#21297',
+      'volcengine/verl#891',
+      'leggedrobotics/rsl_rl#190',
+      'isaac-sim/IsaacLab#1999',
+      'modelscope/ms-swift#8123',
+    ],
+  },
+  check(run, signals) {
+    const broken = core
+      .map(id => signals.get(id))
+      .filter((t): t is Track => t !== undefined && brokenCore(t));
+    const others = run.kind === 'language-model' || broken.length > 0;
+    for (const id of rewards) {
+      const track = signals.get(id);
+      if (track === undefined || track.n === 0) continue;
+      if (infiniteRewards(track) || (others && brokenRewards(track))) broken.push(track);
+    }
+    const gone = blankEnd(signals);
+    const crash = run.error !== undefined && named.test(run.error) ? run.error : undefined;
+    if (broken.length === 0 && gone !== undefined) return [vanished(signals, gone)];
+    if (broken.length === 0 && crash === undefined) return [];
+    if (broken.length === 0) return [crashed(signals, crash!)];
+
+    const onset = Math.min(...broken.map(t => t.broken.from));
+    const stays = broken.filter(t => t.broken.trailing > 0 || t.n === 0);
+    const worst = Math.max(...broken.map(t => t.broken.points / Math.max(1, t.rows)));
+    const lasting = stays.length > 0 || worst > 0.05 || crash !== undefined;
+    const onlyGradient = broken.every(t => t.id === 'grad/norm');
+    const severity = lasting ? 'critical' : onlyGradient ? 'info' : 'warning';
+    const first = broken.filter(t => t.broken.from === onset);
+    return [
+      finding('non-finite', {
+        severity,
+        title: lasting
+          ? `${first.map(name).join(', ')} is not finite from ${stepAt(run, onset)}`
+          : `${first.map(name).join(', ')} is not finite now and then, first at ${stepAt(run, onset)}`,
+        cause: 'non-finite',
+        confidence: lasting ? 0.9 : 0.5,
+        evidence: [
+          ...broken
+            .slice(0, 6)
+            .map(
+              t =>
+                `${name(t)}: ${t.broken.points} of ${t.rows} rows are ${t.broken.infinite > 0 ? 'infinite' : 'NaN'}, the first at ${place(t.broken.from)}${t.broken.trailing > 0 ? `, and the last ${t.broken.trailing} of the log` : ''}`,
+            ),
+          crash === undefined ? undefined : `the log came with an error: ${crash.slice(0, 160)}`,
+          calm(signals, onset),
+        ],
+        fix: fixes(signals, onset),
+        watch: `${soon(run, signals.to - signals.from)} of a restart no row of ${name(first[0])} should be NaN or infinite`,
+        marks: broken.map(t => mark(t, t.broken.from, Math.max(t.broken.to, t.broken.from))),
+      }),
+    ];
+  },
+};
+
+/** What an update writes besides its losses: with these going on the update still runs. */
+const ofUpdates = [
+  'train/lr',
+  'train/clip_range',
+  'train/epochs_run',
+  'train/entropy_coef',
+  'policy/clip_fraction',
+  'value/explained_variance',
+] as const;
+
+interface BlankEnds {
+  readonly tracks: readonly Track[];
+  /** What goes on: of the updates, or else returns. */
+  readonly alive: Track;
+  readonly updates: boolean;
+}
+
+/**
+ * Losses whose cells are empty from some row to the end, though they had a value in nearly every row before. Tables are
+ * written so from values that are not numbers: pandas leaves them out, JSON has null for them. A phase without training
+ * ends all that updates write at once, so something of theirs has to go on; returns alone are a weaker sign.
+ */
+function blankEnd(signals: Signals): BlankEnds | undefined {
+  const of = (ids: readonly string[]): Track[] =>
+    ids.map(id => signals.get(id)).filter((t): t is Track => t !== undefined && t.n >= 10);
+  const all = of(core);
+  const tracks = all.filter(
+    ({ blank, rows }) =>
+      blank !== undefined &&
+      blank.rows >= Math.max(5, 0.05 * (blank.before + blank.rows)) &&
+      rows >= 0.8 * blank.before - 1,
+  );
+  if (tracks.length === 0 || (tracks.length === 1 && all.length > 1)) return undefined;
+  const onset = Math.min(...tracks.map(t => t.blank!.from));
+  const goesOn = (t: Track): boolean =>
+    !tracks.includes(t) &&
+    t.n > 0 &&
+    t.x[t.n - 1] >= onset + 0.7 * (signals.to - onset) &&
+    (t.blank?.rows ?? 0) < 3;
+  // Without them returns alone may be those of an evaluation after training.
+  const updates = [...of(ofUpdates), ...all].find(goesOn);
+  const returns = of(rewards).find(goesOn);
+  const alive = updates ?? returns;
+  return alive === undefined ? undefined : { tracks, alive, updates: updates !== undefined };
+}
+
+function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): ReturnType<typeof finding> {
+  const { run } = signals;
+  const onset = Math.min(...tracks.map(t => t.blank!.from));
+  const isNull = tracks.every(t => t.blank!.kind === 'null');
+  return finding('non-finite', {
+    severity: updates ? 'critical' : isNull ? 'warning' : 'info',
+    title: `${tracks.slice(0, 3).map(name).join(', ')} ${tracks.length === 1 ? 'has' : 'have'} no value from ${stepAt(run, onset)} on`,
+    cause: updates || isNull ? 'non-finite' : null,
+    confidence: updates ? 0.8 : 0.5,
+    evidence: [
+      ...tracks
+        .slice(0, 6)
+        .map(
+          t =>
+            `${name(t)} had a value in ${t.rows} of ${t.blank!.before} rows, and is ${t.blank!.kind} in the last ${t.blank!.rows}`,
+        ),
+      said(
+        alive,
+        `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
+      ),
+      calm(signals, onset),
+    ],
+    fix: fixes(signals, onset),
+    watch: `${soon(run, signals.to - signals.from)} of a restart every row should have ${name(tracks[0])}`,
+    marks: tracks.map(t => mark(t, onset, signals.to)),
+  });
+}
+
+function crashed(signals: Signals, text: string): ReturnType<typeof finding> {
+  const { run } = signals;
+  const track = signals.kl?.track ?? [...signals.tracks.values()].find(t => t.n > 0);
+  return finding('non-finite', {
+    severity: 'critical',
+    title: `The run stopped at ${stepAt(run, signals.to)} on a value that is not finite`,
+    cause: 'non-finite',
+    confidence: 0.9,
+    evidence: [`the log came with an error: ${text.slice(0, 200)}`, calm(signals, signals.to)],
+    fix: fixes(signals, signals.to),
+    watch: `${soon(run, signals.to - signals.from)} of a restart no loss should be NaN`,
+    marks: track === undefined ? [] : [mark(track, signals.to, signals.to)],
+    from: signals.to,
+    to: signals.to,
+  });
+}
+
+/** What KL did before: the reader wants to know whether it came out of the blue. */
+function calm(signals: Signals, onset: number): string | undefined {
+  const kl = signals.kl?.track;
+  if (kl === undefined || signals.run.kind !== 'classic') return undefined;
+  let rows = 0;
+  let high = 0;
+  for (let i = 0; i < kl.n && kl.x[i] < onset; i++) {
+    rows++;
+    if (kl.v[i] > PROBLEM_KL) high++;
+  }
+  if (rows < 3) return undefined;
+  return high / rows > 0.2
+    ? `before that ${name(kl)} was above ${PROBLEM_KL} in ${percent(high / rows)} of the rows: the updates were too large already`
+    : `before that ${name(kl)} was calm (above ${PROBLEM_KL} in ${percent(high / rows)} of the rows): look at the data, not at the learning rate`;
+}
+
+function fixes(signals: Signals, onset: number): Draft['fix'] {
+  const { run } = signals;
+  return [
+    `look at observations, rewards and advantages just before ${stepAt(run, onset)}: assert that they are finite before they are used`,
+    change(run, { maxGradNorm: 0.5 }, 'clip the gradient norm at 0.5'),
+    'restart from the last checkpoint before it',
+  ];
+}

@@ -1,0 +1,37 @@
+import { share } from '../../statistics/order.ts';
+import type { Rule } from '../rule.ts';
+import { finding, mark, name, percent, soon, stepAt } from '../words.ts';
+
+export const skippedMinibatches: Rule = {
+  code: 'skipped-minibatches',
+  title: 'Minibatches were skipped because they were not finite',
+  looksAt: ['train/skipped'],
+  causes: ['non-finite'],
+  text: {
+    means:
+      'The loss or gradient of some minibatches was NaN or infinite, and the trainer left them out. The run survives, but something in its data is broken.',
+    seen: 'Skipped minibatches in more than one row.',
+    todo: 'Look at the observations and rewards of the first such row.',
+    silent: 'A single skipped row.',
+    references: ['docs/ppo.md'],
+  },
+  check(run, signals) {
+    const skipped = signals.get('train/skipped');
+    if (skipped === undefined || skipped.n < 3) return [];
+    const often = share(skipped.v, v => v > 0);
+    if (often * skipped.n < 2) return [];
+    const first = skipped.x[skipped.v.findIndex(v => v > 0)];
+    return [
+      finding('skipped-minibatches', {
+        severity: often >= 0.2 ? 'critical' : 'warning',
+        title: `Minibatches were skipped in ${percent(often)} of the rows, first at ${stepAt(run, first)}`,
+        cause: 'non-finite',
+        confidence: 0.85,
+        evidence: [`${name(skipped)} is above 0 in ${Math.round(often * skipped.n)} of ${skipped.n} rows`],
+        fix: ['check observations and rewards for NaN and infinity', 'clip rewards and observations'],
+        watch: `${soon(run, signals.to - signals.from)} ${name(skipped)} should be 0`,
+        marks: [mark(skipped, first, signals.to)],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,108 @@
+import { courseSaid } from '../course.ts';
+import { VAST_LOSS } from '../critic/reward-scale.ts';
+import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
+import { lateSpikesOf } from '../steps/kl-spikes.ts';
+import { inARow, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from '../steps/streak.ts';
+import { finding, mark, name, num, type Said, soon, stepAt } from '../words.ts';
+
+export const restartCriteriaLimits = {
+  rows: 20,
+  /** So many of the five. */
+  signs: 2,
+  /** The median of the explained variance over the second half. */
+  explained: -0.1,
+  /** Unless the value loss is next to 0: returns that do not vary cannot be explained. */
+  loss: 1e-3,
+  /** A large step counts from so much of the run before the best return on. */
+  before: 0.15,
+} as const;
+const limits = restartCriteriaLimits;
+
+/** Which of the five hold, each in a sentence, in their order. */
+function signsOf(signals: Signals): Said[] {
+  const { run, kl, progress, critic, from, to } = signals;
+  const span = to - from;
+  const signs: Said[] = [];
+  if (kl !== undefined) {
+    const { track } = kl;
+    const late = streaksOf(kl).filter(streak => track.x[streak.to] >= from + span / 2);
+    const longest = late.toSorted((a, b) => b.length - a.length)[0];
+    if (longest !== undefined)
+      signs.push({
+        text: `${inARow(longest.length, rowWord(run, track))} with ${name(track)} above ${num(WARNING_KL)}`,
+        of: [mark(track, track.x[longest.from], track.x[longest.to])],
+      });
+    const spikes = lateSpikesOf(signals);
+    if (spikes?.grow)
+      signs.push({
+        text: `${spikes.late.length} spikes of ${name(track)}, the later half ${num(spikes.growth)} times the earlier`,
+        of: [mark(track, track.x[spikes.late[0].index], track.x[spikes.late.at(-1)!.index])],
+      });
+  }
+  if (kl !== undefined && !kl.signed && progress?.collapsed) {
+    const { track, best, bestX, end } = progress;
+    const at = kl.track.v.findIndex(
+      (v, i) => v > PROBLEM_KL && kl.track.x[i] >= bestX - limits.before * span,
+    );
+    if (at >= 0)
+      signs.push({
+        text: `${name(track)} collapsed from ${num(best)} to ${num(end)}, with ${name(kl.track)} at ${num(kl.track.v[at])} at ${stepAt(run, kl.track.x[at])}`,
+        of: [mark(track, bestX, to), mark(kl.track, kl.track.x[at], kl.track.x[at])],
+      });
+  }
+  const { ev, evLate, loss, lossLate } = critic;
+  const half = from + span / 2;
+  if (ev !== undefined && evLate < limits.explained && !(lossLate < limits.loss))
+    signs.push({
+      text: `${name(ev)} has a median of ${num(evLate)} in the second half`,
+      of: [mark(ev, half, to)],
+    });
+  if (loss !== undefined && lossLate > VAST_LOSS)
+    signs.push({
+      text: `${name(loss)} has a median of ${num(lossLate)} in the second half`,
+      of: [mark(loss, half, to)],
+    });
+  return signs;
+}
+
+export const restartCriteria: Rule = {
+  code: 'restart-criteria',
+  title: 'Signs that a run will not recover',
+  looksAt: ['kl/step', 'episode/return', 'value/explained_variance', 'loss/value'],
+  causes: [],
+  text: {
+    means: `Five signs, each of which alone may pass: a KL above ${WARNING_KL} for several updates in a row, spikes of the KL that grow, a return that collapses after a large step, an explained variance below 0, a value loss above ten million. Several together seldom recover.`,
+    seen: `It counts which of the five hold: ${STREAK} updates in a row with a KL above ${WARNING_KL} that reach into the second half; late spikes that grow, as \`kl-spikes\` has them; a return that collapsed with a KL above ${PROBLEM_KL} around its best or since; a median of the explained variance below ${limits.explained} in the second half, with a value loss of ${limits.loss} or more; one of the value loss above ${num(VAST_LOSS)}. It speaks from ${limits.signs} on.`,
+    todo: 'Mend the cause that the other findings name and restart, from a checkpoint before the first sign or anew. Where the return still rises, wait as long as it does.',
+    silent: `With fewer signs or fewer than ${limits.rows} rows. It never changes the verdict.`,
+    references: ['DLR-RM/stable-baselines3#324'],
+  },
+  check(run, signals) {
+    const { progress } = signals;
+    if (run.kind !== 'classic' || signals.rows < limits.rows || progress === undefined) return [];
+    const signs = signsOf(signals);
+    if (signs.length < limits.signs) return [];
+    const { track, improving, collapsed, bestX } = progress;
+    return [
+      finding('restart-criteria', {
+        severity: 'info',
+        title: `${signs.length} of the five signs that a run will not recover${improving ? `, though ${name(track)} still rises` : ''}`,
+        cause: null,
+        confidence: improving ? 0.4 : 0.6,
+        evidence: [...signs, improving ? courseSaid(progress) : undefined],
+        fix: [
+          improving
+            ? `keep a checkpoint of now, and restart from it with the cause mended once ${name(track)} stalls`
+            : `mend the cause and restart${collapsed ? ` from the checkpoint nearest to ${stepAt(run, bestX)}` : ' anew'}`,
+        ],
+        ...(improving
+          ? {
+              watch: `${soon(run, signals.to - signals.from)} ${name(track)} should rise further: as long as it does, none of the signs is a reason to stop`,
+            }
+          : {}),
+        marks: [mark(track, signals.from + (signals.to - signals.from) / 2, signals.to)],
+      }),
+    ];
+  },
+};

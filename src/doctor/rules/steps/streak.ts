@@ -1,0 +1,31 @@
+/** Updates in a row that move the policy far: what is sustained, as opposed to a spike. Shared by the rules that ask. */
+import { klMarks } from '../../../metrics/registry.ts';
+import type { CanonicalRun } from '../../canonical.ts';
+import { type Stretch, stretchesAbove } from '../../statistics/stretches.ts';
+import type { StepKl } from '../signals.ts';
+import type { Track } from '../track.ts';
+
+/** The marks that the rules measure a step KL with, whatever the run's own contract. */
+export const [SMALL_KL, HEALTHY_KL, OK_KL, WARNING_KL, PROBLEM_KL] = klMarks;
+
+/** So many in a row above {@link WARNING_KL} are no chance. In the healthy runs of the matrix it is two at most. */
+export const STREAK = 5;
+
+/** The stretches of `STREAK` rows and more above the mark; of a KL that scatters around 0 a single row says nothing. */
+export function streaksOf(kl: StepKl | undefined): readonly Stretch[] {
+  if (kl === undefined || kl.signed) return [];
+  return stretchesAbove(kl.track.v, WARNING_KL).filter(({ length }) => length >= STREAK);
+}
+
+/** What a row of a series is: an update where one is written for each, else only a row, which may stand for several. */
+export function rowWord(
+  { trainer }: Pick<CanonicalRun, 'trainer'>,
+  { merged }: Pick<Track, 'merged'>,
+): string {
+  return trainer === 'keel' && !merged ? 'updates' : 'rows';
+}
+
+/** `12 updates in a row`. */
+export function inARow(length: number, word: string): string {
+  return word === 'rows' ? `${length} rows on end` : `${length} ${word} in a row`;
+}
