@@ -92,10 +92,11 @@ describe('accessibility and looks', () => {
       expect(await zoomFaults(page), name).toEqual([]);
     }
     // The look itself can fail: something wide, and something over the upper half of the window.
-    const cover = '<div style="position: fixed; inset: 0 0 50% 0; z-index: 9"></div>';
-    await page.evaluate(
-      `document.body.insertAdjacentHTML('beforeend', '<p style="width: 700px">wide</p>${cover}')`,
-    );
+    await page.evaluate(`(() => {
+      const add = style => Object.assign(document.body.appendChild(document.createElement('div')).style, style);
+      add({ width: '700px', height: '1px' });
+      add({ position: 'fixed', inset: '0 0 50% 0', zIndex: 9 });
+    })()`);
     const faults = (await zoomFaults(page)).join('\n');
     expect(faults).toContain('the page is ');
     expect(faults).toContain(' is below div');
