@@ -92,6 +92,7 @@ const pageMayImport = [
   'src/view/scene.ts',
   'src/view/motion.ts',
   'src/view/orbit.ts',
+  'src/view/pictures.ts',
   'src/doctor/findings.ts',
   'src/doctor/first-harm.ts',
   'src/server/api.ts',

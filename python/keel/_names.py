@@ -28,6 +28,8 @@ SB3: "Mapping[str, Name]" = {
     "keel/kl_step_raw": "kl/step_raw",
     "keel/guard_scale": "guard/scale",
     "keel/guard_backtracks": "guard/backtracks",
+    "keel/guard_retries": "guard/retries",
+    "keel/guard_rate": "guard/rate",
 }
 
 # transformers' Trainer and TRL's GRPO, PPO and RLOO trainers, by whole names.

@@ -20,6 +20,19 @@ _POLL_S = 0.5
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
+_OPTIONS = ("name", "root", "stop_on", "doctor_every", "doctor")
+
+
+def checked(**options: Any) -> "dict[str, Any]":
+    """What a callback was told of its run: wrong before the training begins, not at its first step."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"{name} is no option of KeelCallback: use {', '.join(_OPTIONS)}")
+    if options.get("stop_on") not in (None, "sick"):
+        raise ValueError(f"stop_on is {options['stop_on']!r}: must be 'sick' or None")
+    return {name: value for name, value in options.items() if value is not None}
+
+
 class Run:
     """One training, in one directory.
 
@@ -42,8 +55,7 @@ class Run:
         doctor: "Optional[Sequence[str]]" = None,
         doctor_every: float = 60.0,
     ) -> None:
-        if stop_on not in (None, "sick"):
-            raise ValueError(f"stop_on is {stop_on!r}: must be 'sick' or None")
+        checked(stop_on=stop_on)
         self.directory: Optional[str] = None
         self.stopping: Optional[str] = None
         self.iteration = 0

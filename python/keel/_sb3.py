@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 import stable_baselines3
 import torch
@@ -10,7 +10,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from keel._inbox import positive
 from keel._names import SB3, number_of
-from keel._run import Run
+from keel._rollout import rows_of
+from keel._run import Run, checked
 
 # Off-policy trainers update after every few steps: a row each would be a row a step.
 _LEAST_STEPS = 1000
@@ -19,26 +20,14 @@ _LEAST_STEPS = 1000
 class Callback(BaseCallback):
     """Writes Keel's log of a training of Stable-Baselines3; the page can change its learning rate, target KL and guard, pause and stop it."""
 
-    def __init__(
-        self,
-        *,
-        name: Optional[str] = None,
-        root: str = "runs",
-        stop_on: Optional[str] = None,
-        doctor_every: float = 60.0,
-        doctor: "Optional[List[str]]" = None,
-        exact_kl: bool = True,
-        verbose: int = 0,
-    ) -> None:
+    def __init__(self, *, exact_kl: bool = True, verbose: int = 0, **options: Any) -> None:
         super().__init__(verbose)
-        if stop_on not in (None, "sick"):
-            raise ValueError(f"stop_on is {stop_on!r}: must be 'sick' or None")
-        self._options = {"name": name, "root": root, "stop_on": stop_on, "doctor_every": doctor_every, "doctor": doctor}
+        self._options = checked(**options)
         self._exact_kl = exact_kl
         self.run: Optional[Run] = None
-        self._returns: "List[float]" = []
-        self._lengths: "List[float]" = []
-        self._successes: "List[float]" = []
+        self._returns: "list[float]" = []
+        self._lengths: "list[float]" = []
+        self._successes: "list[float]" = []
         self._measured: "dict[str, float]" = {}
         self._old: Any = None
         self._rollouts = 0
@@ -61,16 +50,14 @@ class Callback(BaseCallback):
         total = self.locals.get("total_timesteps")
         env = model.get_env()
         spec = getattr(env.envs[0], "spec", None) if hasattr(env, "envs") else None
-        options = dict(self._options)
         self.run = Run(
-            options.pop("name") or getattr(spec, "id", None) or type(model).__name__,
+            **{"name": getattr(spec, "id", None) or type(model).__name__, **self._options},
             algorithm=f"sb3-{type(model).__name__.lower()}",
             config={**settings, "envs": model.n_envs, "steps": total, "policy": type(model.policy).__name__},
             seed=model.seed if isinstance(model.seed, int) else 0,
             versions={"stable-baselines3": stable_baselines3.__version__, "torch": torch.__version__},
             controls=self._controls(),
             names=SB3,
-            **options,
         )
 
     def _on_rollout_start(self) -> None:
@@ -131,7 +118,7 @@ class Callback(BaseCallback):
             try:
                 from keel._guard import mean_kl
 
-                row["kl/step"] = mean_kl(self.model.policy, self._old, _rows_of(self.model.rollout_buffer))
+                row["kl/step"] = mean_kl(self.model.policy, self._old, rows_of(self.model.rollout_buffer))
             except Exception as error:
                 self._no_kl(error)
         run.write(self._rollout_step, row)
@@ -155,6 +142,8 @@ class Callback(BaseCallback):
         def rate(value: float) -> str:
             model.learning_rate = value
             model.lr_schedule = _constant(value)
+            if hasattr(model, "rate_factor"):
+                model.rate_factor = 1.0  # what was asked for is the rate
             return "at the next update; a schedule that it had is over"
 
         controls = {"learningRate": positive("learningRate", rate)}
@@ -188,15 +177,6 @@ _SETTINGS = {
 
 # Means over the last hundred episodes, and clocks of SB3's: the log has its own of the iteration.
 _NOT_OF_AN_ITERATION = ("rollout/ep_rew_mean", "rollout/ep_len_mean", "rollout/success_rate", "time/fps", "time/iterations", "time/time_elapsed", "time/total_timesteps", "train/n_updates")
-
-
-def _rows_of(buffer: Any) -> Any:
-    """All observations of a rollout; the update has flattened them."""
-    observations = buffer.observations
-    if buffer.generator_ready:
-        return observations
-    flat = buffer.swap_and_flatten
-    return {name: flat(part) for name, part in observations.items()} if isinstance(observations, dict) else flat(observations)
 
 
 def _constant(value: float) -> Any:

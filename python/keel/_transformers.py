@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 import transformers
 
 from keel._inbox import positive
 from keel._names import TRL, number_of
-from keel._run import Run
+from keel._run import Run, checked
 
 # What a Trainer logs once, when all is over: no row of an iteration.
 _SUMMARY = ("train_runtime", "train_loss", "total_flos")
@@ -18,19 +18,8 @@ _STEPS = ("epoch", "step", "num_tokens")
 class Callback(transformers.TrainerCallback):
     """Writes Keel's log of a training of transformers or TRL; the page can change its learning rate, pause and stop it."""
 
-    def __init__(
-        self,
-        *,
-        name: Optional[str] = None,
-        root: str = "runs",
-        stop_on: Optional[str] = None,
-        doctor_every: float = 60.0,
-        doctor: "Optional[List[str]]" = None,
-    ) -> None:
-        if stop_on not in (None, "sick"):
-            raise ValueError(f"stop_on is {stop_on!r}: must be 'sick' or None")
-        self._options = {"root": root, "stop_on": stop_on, "doctor_every": doctor_every, "doctor": doctor}
-        self._name = name
+    def __init__(self, **options: Any) -> None:
+        self._options = checked(**options)
         self._optimizer: Any = None
         self._scheduler: Any = None
         self._rate: Optional[float] = None
@@ -47,14 +36,13 @@ class Callback(transformers.TrainerCallback):
         model = kwargs.get("model")
         called = getattr(getattr(model, "config", None), "_name_or_path", None) or type(model).__name__
         self.run = Run(
-            self._name or getattr(args, "run_name", None) or called or "transformers",
+            **{"name": getattr(args, "run_name", None) or called or "transformers", **self._options},
             algorithm=f"trl-{type(args).__name__.replace('Config', '').replace('Arguments', '').lower()}",
             config={**settings, "model": called, "steps": getattr(state, "max_steps", None)},
             seed=getattr(args, "seed", 0),
             versions={"transformers": getattr(transformers, "__version__", "unknown")},
             controls={"learningRate": positive("learningRate", self._set_rate)},
             names=TRL,
-            **self._options,
         )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
@@ -102,7 +90,6 @@ class Callback(transformers.TrainerCallback):
             group["lr"] *= factor
         self._rate = value
         return "its schedule goes on from there"
-
 
 
 def _reward_name(name: str) -> str:

@@ -120,6 +120,69 @@ class StableBaselines3(Scratch):
         model.save(path)
         self.assertEqual(keel.GuardedPPO.load(path).bound, 0.01)
 
+    def watched(self, spoil=lambda model: None, **options):
+        """Trains with a look at each attempt: where it begins, with which rate, and where it ends."""
+        attempts, train = [], stable_baselines3.PPO.train
+        model = self.model(keel.GuardedPPO, **options)
+
+        def state():
+            weights = [value.detach().clone() for value in model.policy.parameters()]
+            steps = [float(one["step"]) for one in model.policy.optimizer.state_dict()["state"].values()]
+            return [weights, steps, model._n_updates]
+
+        def attempt(self):
+            attempts.append({"begins": state()})
+            train(self)
+            attempts[-1]["rate"] = self.policy.optimizer.param_groups[0]["lr"]
+            spoil(self)
+
+        stable_baselines3.PPO.train = attempt
+        self.addCleanup(setattr, stable_baselines3.PPO, "train", train)
+        return model, attempts, state
+
+    def assertSame(self, one, other):
+        self.assertEqual(one[1:], other[1:])
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(one[0], other[0])))
+
+    def test_an_update_that_went_far_is_done_again_from_where_it_began_at_a_rate_that_fits(self):
+        model, attempts, _ = self.watched(learning_rate=0.1, n_steps=128, bound=0.01)
+        while len(attempts) == len({one["begins"][2] for one in attempts}) and len(attempts) < 20:
+            model.learn(128, reset_num_timesteps=False)
+        updates = attempts[-1]["begins"][2]
+        tried = [one for one in attempts if one["begins"][2] == updates]
+        self.assertGreater(len(tried), 1)
+        for one in tried[1:]:
+            self.assertSame(one["begins"], tried[0]["begins"])
+        rates = [one["rate"] for one in tried]
+        self.assertTrue(all(later <= 0.7 * earlier for earlier, later in zip(rates, rates[1:])), rates)
+        self.assertLessEqual(model.guarded.kl, 0.01)
+        self.assertGreater(model.guarded.kl_raw, 0.01)
+        self.assertEqual(model.logger.name_to_value["keel/guard_retries"], len(tried) - 1)
+        self.assertAlmostEqual(model.logger.name_to_value["train/learning_rate"], rates[-1])
+        # Where it may not try again it steps back, and the rate stays.
+        once, tries, _ = self.watched(learning_rate=0.1, n_steps=128, bound=0.01, retries=0)
+        while len(tries) < 20 and (once.guarded is None or once.guarded.scale == 1):
+            once.learn(128, reset_num_timesteps=False)
+        self.assertLess(once.guarded.scale, 1)
+        self.assertEqual(len(tries), len({one["begins"][2] for one in tries}))
+        self.assertEqual(once.rate_factor, 1)
+
+    def test_an_update_that_came_to_no_number_is_taken_back_whole(self):
+        def spoil(model):
+            model.policy.value_net.weight.data[0, 0] = float("nan")
+
+        model, attempts, state = self.watched(spoil, n_steps=64, bound=0.01)
+        model.learn(64)
+        self.assertEqual(len(attempts), 4)
+        self.assertSame(state()[:2] + [0], attempts[0]["begins"])
+        self.assertEqual((model.guarded.kl, model.guarded.scale), (0, 0))
+        self.assertAlmostEqual(model.rate_factor, 1e-4)
+
+    def test_wrong_bounds_and_retries_are_refused(self):
+        for options in ({"bound": 0}, {"bound": float("nan")}, {"retries": -1}, {"retries": 1.5}):
+            with self.assertRaisesRegex(ValueError, next(iter(options))):
+                self.model(keel.GuardedPPO, **options)
+
     def test_a_root_that_cannot_be_written_does_not_touch_the_training(self):
         blocked = os.path.join(self.root, "file")
         open(blocked, "w").close()

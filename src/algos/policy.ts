@@ -13,7 +13,6 @@ import { show, TrainError } from '../base/errors.ts';
 import type { Score } from '../envs/definition.ts';
 import type { Replay } from '../runs/replay-format.ts';
 import type { EpisodeEvaluation } from './agents/evaluate.ts';
-import type { Pictures } from './agents/pictures.ts';
 import type { Subject } from './subject.ts';
 import type { CompletionEvaluation, MeasuredEvaluation } from './text/evaluate.ts';
 
@@ -85,8 +84,6 @@ export interface Policy {
   export(path: string, options?: { readonly format?: ExportFormat | undefined }): Promise<Exported>;
   /** Records episodes into the run, to look at; gives their names. */
   record(options?: RecordOptions): Promise<string[]>;
-  /** Plays an episode and keeps what it looks like, where the environment shows itself in pictures: those in Python do. */
-  pictures?(): Promise<Pictures>;
   close(): Promise<void>;
 }
 

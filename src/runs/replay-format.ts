@@ -1,10 +1,11 @@
 /**
  * One episode as a file: what a robot looks like, and for every frame where its bodies were, its joints, what it did and
- * what that was worth; or, of what is drawn in two dimensions and has no bodies, what each frame looks like. Runs in a browser: nothing here may import a Node module.
+ * what that was worth; or, of what has no bodies, what each frame looks like: a drawing in two dimensions, or a picture that
+ * the environment gave. Runs in a browser: nothing here may import a Node module.
  *
  * ```
  * 8 bytes   KEELRPLY
- * uint32    version: 1, or 2 with drawings
+ * uint32    version: 1, 2 with drawings, or 3 with pictures
  * uint32    bytes of the header
  * header    JSON (UTF-8), padded with spaces to a multiple of 4
  * float32   positions    (frames, bodies, 3)
@@ -14,6 +15,7 @@
  * float32   rewardTerms  (frames, terms)
  * int16     rotations    (frames, bodies, 4), w x y z times 32767
  * JSON      drawings     (version 2) a list with a drawing a frame, in as many bytes as the header says
+ * PNG       pictures     (version 3) one file after the other, each as long as the header says
  * ```
  * All little-endian. Frame 0 is the start, before any action: its action and rewards are 0. A file is as long as its header
  * says, to the byte; nothing is allocated before that is checked.
@@ -22,11 +24,13 @@
 import { fail, RunError, show } from '../base/errors.ts';
 import { jsonOf } from '../base/json.ts';
 import { type Drawing, parseDrawing } from '../view/drawing.ts';
+import { checkPng, type Pictures, pictureCount, pictureLimits } from '../view/pictures.ts';
 import { emptyScene, parseScene, type Scene } from '../view/scene.ts';
 
 const MAGIC = 'KEELRPLY';
 const VERSION = 1;
 const VERSION_WITH_DRAWINGS = 2;
+const VERSION_WITH_PICTURES = 3;
 const PREFIX = 16;
 /** Of a turn's parts, in -1..1. */
 const TURN = 32_767;
@@ -74,6 +78,8 @@ export interface Replay extends ReplayHeader {
   readonly rotations: Int16Array; // (frames, bodies, 4)
   /** Of what is drawn in two dimensions, whose scene is empty: one a frame. */
   readonly drawings?: readonly Drawing[] | undefined;
+  /** Of what draws itself, whose scene is empty. */
+  readonly pictures?: Pictures | undefined;
 }
 
 /** Where each part lies behind the header. */
@@ -92,36 +98,67 @@ function partsOf({ frames, actionSize, terms }: ReplayHeader, { bodies, joints }
 /** A turn's part as it is kept. */
 export const packTurn = (part: number): number => Math.round(Math.min(1, Math.max(-1, part)) * TURN);
 
+/** What a header says of pictures: how long each is. */
+type PicturesHeader = Omit<Pictures, 'files'> & { readonly bytes: readonly number[] };
+/** What a header says of how the episode is shown. */
+type Shown =
+  | { readonly scene: Scene }
+  | { readonly drawingBytes: number }
+  | { readonly pictures: PicturesHeader };
+
 /** The file of a replay. */
 export function encodeReplay(replay: Replay): Uint8Array {
-  const { scene, positions, joints, actions, rewards, rewardTerms, rotations, drawings, ...header } = replay;
+  const {
+    scene,
+    positions,
+    joints,
+    actions,
+    rewards,
+    rewardTerms,
+    rotations,
+    drawings,
+    pictures,
+    ...header
+  } = replay;
   const drawn = new TextEncoder().encode(drawings === undefined ? '' : JSON.stringify(drawings));
-  const shown = drawings === undefined ? { scene } : { drawingBytes: drawn.length };
+  const files = pictures?.files ?? [];
+  let [version, shown]: [number, Shown] = [VERSION, { scene }];
+  if (drawings !== undefined) [version, shown] = [VERSION_WITH_DRAWINGS, { drawingBytes: drawn.length }];
+  if (pictures !== undefined) {
+    const { width, height, every } = pictures;
+    const bytes = files.map(({ length }) => length);
+    [version, shown] = [VERSION_WITH_PICTURES, { pictures: { width, height, every, bytes } }];
+  }
   const text = new TextEncoder().encode(JSON.stringify({ kind: 'keel-replay', ...header, ...shown }));
   const headerBytes = Math.ceil(text.length / 4) * 4;
+  const ends = [drawn, ...files];
+  const endBytes = ends.reduce((sum, { length }) => sum + length, 0);
   const { bytes } = partsOf(header, scene);
-  const file = new Uint8Array(PREFIX + headerBytes + bytes + drawn.length);
+  const file = new Uint8Array(PREFIX + headerBytes + bytes + endBytes);
   file.fill(0x20, PREFIX, PREFIX + headerBytes);
   file.set(text, PREFIX);
   file.set(new TextEncoder().encode(MAGIC));
   const view = new DataView(file.buffer);
-  view.setUint32(8, drawings === undefined ? VERSION : VERSION_WITH_DRAWINGS, true);
+  view.setUint32(8, version, true);
   view.setUint32(12, headerBytes, true);
   let at = PREFIX + headerBytes;
   for (const part of [positions, joints, actions, rewards, rewardTerms, rotations]) {
     file.set(littleEndian(part), at);
     at += part.byteLength;
   }
-  file.set(drawn, at);
+  for (const part of ends) {
+    file.set(part, at);
+    at += part.length;
+  }
   decodeReplay(file, 'the replay'); // what cannot be read is not written
   return file;
 }
 
 /** A checked replay from the bytes of its file; `source` names it in errors. */
 export function decodeReplay(bytes: Uint8Array, source = 'replay'): Replay {
-  const { header, scene, headerEnd, drawingBytes } = readHeader(bytes, bytes.length, source);
+  const { header, scene, headerEnd, drawingBytes, pictures } = readHeader(bytes, bytes.length, source);
   const { widths } = partsOf(header, scene);
-  const drawingsAt = bytes.length - drawingBytes;
+  const drawingsAt = bytes.length - drawingBytes - pictureBytes(pictures);
   let at = headerEnd;
   const floats = (name: keyof typeof widths): Float32Array => {
     const length = widths[name] * header.frames;
@@ -142,7 +179,22 @@ export function decodeReplay(bytes: Uint8Array, source = 'replay'): Replay {
     rewardTerms: floats('rewardTerms'),
     rotations: new Int16Array(aligned(bytes, at, drawingsAt - at)),
     ...(drawingBytes > 0 && { drawings: drawingsOf(bytes.subarray(drawingsAt), header.frames, source) }),
+    ...(pictures && { pictures: picturesOf(bytes.subarray(drawingsAt), pictures, source) }),
   };
+}
+
+const pictureBytes = (pictures: PicturesHeader | undefined): number =>
+  pictures?.bytes.reduce((sum, length) => sum + length, 0) ?? 0;
+
+function picturesOf(bytes: Uint8Array, { bytes: sizes, ...all }: PicturesHeader, source: string): Pictures {
+  let at = 0;
+  const files = sizes.map((length, i) => {
+    const file = bytes.slice(at, at + length);
+    at += length;
+    checkPng(file, all.width, all.height, `picture ${i} of ${source}`);
+    return file;
+  });
+  return { ...all, files };
 }
 
 function drawingsOf(bytes: Uint8Array, frames: number, source: string): Drawing[] {
@@ -171,9 +223,9 @@ export function replayHeaderBytes(prefix: Uint8Array, source = 'replay'): number
   if (magic !== MAGIC) damaged(source, `it begins with ${show(magic)}, not ${MAGIC}: it is no replay`);
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.length);
   const version = view.getUint32(8, true);
-  if (version !== VERSION && version !== VERSION_WITH_DRAWINGS)
+  if (version < VERSION || version > VERSION_WITH_PICTURES)
     fail(
-      `${source} has version ${version}, this Keel reads up to ${VERSION_WITH_DRAWINGS}: update Keel, or record it again`,
+      `${source} has version ${version}, this Keel reads up to ${VERSION_WITH_PICTURES}: update Keel, or record it again`,
       'newer-schema',
     );
   const headerBytes = view.getUint32(12, true);
@@ -191,15 +243,21 @@ export function replayHeader(
   size: number,
   source = 'replay',
 ): ReplayHeader & { readonly drawn: boolean } {
-  const { header, drawingBytes } = readHeader(start, size, source);
-  return { ...header, drawn: drawingBytes > 0 };
+  const { header, drawingBytes, pictures } = readHeader(start, size, source);
+  return { ...header, drawn: drawingBytes > 0 || pictures !== undefined };
 }
 
 function readHeader(
   bytes: Uint8Array,
   size: number,
   source: string,
-): { header: ReplayHeader; scene: Scene; headerEnd: number; drawingBytes: number } {
+): {
+  header: ReplayHeader;
+  scene: Scene;
+  headerEnd: number;
+  drawingBytes: number;
+  pictures: PicturesHeader | undefined;
+} {
   if (size > replayLimits.bytes) damaged(source, `it has ${size} bytes, at most ${replayLimits.bytes}`);
   const headerEnd = PREFIX + replayHeaderBytes(bytes, source);
   if (headerEnd > bytes.length)
@@ -228,20 +286,40 @@ function readHeader(
   const version = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
   if (drawingBytes > 0 !== (version === VERSION_WITH_DRAWINGS))
     damaged(source, `drawingBytes is ${drawingBytes} in version ${version}`);
-  const scene = drawingBytes > 0 ? emptyScene : parseScene(fields.scene, `the scene of ${source}`);
-  const expected = headerEnd + partsOf(header, scene).bytes + drawingBytes;
+  const pictures =
+    version === VERSION_WITH_PICTURES ? picturesHeader(fields.pictures, header.frames, source) : undefined;
+  const hasScene = drawingBytes === 0 && pictures === undefined;
+  const scene = hasScene ? parseScene(fields.scene, `the scene of ${source}`) : emptyScene;
+  const expected = headerEnd + partsOf(header, scene).bytes + drawingBytes + pictureBytes(pictures);
   if (expected !== size)
     damaged(source, `it has ${size} bytes, its header speaks of ${expected}: it was cut off or changed`);
-  return { header, scene, headerEnd, drawingBytes };
+  return { header, scene, headerEnd, drawingBytes, pictures };
+}
+
+function picturesHeader(value: unknown, frames: number, source: string): PicturesHeader {
+  const fields = (typeof value === 'object' && value !== null ? value : {}) as Readonly<
+    Record<string, unknown>
+  >;
+  const { side } = pictureLimits;
+  const width = wholeIn(fields, 'width', side, 1, source);
+  const height = wholeIn(fields, 'height', side, 1, source);
+  const every = wholeIn(fields, 'every', replayLimits.frames, 1, source);
+  const { bytes } = fields;
+  const count = pictureCount(frames, every);
+  if (!Array.isArray(bytes) || bytes.length !== count)
+    return damaged(
+      source,
+      `it has ${Array.isArray(bytes) ? bytes.length : 'no'} pictures, ${count} are right`,
+    );
+  const header = { width, height, every, bytes: bytes as number[] };
+  const isRight = bytes.every(length => Number.isSafeInteger(length) && length > 0);
+  if (!isRight || pictureBytes(header) > pictureLimits.bytes)
+    damaged(source, `its pictures have no lengths that sum to at most ${pictureLimits.bytes} bytes`);
+  return header;
 }
 
 function headerOf(fields: Readonly<Record<string, unknown>>, source: string): ReplayHeader {
-  const count = (name: string, most: number, least = 0): number => {
-    const value = fields[name];
-    if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most)
-      return value as number;
-    return damaged(source, `${name} is ${show(value)}, not a whole number in ${least}..${most}`);
-  };
+  const count = (name: string, most: number, least = 0): number => wholeIn(fields, name, most, least, source);
   const { environment, frameSeconds, episodeReturn, end, terms } = fields;
   if (typeof environment !== 'string' || environment.length > 200)
     damaged(source, `environment is ${show(environment)}, not a name`);
@@ -270,6 +348,19 @@ function headerOf(fields: Readonly<Record<string, unknown>>, source: string): Re
     episodeReturn,
     end,
   };
+}
+
+function wholeIn(
+  fields: Readonly<Record<string, unknown>>,
+  name: string,
+  most: number,
+  least: number,
+  source: string,
+): number {
+  const value = fields[name];
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most)
+    return value as number;
+  return damaged(source, `${name} is ${show(value)}, not a whole number in ${least}..${most}`);
 }
 
 function damaged(source: string, what: string): never {

@@ -244,7 +244,7 @@ export function rgbaOf(colour: Colour): readonly [number, number, number, number
 
 /** Where the drawing lies in a picture of some size: as large as it fits, in the middle. */
 export function placeIn(
-  { width, height }: Drawing,
+  { width, height }: Pick<Drawing, 'width' | 'height'>,
   pixelsWide: number,
   pixelsHigh: number,
 ): { readonly scale: number; readonly left: number; readonly top: number } {

@@ -10,10 +10,12 @@ import { createBoardPainter } from './draw/board.ts';
 import { createPainter } from './draw/painter.ts';
 import { createGif, gifColours } from './images/gif.ts';
 import { createHistogram } from './images/palette.ts';
-import { encodePng } from './images/png.ts';
+import { decodePng, encodePng } from './images/png.ts';
 import { type Motion, momentOf, secondsOf } from './motion.ts';
+import { pictureAt } from './pictures.ts';
 
 export interface FilmOptions {
+  /** In pixels; of a motion that has pictures it is theirs. */
   readonly width: number;
   readonly height: number;
   readonly framesPerSecond: number;
@@ -43,31 +45,14 @@ export function filmKindOf(out: string): FilmKind {
 const SAMPLES = 12;
 
 /** Draws a motion and writes what `out` asks for; returns how many pictures are in it. */
-export function film(motion: Motion, out: string, options: FilmOptions): Promise<number> {
+export async function film(motion: Motion, out: string, options: FilmOptions): Promise<number> {
   const paint = painterOf(motion, options);
-  const at = (seconds: number): Uint8Array => {
-    const { frame, part } = momentOf(motion, seconds);
+  const seconds = secondsOf(motion);
+  /** Three bytes a pixel; the array may be used again at the next moment. */
+  const at = (moment: number): Uint8Array => {
+    const { frame, part } = momentOf(motion, moment);
     return paint(frame, part);
   };
-  return filmOf({ seconds: secondsOf(motion), at }, out, options);
-}
-
-/** What there is to see at each moment; three bytes a pixel. The array may be used again at the next. */
-export interface Sight {
-  readonly seconds: number;
-  at(seconds: number): Uint8Array;
-}
-
-/** Pictures that are there already, one every so many seconds. */
-export function sightOf(pictures: readonly Uint8Array[], stepSeconds: number): Sight {
-  return {
-    seconds: (pictures.length - 1) * stepSeconds,
-    at: seconds => pictures[Math.min(pictures.length - 1, Math.round(seconds / stepSeconds))],
-  };
-}
-
-/** Writes what `out` asks for; returns how many pictures are in it. */
-export async function filmOf({ seconds, at }: Sight, out: string, options: FilmOptions): Promise<number> {
   const kind = filmKindOf(out);
   const { width, height, onProgress } = options;
   if (kind === 'picture') {
@@ -110,7 +95,11 @@ export async function filmOf({ seconds, at }: Sight, out: string, options: FilmO
 
 /** What paints a moment into an array that is used again for the next. */
 function painterOf(motion: Motion, options: FilmOptions): (frame: number, part: number) => Uint8Array {
-  const { drawings } = motion;
+  const { drawings, pictures } = motion;
+  if (pictures !== undefined) {
+    const { width, height } = pictures;
+    return frame => decodePng(pictureAt(pictures, frame), width, height, `the picture of frame ${frame}`);
+  }
   if (drawings === undefined) return createPainter(motion, options).paint;
   const paint = createBoardPainter(options.width, options.height, options.dark);
   // A board does not move between two frames.

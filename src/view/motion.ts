@@ -1,5 +1,6 @@
 /** Where a recorded robot is at a moment, how fast it goes, how large it is. Runs in a browser. */
 import type { Drawing } from './drawing.ts';
+import type { Pictures } from './pictures.ts';
 import type { Scene, SceneShape, Vector3 } from './scene.ts';
 
 /** What of a replay moves; a `Replay` is one. */
@@ -11,7 +12,13 @@ export interface Motion {
   readonly rotations: Int16Array; // (frames, bodies, 4)
   /** Of what is drawn in two dimensions, and has no bodies: one a frame. */
   readonly drawings?: readonly Drawing[] | undefined;
+  /** Of what draws itself, and has no bodies either. */
+  readonly pictures?: Pictures | undefined;
 }
+
+/** Whether it is seen from one side alone: it has no bodies that a camera could go around. */
+export const isFlat = ({ drawings, pictures }: Pick<Motion, 'drawings' | 'pictures'>): boolean =>
+  drawings !== undefined || pictures !== undefined;
 
 const TURN = 32_767;
 /** Speed is taken over so long a stretch: a stride's shaking is not shown as speed. */

@@ -5,6 +5,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import {
+  fittingCut,
+  isWorthAnotherAttempt,
+  regainedFactor,
+  slowerFactor,
+} from '../../src/kl/controllers/guarded-rate.ts';
 import { bernoulli, categorical, composite, gaussian, guardSearch } from '../../src/kl/index.ts';
 import { findMetric } from '../../src/metrics/registry.ts';
 import { openRun, readAdjustments, readEvents, readRows, verifyRun } from '../../src/runs/index.ts';
@@ -154,6 +160,9 @@ else:
     }
     rows = lambda values: torch.tensor(values, dtype=torch.float64)
     out["kl"] = [_kl.kl(_kl.numbers(make[kind](rows(p))), _kl.numbers(make[kind](rows(q)))).tolist() for kind, p, q in data["kls"]]
+from keel import _guarded_rate as rates
+out["rates"] = [[rates.fitting_cut(kl, bound), rates.is_worth_another_attempt(rates.fitting_cut(kl, bound)),
+    rates.slower_factor(factor, rates.fitting_cut(kl, bound)), rates.regained_factor(factor, kl, bound)] for kl, bound, factor in data["rates"]]
 json.dump(out, sys.stdout)
 `;
 
@@ -178,19 +187,32 @@ test("the guard for torch finds what Keel's own finds, and has its KLs", async c
     const q = p.map((row, i) => row.map(value => value + next() * 10 ** -(i % 8)));
     return [kind as keyof typeof kinds, p, q] as const;
   });
+  const rates = [0.001, 0.0149, 0.0151, 0.0501, 0.09, 0.1, 1, 4.7, 4.8, 40].flatMap(kl =>
+    [1, 0.5, 2e-4].map(factor => [kl, 0.05, factor] as const),
+  );
   const { stdout, stderr, status } = spawnSync(python || 'python3', ['-c', measured], {
     env,
-    input: JSON.stringify({ searches, kls }),
+    input: JSON.stringify({ searches, kls, rates }),
     encoding: 'utf8',
   });
   expect(status, stderr).toBe(0);
-  const theirs = JSON.parse(stdout) as { found: number[][]; kl: number[][] | null };
+  const theirs = JSON.parse(stdout) as {
+    found: number[][];
+    kl: number[][] | null;
+    rates: (number | boolean)[][];
+  };
   for (const [i, [raw, bound, power]] of searches.entries()) {
     const { scale, kl, backtracks } = await guardSearch(raw, bound, async share => raw * share ** power);
     const [theirScale, theirKl, theirRaw, looks] = theirs.found[i];
     expect([theirRaw, looks]).toEqual([raw, backtracks]);
     expect(theirScale).toBeCloseTo(scale, 12);
     expect(theirKl).toBeCloseTo(kl, 12);
+  }
+  for (const [i, [kl, bound, factor]] of rates.entries()) {
+    const cut = fittingCut({ kl, klBegun: 0, shareWithin: 1 }, bound);
+    const [theirCut, again, slower, regained] = theirs.rates[i];
+    expect([theirCut, again, slower]).toEqual([cut, isWorthAnotherAttempt(cut), slowerFactor(factor, cut)]);
+    expect(regained).toBe(regainedFactor(factor, { kl, klBegun: 0 }, bound));
   }
   if (theirs.kl === null) return context.skip('torch is not installed: its KLs are not compared');
   for (const [i, [kind, p, q]] of kls.entries()) {

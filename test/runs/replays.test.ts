@@ -24,6 +24,7 @@ import {
   saveReplay,
 } from '../../src/runs/index.ts';
 import { replayHeader, replayHeaderBytes } from '../../src/runs/replay-format.ts';
+import { pictureReplay } from '../view/support/picture-replay.ts';
 import { ballReplay } from '../view/support/replay.ts';
 import { temporaryRoot } from './support/temporary.ts';
 
@@ -36,8 +37,8 @@ function newRun(): string {
 }
 
 /** The file with a header that says something else. */
-function withHeader(change: (header: Record<string, unknown>) => void): Uint8Array {
-  const file = encodeReplay(ballReplay());
+function withHeader(change: (header: Record<string, unknown>) => void, replay = ballReplay()): Uint8Array {
+  const file = encodeReplay(replay);
   const end = 16 + replayHeaderBytes(file);
   const header = JSON.parse(Buffer.from(file.subarray(16, end)).toString('utf8')) as Record<string, unknown>;
   change(header);
@@ -117,11 +118,37 @@ describe('the file', () => {
 
   test('another version says what to do', () => {
     const file = Buffer.from(encodeReplay(ballReplay()));
-    file.writeUInt32LE(3, 8);
-    expect(() => decodeReplay(file)).toThrow(/version 3, this Keel reads up to 2/);
-    // Its version says whether there are drawings.
+    file.writeUInt32LE(4, 8);
+    expect(() => decodeReplay(file)).toThrow(/version 4, this Keel reads up to 3/);
+    // Its version says whether there are drawings or pictures.
     file.writeUInt32LE(2, 8);
     expect(() => decodeReplay(file)).toThrow(/drawingBytes is 0 in version 2/);
+    file.writeUInt32LE(3, 8);
+    expect(() => decodeReplay(file)).toThrow(/is damaged: width is undefined/);
+  });
+
+  test('pictures read back, and are refused before a browser would make room for them', () => {
+    const replay = pictureReplay(10);
+    expect(decodeReplay(encodeReplay(replay))).toEqual(replay);
+    const pictures = replay.pictures!;
+    const bytes = pictures.files.map(({ length }) => length);
+    const said = (change: object) => () =>
+      decodeReplay(
+        withHeader(header => {
+          header.pictures = { ...pictures, files: undefined, bytes, ...change };
+        }, replay),
+      );
+    expect(said({})).not.toThrow();
+    expect(said({ width: 31 })).toThrow(/picture 0 of replay is no PNG of 31x20/);
+    expect(said({ height: 5000 })).toThrow(/height is 5000, not a whole number in 1\.\.4096/);
+    expect(said({ every: 1 })).toThrow(/it has 3 pictures, 5 are right/);
+    expect(said({ every: 3 })).toThrow(/it has 3 pictures, 2 are right/);
+    expect(said({ bytes: [bytes[0] - 1, bytes[1] + 1, bytes[2]] })).toThrow(/picture 1 of replay is no PNG/);
+    expect(said({ bytes: [bytes[0], bytes[1], 0] })).toThrow(/have no lengths/);
+    expect(said({ bytes: [2 ** 31, bytes[1], bytes[2]] })).toThrow(/have no lengths/);
+    const larger = Buffer.from(encodeReplay(replay));
+    larger.writeUInt32BE(60_000, larger.lastIndexOf('IHDR') + 4);
+    expect(() => decodeReplay(larger)).toThrow(/picture 2 of replay is no PNG of 30x20/);
   });
 
   test('the header alone can be read, and its length is checked against the file', () => {
@@ -132,22 +159,24 @@ describe('the file', () => {
   });
 
   test('whatever bytes come, it is a replay or an error of ours', () => {
-    const file = encodeReplay(ballReplay());
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(fc.nat(file.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 }),
-        changes => {
-          const bytes = file.slice();
-          for (const [at, value] of changes) bytes[at] = value;
-          try {
-            expect(decodeReplay(bytes).frames).toBe(21);
-          } catch (error) {
-            expect(error).toBeInstanceOf(RunError);
-          }
-        },
-      ),
-      { numRuns: 400 },
-    );
+    for (const replay of [ballReplay(), pictureReplay(10)]) {
+      const file = encodeReplay(replay);
+      fc.assert(
+        fc.property(
+          fc.array(fc.tuple(fc.nat(file.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 }),
+          changes => {
+            const bytes = file.slice();
+            for (const [at, value] of changes) bytes[at] = value;
+            try {
+              expect(decodeReplay(bytes).frames).toBe(replay.frames);
+            } catch (error) {
+              expect(error).toBeInstanceOf(RunError);
+            }
+          },
+        ),
+        { numRuns: 400 },
+      );
+    }
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
         expect(() => decodeReplay(bytes)).toThrow(RunError);

@@ -1,6 +1,5 @@
 /** A policy that acts in environments, to hold. */
 
-import { isPythonId } from '../../base/code-reference.ts';
 import { show, TrainError } from '../../base/errors.ts';
 import type { OptionValues } from '../../envs/options.ts';
 import { makeEnv } from '../../envs/registry.ts';
@@ -20,8 +19,7 @@ import { compileActor } from './actor.ts';
 import { evaluatePolicy } from './evaluate.ts';
 import { savePolicy } from './export.ts';
 import { type NetworkConfig, networkFor } from './networks/network.ts';
-import { playPictures } from './pictures.ts';
-import { recordEpisodes, seedOf } from './record.ts';
+import { recordEpisodes } from './record.ts';
 import { sb3StateDict } from './sb3-state-dict.ts';
 import { normaliserOf, startOf } from './start.ts';
 
@@ -107,13 +105,6 @@ export async function agentPolicy(
       const recorded = { env, options: envOptions, model, policy: () => policy };
       return recordEpisodes(run.dir, recorded, { step, iteration, seed: run.manifest.seed }, options);
     },
-    ...(isPythonId(env) && {
-      async pictures() {
-        checkOpen('pictures');
-        const live = { env, options: envOptions, model, policy: () => policy };
-        return playPictures(live, seedOf(run.manifest.seed));
-      },
-    }),
     async close() {
       if (close()) actor.dispose();
     },

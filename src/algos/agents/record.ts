@@ -1,5 +1,6 @@
-/** Episodes as replays: the policy plays in an environment of its own, and where its bodies were is kept. */
+/** Episodes as replays: the policy plays in an environment of its own, and where its bodies were, or what it showed, is kept. */
 import { join } from 'node:path';
+import { isPythonId } from '../../base/code-reference.ts';
 import { documentPath } from '../../base/documents.ts';
 import { TrainError } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
@@ -9,8 +10,10 @@ import { makeEnv } from '../../envs/registry.ts';
 import { packTurn, type Replay, replayLimits } from '../../runs/replay-format.ts';
 import { saveReplay } from '../../runs/replays.ts';
 import { type Drawing, parseDrawing } from '../../view/drawing.ts';
+import { emptyScene } from '../../view/scene.ts';
 import type { RecordOptions } from '../policy.ts';
 import { type Actor, compileActor, type LivePolicy } from './actor.ts';
+import { PictureKeeper } from './picture-keeper.ts';
 
 /** Of an episode without an end, or a very long one, no more is kept. */
 const MOST_STEPS = 2000;
@@ -35,9 +38,16 @@ export interface Moment {
  * draw. It has its own environment, and draws no randomness but from `seed`: whoever trains meanwhile notices nothing.
  */
 async function openRecorder({ env: id, options, model, policy }: LivePolicy): Promise<Recorder | undefined> {
-  const env = makeEnv(id, options);
+  let env = makeEnv(id, options);
   try {
-    if (env.view) return recorderOf(env, env.view(), await compileActor(model, env.actionSpace, 1), policy);
+    let shown: Shown | undefined = env.view?.();
+    if (env.outside?.picture) {
+      // It shows itself only where it was made for that.
+      env.close?.();
+      env = makeEnv(id, { ...options, render: true });
+      shown = new PictureKeeper(id, env.outside!.picture!);
+    }
+    if (shown) return recorderOf(env, shown, await compileActor(model, env.actionSpace, 1), policy);
   } catch (error) {
     env.close?.();
     throw error;
@@ -46,8 +56,13 @@ async function openRecorder({ env: id, options, model, policy }: LivePolicy): Pr
   return undefined;
 }
 
-function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolicy['policy']): Recorder {
-  const { scene, stepSeconds } = view;
+/** What there is to keep of each frame. */
+type Shown = EnvView | PictureKeeper;
+
+function recorderOf(env: MadeEnv, shown: Shown, actor: Actor, policy: LivePolicy['policy']): Recorder {
+  const keeper = shown instanceof PictureKeeper ? shown : undefined;
+  const view = shown instanceof PictureKeeper ? undefined : shown;
+  const scene = view?.scene ?? emptyScene;
   const { rewardTerms: terms, spec } = env;
   const most = Math.min(spec.maxEpisodeSteps ?? MOST_STEPS, MOST_STEPS) + 1;
   const bodies = scene.bodies.length;
@@ -67,6 +82,9 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
   let drawingBytes = 0;
 
   const keep = (frame: number): void => {
+    if (frame > 0) keeper?.look(frame);
+    else keeper?.begin();
+    if (view === undefined) return;
     if (view.draw) {
       const drawing = parseDrawing(view.draw(), `the drawing of ${spec.id}`);
       drawings[frame] = drawing;
@@ -117,7 +135,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
         environment: spec.id,
         seed,
         recordedAt: Date.now(),
-        frameSeconds: stepSeconds,
+        frameSeconds: shown.stepSeconds,
         frames,
         actionSize,
         terms,
@@ -130,7 +148,8 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
         rewards: rewards.subarray(0, frames),
         rewardTerms: rewardTerms.subarray(0, frames * terms.length),
         rotations: rotations.subarray(0, frames * bodies * 4),
-        drawings: view.draw && drawings.slice(0, frames),
+        drawings: view?.draw && drawings.slice(0, frames),
+        pictures: keeper?.pictures,
       };
     },
     close() {
@@ -144,7 +163,7 @@ function recorderOf(env: MadeEnv, view: EnvView, actor: Actor, policy: LivePolic
 const LARGEST_SHARE = 0.02;
 const LEAST_PAUSE_MS = 10_000;
 /** Replays of one run all begin alike, so that what differs between them is the policy. */
-export const seedOf = (seed: number): number => 10_000 + seed;
+const seedOf = (seed: number): number => 10_000 + seed;
 
 /** Writes recordings of a policy, as it is then, into its run. */
 export interface RecordingWriter {
@@ -259,7 +278,9 @@ export async function recordEpisodes(
   const recorder = await openRecorder(recorded);
   if (recorder === undefined)
     throw new TrainError(
-      `${recorded.env} cannot be drawn: it has no view; environments of your own can have one, with draw or view (${documentPath('docs/robot-view.md')})`,
+      isPythonId(recorded.env)
+        ? `${recorded.env} cannot be drawn: its render_modes have no rgb_array`
+        : `${recorded.env} cannot be drawn: it has no view; environments of your own can have one, with draw or view (${documentPath('docs/robot-view.md')})`,
     );
   try {
     return Array.from({ length: episodes }, (_, episode) => {

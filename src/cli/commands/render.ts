@@ -1,19 +1,17 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { openPolicy } from '../../algos/runs.ts';
-import { isPythonId } from '../../base/code-reference.ts';
 import { grouped, number } from '../../base/numbers.ts';
+import type { Replay } from '../../runs/replay-format.ts';
 import { listReplays, loadReplay, replayPath } from '../../runs/replays.ts';
-import { film, filmKindOf, filmOf, sightOf } from '../../view/film.ts';
+import { film, filmKindOf } from '../../view/film.ts';
 import { secondsOf } from '../../view/motion.ts';
 import { type Context, shownDir } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { type PolicyFlags, policyOptions } from '../options.ts';
-import { recordCheckpoint, runMeant, using } from '../policies.ts';
+import { recordCheckpoint, runMeant } from '../policies.ts';
 import { statusLine } from '../status-line.ts';
-import { trustOf } from '../trust.ts';
 
 interface RenderFlags extends PolicyFlags {
   readonly out?: string;
@@ -70,9 +68,6 @@ export const examples: Examples = [
 
 export async function run(context: Context, reference: string, flags: RenderFlags): Promise<void> {
   const { at, fps: framesPerSecond, speed, dark = false } = flags;
-  const shown = await shownOf(reference, flags);
-  if (shown !== undefined) return renderPictures(context, shown, flags);
-  const [width, height] = flags.size ?? usualSize;
   const { path, name } = await replayOf(reference, flags, context);
   const out = flags.out ?? `${name}.gif`;
   const kind = filmKindOf(out);
@@ -83,72 +78,27 @@ export async function run(context: Context, reference: string, flags: RenderFlag
   const replay = loadReplay(path);
   if (at !== undefined && at > secondsOf(replay))
     throw new UsageError(`--at ${at}: the episode has ${number(secondsOf(replay))} s`);
+  const [width, height] = sizeIn(replay, flags);
   const startedAt = performance.now();
   const status = statusLine();
   const onProgress = (done: number, total: number): void => status.show(`picture ${done} of ${total}`);
   const how = { width, height, framesPerSecond, speed, dark, atSeconds: at, onProgress };
   const count = await film(replay, out, how).finally(() => status.clear());
   const { step, episodeReturn } = replay;
-  tellOf(context, out, { count, width, height, step, episodeReturn, startedAt });
-}
-
-/** The run, if its environment is one that shows itself in pictures: those have no replays. */
-async function shownOf(reference: string, flags: RenderFlags) {
-  if (/\.replay$/i.test(reference)) return undefined;
-  const meant = await runMeant(reference, flags);
-  return isPythonId(meant.run.manifest.environment.id) ? meant : undefined;
-}
-
-/** Plays an episode and films what the environment shows, in its own size. */
-async function renderPictures(
-  context: Context,
-  { run, envFile }: Awaited<ReturnType<typeof runMeant>>,
-  flags: RenderFlags,
-): Promise<void> {
-  const { at, fps: framesPerSecond, speed, checkpoint } = flags;
-  const out = flags.out ?? `${run.id}.gif`;
-  const kind = filmKindOf(out);
-  for (const flag of ['size', 'dark'] as const)
-    if (flags[flag] !== undefined)
-      throw new UsageError(`--${flag}: ${run.manifest.environment.id} draws itself: leave it out`);
-  if (at !== undefined && kind !== 'picture')
-    throw new UsageError('--at is for a single picture: name a .png, or leave it out');
-  if (kind !== 'pictures' && !existsSync(dirname(resolve(out))))
-    throw new UsageError(`--out ${out}: the directory ${dirname(out)} does not exist: make it first`);
-  const startedAt = performance.now();
-  const opened = openPolicy(run.dir, { checkpoint, envFile, trust: trustOf(flags) });
-  const { pictures, episodeReturn, isCut, step } = await using(opened, async policy => ({
-    ...(await policy.pictures!()),
-    step: policy.step,
-  }));
-  const { width, height, stepSeconds } = pictures[0];
-  const sight = sightOf(
-    pictures.map(({ rgb }) => rgb),
-    stepSeconds,
-  );
-  if (at !== undefined && at > sight.seconds)
-    throw new UsageError(`--at ${at}: the episode has ${number(sight.seconds)} s`);
-  const status = statusLine();
-  const onProgress = (done: number, total: number): void => status.show(`picture ${done} of ${total}`);
-  const how = { width, height, framesPerSecond, speed, dark: false, atSeconds: at, onProgress };
-  const count = await filmOf(sight, out, how).finally(() => status.clear());
-  if (isCut) context.note(`the episode went on after its first ${pictures.length - 1} steps`);
-  tellOf(context, out, { count, width, height, step, episodeReturn, startedAt });
-}
-
-/** What was written. */
-function tellOf(
-  context: Context,
-  out: string,
-  told: Record<'count' | 'width' | 'height' | 'step' | 'episodeReturn' | 'startedAt', number>,
-): void {
-  const { count, width, height, step, episodeReturn, startedAt } = told;
   const seconds = (performance.now() - startedAt) / 1000;
-  const bytes =
-    filmKindOf(out) === 'pictures' ? '' : `, ${grouped(Math.round(statSync(out).size / 1000))} kB`;
+  const bytes = kind === 'pictures' ? '' : `, ${grouped(Math.round(statSync(out).size / 1000))} kB`;
   context.print(
     `${shownDir(out)}: ${count === 1 ? '1 picture' : `${count} pictures`} of ${width}x${height}${bytes}, step ${grouped(step)}, return ${number(episodeReturn)}, in ${number(seconds)} s`,
   );
+}
+
+/** How large its pictures become; what draws itself has a size and a ground of its own. */
+function sizeIn({ pictures, environment }: Replay, flags: RenderFlags): readonly [number, number] {
+  if (pictures === undefined) return flags.size ?? usualSize;
+  for (const flag of ['size', 'dark'] as const)
+    if (flags[flag] !== undefined)
+      throw new UsageError(`--${flag}: ${environment} draws itself: leave it out`);
+  return [pictures.width, pictures.height];
 }
 
 /** The file to draw, recorded if it is not there yet, and what to call it. */

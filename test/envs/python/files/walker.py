@@ -172,3 +172,16 @@ class TimeLimit:
 
 def limited():
     return TimeLimit(Walker(), 12)
+
+
+class Blind(Walker):
+    """Nothing to see."""
+
+    metadata = {"render_modes": ["human"]}
+
+
+class Torn(Walker):
+    """Its pictures are none."""
+
+    def render(self):
+        return [[1, 2], [3, 4]]
