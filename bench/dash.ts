@@ -316,7 +316,9 @@ async function overviewOf(runs: number): Promise<void> {
       all_read_s: round(read / 1000, 1),
       answer_kilobytes: round(answer.length / 1024, 0),
     });
-    await listAndSort(server.url, runs);
+    await listAndSort(server.url, runs, 'while they are judged');
+    while (server.index.list().runs.some(({ verdict }) => verdict === null)) await sleep(200);
+    await listAndSort(server.url, runs, 'all judged');
     await server.close();
   } finally {
     rmSync(root, { recursive: true, force: true });

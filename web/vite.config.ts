@@ -28,7 +28,7 @@ function registryWithoutTexts(): Plugin {
     name: 'registry-without-texts',
     enforce: 'post',
     transform(code, id) {
-      if (!id.endsWith('/src/metrics/registry.ts')) return null;
+      if (!id.includes('/src/metrics/entries/')) return null;
       const cuts: [number, number][] = [];
       const visit = (node: unknown): void => {
         if (node === null || typeof node !== 'object') return;

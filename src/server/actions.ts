@@ -1,23 +1,10 @@
 /** Everything behind the buttons: changes to a live run, a new run from a checkpoint, evaluation, the policy as a file. */
-import { spawn } from 'node:child_process';
-import {
-  closeSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { tableOf } from '../algos/settings.ts';
-import { readNames } from '../base/directories.ts';
 import { KeelError } from '../base/errors.ts';
-import { temporaryBeside } from '../base/files.ts';
 import { jsonOf } from '../base/json.ts';
 import { typed } from '../base/typed.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
@@ -27,12 +14,13 @@ import { lockHolder } from '../runs/lock.ts';
 import { referenceTo } from '../runs/reference.ts';
 import { untrustedCode, whatWouldRun } from '../runs/trust.ts';
 import type { ActionAnswer, EvaluationAnswer } from './api.ts';
-import { childEnv, complaint, keelCommand, runKeel } from './children.ts';
+import { complaint, runKeel } from './children.ts';
 import { anewWords } from './doctor/remedy.ts';
 import { Problem } from './problem.ts';
 import type { KeelRun } from './runs/keel-run.ts';
 import { idOf } from './runs/places.ts';
 import type { RunIndex } from './runs/run-index.ts';
+import { runOfProcess, startRun } from './start-run.ts';
 
 export interface Actions {
   /** Settings that the run would take now, with their values. */
@@ -51,7 +39,7 @@ export interface ActionsOptions {
 }
 
 const answerMs = 30_000;
-const startMs = 60_000;
+const exportMs = 60_000;
 const mostPolicyBytes = 2 ** 30;
 
 const key = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9]{0,60}$/));
@@ -181,6 +169,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
       ['fork', run.path, '--checkpoint', String(checkpoint), '--id', id, '--run-dir', root, ...setsOf(set)],
       { root, find: () => join(root, id) },
     );
+    await index.refresh();
     return {
       done: true,
       message: `${id} was started from checkpoint ${checkpoint}${withThese(set)}`,
@@ -199,56 +188,12 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     }
     const root = dirname(run.path);
     const dir = await startRun([...words, '--run-dir', root], { root, find: pid => runOfProcess(root, pid) });
+    await index.refresh();
     return {
       done: true,
       message: `${basename(dir)} was begun anew${withThese(set)}`,
       newRun: idOf(dir),
     };
-  }
-
-  /** Starts a command that makes a run, and waits until its log begins; `find` tells where that run is. */
-  async function startRun(
-    command: readonly string[],
-    { root, find }: { readonly root: string; readonly find: (pid: number) => string | undefined },
-  ): Promise<string> {
-    const log = temporaryBeside(join(root, 'begun.log'));
-    const out = openSync(log, 'wx');
-    const [program, ...first] = keelCommand();
-    let exit: { code: number | null } | undefined;
-    const child = spawn(program, [...first, ...command, '--no-dash'], {
-      detached: true,
-      stdio: ['ignore', out, out],
-      env: childEnv(),
-    });
-    child.on('error', () => {
-      exit = { code: null };
-    });
-    child.on('exit', code => {
-      exit = { code };
-    });
-    child.unref();
-    closeSync(out);
-    const until = performance.now() + startMs;
-    let dir: string | undefined;
-    while (performance.now() < until) {
-      dir ??= find(child.pid ?? -1);
-      if (exit !== undefined || (dir !== undefined && existsSync(runPaths(dir).metrics))) break;
-      await sleep(50);
-    }
-    dir ??= find(child.pid ?? -1);
-    if (dir === undefined || !existsSync(runPaths(dir).manifest)) {
-      const said = readFileSync(log, 'utf8');
-      rmSync(log, { force: true });
-      if (exit === undefined) child.kill('SIGTERM');
-      throw new Problem(
-        422,
-        'not-started',
-        `the new run did not start: ${exit === undefined ? `nothing happened within ${startMs / 1000} seconds` : complaint(said)}`,
-      );
-    }
-    renameSync(log, runPaths(dir).output);
-    await index.refresh();
-    return dir;
   }
 
   return {
@@ -370,7 +315,7 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
           const file = join(directory, 'policy.onnx');
           const { code, stderr, timedOut } = await runKeel(
             ['export', run.path, '--checkpoint', String(step), '-o', file],
-            { timeoutMs: startMs, signal: stop.signal },
+            { timeoutMs: exportMs, signal: stop.signal },
           );
           if (timedOut)
             throw new Problem(
@@ -398,13 +343,6 @@ const setsOf = (set: Readonly<Record<string, number>>): string[] =>
 function withThese(set: Readonly<Record<string, number>>): string {
   const changes = Object.entries(set).map(([name, value]) => `${name} ${value}`);
   return changes.length === 0 ? '' : ` with ${changes.join(', ')}`;
-}
-
-/** The run that a process trains, of those in a directory of runs. */
-function runOfProcess(root: string, pid: number): string | undefined {
-  return readNames(root)
-    .map(name => join(root, name))
-    .find(dir => existsSync(runPaths(dir).manifest) && lockHolder(dir)?.pid === pid);
 }
 
 function readPolicy(path: string): Buffer {

@@ -14,8 +14,6 @@ import type {
   OutputAnswer,
   ReplaysAnswer,
   RunDetail,
-  SeriesAnswer,
-  XAxis,
 } from './api.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { clusterOf } from './cluster.ts';
@@ -26,7 +24,9 @@ import { remedyOf } from './doctor/remedy.ts';
 import { csvOf } from './http/csv.ts';
 import { answer, bodyOf, packed } from './http/json-answer.ts';
 import { missingPage, plainPolicy, tokenPage } from './http/plain-page.ts';
+import { numberOf, stepOf } from './http/query.ts';
 import { reportPolicy, security } from './http/security.ts';
+import { seriesOf } from './http/series-query.ts';
 import { createStaticFiles, type StaticFiles } from './http/static-files.ts';
 import { streamTo } from './http/stream-route.ts';
 import { outputOf } from './output.ts';
@@ -36,7 +36,6 @@ import { KeelRun } from './runs/keel-run.ts';
 import { type NotesStore, parsePatch } from './runs/notes.ts';
 import type { WatchedRun } from './runs/run.ts';
 import type { RunIndex } from './runs/run-index.ts';
-import { type Edges, edgesOf, envelopeOf } from './series/envelope.ts';
 import { allSettings, settingsOf } from './settings.ts';
 import type { Hub } from './stream.ts';
 import type { StudyIndex } from './studies.ts';
@@ -63,9 +62,6 @@ export interface AppOptions {
 }
 
 type Env = { Bindings: HttpBindings };
-
-const mostBuckets = 4000;
-const mostMetrics = 500;
 
 export function createApp(options: AppOptions): Hono<Env> {
   const { index, hub, doctor, notes, actions, version, host, token, readOnly = false } = options;
@@ -349,93 +345,6 @@ function whyNotJudged(run: WatchedRun, problem: string | null): string {
   return run.state === 'running'
     ? 'it has no rows yet: the first comes after the first iteration'
     : 'it ended before its first iteration was done: there is nothing to judge';
-}
-
-function numberOf(c: Context, name: string): number | undefined {
-  const text = c.req.query(name);
-  if (text === undefined || text === '') return undefined;
-  const value = Number(text);
-  if (Number.isFinite(value)) return value;
-  throw new Problem(400, 'not-a-number', `${name} is ${JSON.stringify(text.slice(0, 40))}: send a number`);
-}
-
-function stepOf(text: string): number {
-  const step = Number(text);
-  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(step)) return step;
-  throw new Problem(
-    400,
-    'not-a-step',
-    `a checkpoint is named by its step, not ${JSON.stringify(text.slice(0, 40))}`,
-  );
-}
-
-const axes: readonly XAxis[] = ['step', 'iteration', 'time'];
-
-function seriesOf(run: WatchedRun, c: Context): SeriesAnswer {
-  const axis = (c.req.query('x') ?? 'step') as XAxis;
-  if (!axes.includes(axis))
-    throw new Problem(
-      400,
-      'unknown-axis',
-      `x is ${JSON.stringify(String(axis).slice(0, 40))}: use ${axes.join(', ')}`,
-    );
-  const [wantedFrom, wantedTo] = [numberOf(c, 'from'), numberOf(c, 'to')];
-  const buckets = Math.max(1, Math.min(mostBuckets, Math.round(numberOf(c, 'buckets') ?? 600)));
-  const all = run.tracks();
-  const names = c.req.query('metrics');
-  const wanted = names === undefined || names === '' ? [...all.keys()] : namesIn(names);
-  if (wanted.length > mostMetrics)
-    throw new Problem(400, 'too-many', `${wanted.length} metrics at once: at most ${mostMetrics}`);
-  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  const found = wanted.flatMap(name => {
-    const track = all.get(name);
-    const x = track?.x(axis);
-    if (track === undefined || x === undefined || track.length === 0) return [];
-    // Times may be unknown at the beginning.
-    let begin = 0;
-    while (begin < track.length && Number.isNaN(x[begin])) begin++;
-    if (begin === track.length) return [];
-    first = Math.min(first, x[begin]);
-    last = Math.max(last, x[track.length - 1]);
-    return [{ name, track, x }];
-  });
-  const from = wantedFrom ?? first;
-  const to = wantedTo ?? last;
-  const window = { from, to, buckets };
-  // The series of a run of Keel share their axes.
-  const edges = new Map<Float64Array, Edges>();
-  const sharedEdges = (x: Float64Array, length: number): Edges => {
-    let known = edges.get(x);
-    if (known === undefined) {
-      known = edgesOf(x, length, window);
-      edges.set(x, known);
-    }
-    return known;
-  };
-  const empty = found.length === 0 || !(to >= from);
-  return {
-    x: axis,
-    from: empty ? null : from,
-    to: empty ? null : to,
-    series: empty
-      ? []
-      : found.map(({ name, track, x }) =>
-          envelopeOf(name, track.column, x, track.length, window, sharedEdges(x, track.length)),
-        ),
-    generation: run.generation,
-    rows: run.rows,
-  };
-}
-
-/** `a,b%2Cc` as sent: each name was encoded before they were joined; one that was not is taken as it is. */
-function namesIn(text: string): string[] {
-  return text.split(',').map(name => {
-    try {
-      return decodeURIComponent(name);
-    } catch {
-      return name;
-    }
-  });
 }
 
 const fileName = (run: WatchedRun, ending: string): string =>

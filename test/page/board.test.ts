@@ -16,6 +16,7 @@ import {
   launch,
   openPage,
   type Page,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -81,6 +82,7 @@ test('each frame is drawn as it is, and what is of robots alone is not there', a
   expect(blue / red).toBeGreaterThan(1.2);
   expect(blue / red).toBeLessThan(1.35);
   expect(await accessibilityFaults(page)).toEqual([]);
+  expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, 'board');
   await closePage(page);
 });

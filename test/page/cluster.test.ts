@@ -14,6 +14,7 @@ import {
   keepPicture,
   launch,
   openPage,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -66,6 +67,7 @@ test('replicas are called so, axe is silent in both themes, and a phone has room
   const page = await openPage(browser, `${server.url}#/runs/${id}/cluster`);
   await page.waitForSelector('text=replica 2 (a100): 33 %');
   expect(await accessibilityFaults(page)).toEqual([]);
+  expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, 'cluster');
   await page.emulateMedia({ colorScheme: 'dark' });
   await eventually(() => page.evaluate('document.documentElement.dataset.theme')).toBe('dark');

@@ -166,7 +166,7 @@ describe('a live run', () => {
     await page.waitForSelector('header >> text=Live');
     server.runs.get('live')!.state = 'failed';
     server.grow('live', 1);
-    await page.waitForSelector('text=It failed: the environment gave NaN at step 51,200');
+    await page.waitForSelector('text=It failed: the environment gave NaN at step');
   });
 
   test('many rows at once, and a log that was rewound, are asked for again', async () => {

@@ -13,6 +13,7 @@ import {
   keepPicture,
   launch,
   openPage,
+  zoomFaults,
 } from './support/browser.ts';
 
 let browser: Browser;
@@ -84,5 +85,6 @@ test('names of a log run nothing, in the dark too, and everyone can use the page
   expect(await page.locator('img').count()).toBe(0);
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
   expect(await accessibilityFaults(page)).toEqual([]);
+  expect(await zoomFaults(page)).toEqual([]);
   await closePage(page);
 });

@@ -14,6 +14,7 @@ import {
   keepPicture,
   launch,
   openPage,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -69,6 +70,7 @@ test('it is drawn: a red ball and a blue box, on both grounds', async () => {
   };
   await eventually(seen).toBe('ball, box, light');
   expect(await accessibilityFaults(page)).toEqual([]);
+  expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, 'robot-light');
   await page.keyboard.press('t');
   await eventually(seen).toBe('ball, box, dark');

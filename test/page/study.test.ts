@@ -9,6 +9,7 @@ import {
   launch,
   type OpenPage,
   openPage,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage, initialJavaScript } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -320,6 +321,7 @@ test.each([
     await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
   ).toBe(0);
   expect(await accessibilityFaults(page)).toEqual([]);
+  if (width === 1280) expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, `study-${colorScheme}-${width}`);
   await page.mouse.wheel(0, 700);
   await keepPicture(page, `study-${colorScheme}-${width}-below`);

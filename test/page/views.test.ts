@@ -8,6 +8,7 @@ import {
   launch,
   openPage,
   waitForPlots,
+  zoomFaults,
 } from './support/browser.ts';
 import { builtPage, initialJavaScript } from './support/built-page.ts';
 import { eventually } from './support/eventually.ts';
@@ -81,6 +82,26 @@ describe('accessibility and looks', () => {
       await closePage(page);
     });
   }
+
+  test('at 200 % zoom nothing is cut off, and all that the keyboard reaches is seen', async () => {
+    const page = await openPage(browser, 'about:blank');
+    for (const [name, hash, ready] of views) {
+      await page.goto('about:blank');
+      await page.goto(server.url + hash);
+      await page.waitForSelector(ready());
+      expect(await zoomFaults(page), name).toEqual([]);
+    }
+    // The look itself can fail: something wide, and something over the upper half of the window.
+    await page.evaluate(`(() => {
+      const add = style => Object.assign(document.body.appendChild(document.createElement('div')).style, style);
+      add({ width: '700px', height: '1px' });
+      add({ position: 'fixed', inset: '0 0 50% 0', zIndex: 9 });
+    })()`);
+    const faults = (await zoomFaults(page)).join('\n');
+    expect(faults).toContain('the page is ');
+    expect(faults).toContain(' is below div');
+    await closePage(page);
+  });
 
   test('the theme can be chosen and is kept', async () => {
     const page = await openPage(browser, server.url);

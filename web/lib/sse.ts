@@ -41,3 +41,14 @@ export function backoffMs(attempt: number, apart = 0): number {
   const base = Math.min(15_000, 500 * 2 ** Math.min(attempt, 10));
   return Math.round(base * (0.85 + 0.3 * Math.min(1, Math.max(0, apart))));
 }
+
+/** Half a frame: what costs less is done in every frame. */
+const freeMs = 8;
+const longestRestMs = 500;
+
+/**
+ * How long messages wait for others after some that took the page so many milliseconds. Two thousand runs that are judged
+ * one after the other would fill every frame: so they leave four fifths of the time to the one who looks.
+ */
+export const restAfter = (costMs: number): number =>
+  costMs < freeMs ? 0 : Math.min(longestRestMs, 4 * costMs);

@@ -1,10 +1,11 @@
 /**
  * The live stream. It is read with fetch, not EventSource, which can neither be told where to go on after a lost
- * connection nor how long to wait. Messages are handed on once a frame; a page in the background collects few and asks
+ * connection nor how long to wait. Messages are handed on once a frame, or less often where that is much work; a page in the background collects few and asks
  * anew when it is looked at.
  */
+import { tick } from 'svelte';
 import type { StreamMessage } from '../../src/server/api.ts';
-import { backoffMs, createEventParser } from '../lib/sse.ts';
+import { backoffMs, createEventParser, restAfter } from '../lib/sse.ts';
 import { apiUrl } from './client.ts';
 
 export type Link = 'connecting' | 'live' | 'lost';
@@ -72,13 +73,23 @@ function receive(message: StreamMessage): void {
   if (pending.length > 1) return;
   // Not a frame: those stop in a hidden tab, where the title must still change.
   if (document.hidden) setTimeout(flush, 250);
+  else if (restMs > 0) setTimeout(flush, restMs);
   else requestAnimationFrame(flush);
 }
+
+/** How long messages wait for others, by what the last ones cost the page. */
+let restMs = 0;
 
 function flush(): void {
   const messages = pending;
   pending = [];
-  if (messages.length > 0) for (const listener of listeners) listener(messages);
+  if (messages.length === 0) return;
+  const start = performance.now();
+  for (const listener of listeners) listener(messages);
+  // With all that follows from them.
+  void tick().then(() => {
+    restMs = restAfter(performance.now() - start);
+  });
 }
 
 async function connect(): Promise<void> {

@@ -1,5 +1,4 @@
 /** The report as one page that needs nothing else: to send to a colleague, or to keep with a CI run. */
-import { createHash } from 'node:crypto';
 import { counted } from '../../base/numbers.ts';
 import { healthyWords } from '../../metrics/registry.ts';
 import { spansOf } from '../findings.ts';
@@ -10,12 +9,13 @@ import {
   type RunDocument,
   type Section,
 } from './document.ts';
-import { html, type Markup, textOf } from './escape.ts';
+import { html, type Markup } from './escape.ts';
 import { pageStyle } from './page-style.ts';
 import { type Plot, rangeOf } from './plot.ts';
 import type { Change } from './presentable.ts';
 import type { Outcome } from './run-report.ts';
 import { svgChart } from './svg.ts';
+import { wholePage } from './whole-page.ts';
 
 /** Runs that are told in full; the others have a line. A page of a thousand would open in no browser. */
 const MOST_STORIES = 100;
@@ -32,32 +32,15 @@ export function renderHtml(outcomes: readonly Outcome[], { madeAt }: HtmlOptions
   const { rows, stories, counts } = document;
   const [only] = stories.items;
   const title = rows.items.length === 1 && only !== undefined ? only.path : document.title;
-  const hash = createHash('sha256').update(pageStyle).digest('base64');
-  const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`;
-  const page = html`<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>Keel doctor: ${title}</title>
-<style>`;
-  const body = html`</style>
-</head>
-<body>
-<header><h1>Keel doctor</h1><p class="dim">${document.title}: ${counts.map(({ text }) => text).join(', ')}</p></header>
+  const body = html`<header><h1>Keel doctor</h1><p class="dim">${document.title}: ${counts.map(({ text }) => text).join(', ')}</p></header>
 <main>
 ${rows.items.length > 1 ? overview(document) : []}
 ${rows.items.length === 1 ? rows.items.map(({ path, error }) => (error === undefined ? [] : html`<article><p class="run"><span class="badge unread">unread</span><b>${path}</b></p><p>${error}</p></article>`)) : []}
 ${stories.items.map((report, i) => story(report, `run-${i + 1}`))}
 ${stories.left > 0 ? html`<p class="dim">${counted(stories.left, 'run')} more: see the table. For their stories, give the doctor fewer runs at once.</p>` : []}
 </main>
-<footer class="dim"><p>Made by <code>keel doctor</code>${madeAt === undefined ? '' : ` on ${madeAt}`}. <code>keel doctor --explain &lt;code&gt;</code> says more about a rule.</p></footer>
-</body>
-</html>
-`;
-  // The style stands as it is: its hash is in the policy.
-  return `<!doctype html>\n${textOf(page)}${pageStyle}${textOf(body)}`;
+<footer class="dim"><p>Made by <code>keel doctor</code>${madeAt === undefined ? '' : ` on ${madeAt}`}. <code>keel doctor --explain &lt;code&gt;</code> says more about a rule.</p></footer>`;
+  return wholePage({ title: `Keel doctor: ${title}`, style: pageStyle, body });
 }
 
 /** Stories stand in the order of the table, which has those that could not be read at its end. */

@@ -87,6 +87,49 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   );
 }
 
+/**
+ * What a person who looks at 200 %, and one who goes through with the keyboard, cannot reach: at that zoom a page has half
+ * the window's pixels, each drawn as four. Nothing may be wider than the window but what scrolls by itself, and what has
+ * the focus is neither beyond its edges nor below something else.
+ */
+export async function zoomFaults(page: Page): Promise<string[]> {
+  const size = page.viewportSize()!;
+  const session = await page.context().newCDPSession(page);
+  const metrics = { width: 640, height: 450, deviceScaleFactor: 2, mobile: false };
+  await session.send('Emulation.setDeviceMetricsOverride', metrics);
+  const faults = await page.evaluate<string[]>(`(async () => {
+    const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await frame();
+    const faults = [];
+    const wide = document.documentElement.scrollWidth - innerWidth;
+    if (wide > 0) faults.push('the page is ' + wide + ' pixels wider than the window');
+    const named = e => e.tagName.toLowerCase() + ' "' + (e.getAttribute('aria-label') ?? e.textContent).trim().slice(0, 40) + '"';
+    const all = document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]');
+    for (const e of [...all].filter(e => e.checkVisibility() && !e.disabled).slice(0, 150)) {
+      e.focus();
+      if (document.activeElement !== e) continue;
+      const { left, right, top, bottom, width, height } = e.getBoundingClientRect();
+      if (width < 2 || height < 2) continue;
+      const x = (Math.max(0, left) + Math.min(innerWidth, right)) / 2;
+      const y = (Math.max(0, top) + Math.min(innerHeight, bottom)) / 2;
+      if (left > innerWidth - 2 || right < 2 || top > innerHeight - 2 || bottom < 2) {
+        faults.push(named(e) + ' is not in the window');
+        continue;
+      }
+      const there = document.elementFromPoint(x, y);
+      if (there === null || !(e.contains(there) || there.contains(e) || e.closest('label')?.contains(there)))
+        faults.push(named(e) + ' is below ' + (there === null ? 'nothing' : named(there)));
+    }
+    document.activeElement?.blur();
+    scrollTo(0, 0);
+    return faults;
+  })()`);
+  await session.send('Emulation.clearDeviceMetricsOverride');
+  await session.detach();
+  await page.setViewportSize(size);
+  return faults;
+}
+
 /** Keeps a picture as an artifact where one is asked for. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   const folder = process.env.KEEL_PICTURES;

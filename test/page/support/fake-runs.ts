@@ -252,7 +252,10 @@ export function summaryOf(run: FakeRun): RunSummary {
     root: 'runs',
     trainer: run.trainer,
     state: run.state,
-    reason: run.state === 'failed' ? 'the environment gave NaN at step 51,200' : null,
+    reason:
+      run.state === 'failed'
+        ? `the environment gave NaN at step ${(run.rows * stepsPerRow).toLocaleString('en')}`
+        : null,
     environment: run.environment,
     algorithm: run.trainer === 'unknown' ? null : 'PPO',
     seed: run.seed,

@@ -173,7 +173,12 @@ export async function startFakeServer(
     }
     if (path === 'settings')
       return answer(response, {
-        settings: { learningRate: { doc: "Adam's step size.", fallback: 3e-4 } },
+        settings: {
+          epochs: { doc: 'Passes over each rollout.', fallback: 10 },
+          learningRate: { doc: "Adam's step size.", fallback: 3e-4 },
+          seed: { doc: 'Of all that is random.', fallback: 0 },
+          targetKl: { doc: 'An update ends early where its KL passes 1.5 times this.', fallback: null },
+        },
       } satisfies SettingsAnswer);
     if (path === 'output')
       return answer(response, {

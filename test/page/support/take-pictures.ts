@@ -40,7 +40,7 @@ const pictures: readonly Picture[] = [
 ];
 /** Of runs that differ only in their seed. */
 const ofSeeds: readonly Picture[] = [
-  { name: 'seeds', hash: '#/', width: 1280, height: 440, open: '[data-group=slow] button' },
+  { name: 'seeds', hash: '#/', width: 1280, height: 700, open: '[data-group=slow] button' },
   { name: 'damaged', hash: '#/?state=failed,killed,unreadable', width: 1280, height: 270 },
   {
     name: 'compare',
@@ -77,7 +77,10 @@ async function take(
     await page.waitForTimeout(1200);
     if (open !== undefined) await page.locator(open).first().click();
     if (search !== undefined) await page.getByLabel('Search plots').fill(search);
-    if (open !== undefined || search !== undefined) await page.waitForTimeout(700);
+    if (open !== undefined || search !== undefined) {
+      await page.mouse.move(0, 0);
+      await page.waitForTimeout(700);
+    }
     if (pointer !== undefined) {
       const box = (await page.locator('.plot-host .u-over').first().boundingBox())!;
       await page.mouse.move(box.x + box.width * pointer[0], box.y + box.height * pointer[1]);

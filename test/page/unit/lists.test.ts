@@ -19,7 +19,7 @@ import {
   settingsWith,
 } from '../../../web/lib/overview.ts';
 import { describeGroup, groupAt, groupPins, type Pin } from '../../../web/lib/pins.ts';
-import { backoffMs, createEventParser } from '../../../web/lib/sse.ts';
+import { backoffMs, createEventParser, restAfter } from '../../../web/lib/sse.ts';
 import { bandOf } from '../../../web/lib/tone.ts';
 import { defaultView, eachRun } from '../../../web/lib/view-state.ts';
 import { fakeRun, summaryOf } from '../support/fake-runs.ts';
@@ -406,5 +406,8 @@ describe('the stream', () => {
       500, 1000, 2000, 4000, 8000, 15000, 15000, 15000,
     ]);
     expect(backoffMs(3, 0)).toBeLessThan(backoffMs(3, 1));
+  });
+  test('what fits into half a frame is done in every frame; more leaves four fifths of the time, for half a second at most', () => {
+    expect([0, 7.9, 8, 100, 1e4].map(restAfter)).toEqual([0, 0, 32, 400, 500]);
   });
 });

@@ -1,0 +1,238 @@
+/** The KL of an update, to a reference and between programs, and what the guard did about it. */
+import type { Metric } from '../metric.ts';
+
+const klStep = { pair: 'step', direction: 'old‖new', per: 'action' } as const;
+
+export const klMetrics: readonly Metric[] = [
+  {
+    id: 'kl/step',
+    group: 'kl',
+    title: 'KL of the update',
+    unit: 'nats',
+    better: 'none',
+    doc: 'How far the whole update moved the policy: exact KL between the policy that collected the rollout and the one after the update (and after the guard), mean over the whole rollout.',
+    healthy:
+      'Mostly in the bands healthy and ok (without a target KL .001 to .02), small and steady, and falling over the run. Small early spikes are normal. Five updates in a row above .03 are larger steps than usual. Spikes that grow, come late or come with falling returns mean a learning rate that is too high or a reward whose scale changed. Below 1e-6 for long: the policy is frozen.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
+    heldTo: ['target', 'guard'],
+  },
+  {
+    id: 'kl/step_raw',
+    group: 'kl',
+    title: 'KL of the update before the guard',
+    unit: 'nats',
+    better: 'none',
+    doc: 'The same exact KL as the first attempt at this update left it, before the guard did anything. Equal to kl/step where the guard did not act.',
+    healthy: 'Equal to kl/step. Far above it: the guard is doing the work of a lower learning rate.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'rollout' },
+    // Of what the guard is still to look at, it cuts nothing off.
+    heldTo: ['target'],
+  },
+  {
+    id: 'kl/step_p99',
+    group: 'kl',
+    title: 'KL of the update, 99th percentile',
+    unit: 'nats',
+    better: 'none',
+    doc: 'The exact KL of the update that at most one state (or token) in a hundred passes, after the guard. What guardP99 bounds.',
+    healthy:
+      'Some times kl/step. Far above it: the update moved a few states much and the rest hardly; guardP99 bounds that.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'p99' },
+  },
+  {
+    id: 'kl/step_max',
+    group: 'kl',
+    title: 'KL of the update, worst state',
+    unit: 'nats',
+    better: 'none',
+    doc: 'The largest exact KL of the update in any single state (or token) of the rollout, after the guard. What guardMax bounds.',
+    healthy:
+      'Larger the more states there are. Above 1: in that state the policy is another one; guardMax bounds that.',
+    kl: { ...klStep, estimator: 'exact', aggregation: 'max' },
+  },
+  {
+    id: 'kl/step_k1',
+    group: 'kl',
+    title: 'KL of the update, k1 estimate',
+    unit: 'nats',
+    better: 'none',
+    doc: 'Sampled estimate of the step KL: mean of log old - log new over the actions taken. Unbiased but noisy.',
+    healthy:
+      'Scatters around kl/step and may be negative; that is the estimator, not a fault. Other trainers log it.',
+    kl: { ...klStep, estimator: 'k1', aggregation: 'rollout' },
+  },
+  {
+    id: 'kl/step_k3',
+    group: 'kl',
+    title: 'KL of the update, k3 estimate',
+    unit: 'nats',
+    better: 'none',
+    doc: 'Sampled estimate of the step KL: mean of ratio - 1 - log ratio. Unbiased and never negative. What Stable-Baselines3 and CleanRL call approx_kl.',
+    healthy: 'Near kl/step: the same rollout, estimated from the actions that were taken.',
+    kl: { ...klStep, estimator: 'k3', aggregation: 'rollout' },
+  },
+  {
+    id: 'kl/ref',
+    group: 'kl',
+    title: 'KL to the reference',
+    unit: 'nats',
+    better: 'none',
+    doc: 'How far the policy is from the reference policy: exact KL(policy‖reference). Only with a reference.',
+    healthy:
+      'Grows slowly and flattens. Racing away means the reference pulls too weakly; stuck at 0 means it pulls too hard.',
+    kl: {
+      pair: 'ref',
+      direction: 'new‖ref',
+      estimator: 'exact',
+      per: 'action',
+      aggregation: 'minibatches',
+    },
+  },
+  {
+    id: 'kl/ref_k3',
+    group: 'kl',
+    title: 'KL to the reference, k3 estimate',
+    unit: 'nats',
+    better: 'none',
+    doc: 'Sampled estimate of the KL(policy‖reference): k3 of the tokens drawn, mean over tokens. Where klRefEstimator goes by the tokens drawn (ratio-k3, k2, k1-advantage, k3), whichever of them the loss has.',
+    healthy: 'As kl/ref.',
+    kl: { pair: 'ref', direction: 'new‖ref', estimator: 'k3', per: 'token', aggregation: 'minibatches' },
+  },
+  {
+    id: 'kl/sampler',
+    group: 'kl',
+    title: 'KL between sampler and scorer',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'Difference between the program that drew the actions and the one that scores them, at the same weights.',
+    healthy:
+      'Zero to float precision. Anything else is a bug: temperature, dropout, precision or re-tokenised text.',
+    kl: {
+      pair: 'sampler',
+      direction: 'sampler‖scorer',
+      estimator: 'k3',
+      per: 'action',
+      aggregation: 'rollout',
+    },
+  },
+  {
+    id: 'kl/coef',
+    group: 'kl',
+    title: 'KL penalty coefficient',
+    unit: '1',
+    better: 'none',
+    doc: 'Weight of the penalty on the step KL in the loss. Not a KL: it is the state of the controller.',
+    healthy:
+      'Finds a level and stays. At its cap for long: the target is out of reach, so lower the learning rate.',
+  },
+  {
+    id: 'kl/ref_coef',
+    group: 'kl',
+    title: 'Reference KL coefficient',
+    unit: '1',
+    better: 'none',
+    doc: 'Weight of the pull towards the reference policy. Goes from its initial to its final value and stays there.',
+  },
+];
+
+export const guardMetrics: readonly Metric[] = [
+  {
+    id: 'guard/retries',
+    group: 'guard',
+    title: 'Attempts again',
+    unit: '1',
+    better: 'lower',
+    doc: 'How often the update left the bound and was done again from where it began, at a lower learning rate.',
+    healthy: '0. Now and then is no harm; in most rows: the learning rate is too high.',
+  },
+  {
+    id: 'guard/backtracks',
+    group: 'guard',
+    title: 'Guard backtracks',
+    unit: '1',
+    better: 'lower',
+    doc: 'How often the guard stepped back towards the old parameters until the KL was within its bound.',
+    healthy: '0. Above 0 in most rows: the learning rate is too high and the guard hides it.',
+  },
+  {
+    id: 'guard/scale',
+    group: 'guard',
+    title: 'Guard scale',
+    unit: '1',
+    better: 'none',
+    doc: 'The share of the update that the guard let stand: 1 is all of it.',
+    healthy: '1.',
+  },
+  {
+    id: 'guard/rate',
+    group: 'guard',
+    title: 'Rate left by the guard',
+    unit: '1',
+    better: 'none',
+    doc: 'The share of the learning rate that the guard has left for the next update: updates beyond the bound cut it, calm ones win it back.',
+    healthy: '1, or on its way back there. Below .1 for long: the learning rate is too high for the bound.',
+  },
+];
+
+export const samplerMetrics: readonly Metric[] = [
+  {
+    id: 'sampler/logp_diff',
+    group: 'sampler',
+    title: 'Log-probability difference',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'Mean absolute difference of the log-probability of a token between the program that sampled it and the one that scores it, at the same weights.',
+    healthy:
+      'Below .01 with equal precision, some hundredths with a quantised sampler. Growing: the two programs drift apart.',
+  },
+  {
+    id: 'sampler/logp_diff_max',
+    group: 'sampler',
+    title: 'Largest log-probability difference',
+    unit: 'nats',
+    better: 'lower',
+    doc: 'The largest absolute difference of the log-probability of a token between sampler and scorer.',
+  },
+  {
+    id: 'sampler/prob_diff',
+    group: 'sampler',
+    title: 'Probability difference',
+    unit: '1',
+    better: 'lower',
+    doc: 'Mean absolute difference of the probability of a token between the program that sampled it and the one that scores it.',
+    healthy: 'Below .01. Growing, most of all with long completions, announces a collapse.',
+  },
+  {
+    id: 'sampler/prob_diff_max',
+    group: 'sampler',
+    title: 'Largest probability difference',
+    unit: '1',
+    better: 'lower',
+    doc: 'The largest absolute difference of the probability of a token between sampler and scorer.',
+  },
+  {
+    id: 'sampler/ratio_mean',
+    group: 'sampler',
+    title: 'Mean sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'Mean of the probability of a token in the scorer / in the sampler, at the same weights.',
+    healthy: '1 to two decimals.',
+  },
+  {
+    id: 'sampler/ratio_min',
+    group: 'sampler',
+    title: 'Smallest sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'The smallest such ratio in the batch.',
+  },
+  {
+    id: 'sampler/ratio_max',
+    group: 'sampler',
+    title: 'Largest sampler ratio',
+    unit: '1',
+    better: 'none',
+    doc: 'The largest such ratio in the batch.',
+  },
+];
