@@ -1,30 +1,34 @@
 /** The weights of the parts of a loss, where the log has the parts and their sum but not the weights. */
+import { limitsOf } from '../rules/limits.ts';
 import type { Signals } from '../rules/signals.ts';
 import { median } from '../statistics/order.ts';
 
 /** Weights by least squares, each with its standard error. */
-export interface LossWeights {
+interface LossWeights {
   readonly value: number;
   readonly entropy: number;
   readonly entropyError: number;
 }
 
-const limits = {
+/** Rows whose error is beyond so many median errors are left out, so often: some trainers log one minibatch's total. */
+const OUTLIER = 5;
+const ROUNDS = 3;
+
+const limits = limitsOf('loss-weights', {
   rows: 12,
-  /** Rows whose error is beyond so many median errors are left out: some trainers log one minibatch's total. */
-  outlier: 5,
-  rounds: 3,
   /** What is left over, against the part that the entropy has in the sum: more, and the log has something else. */
   rest: 0.25,
   /** Value losses have weights up to this. */
   valueWeight: 2,
-} as const;
+  /** Standard errors beyond which a weight is surely not 0. */
+  errors: 3,
+});
 
 /**
  * total = policy + value weight x value loss - entropy weight x entropy, in every row. Undefined where a part is not
  * logged in the same rows, or where value loss and entropy go together so that nobody can tell their weights apart.
  */
-export function lossWeights(signals: Signals): LossWeights | undefined {
+function lossWeights(signals: Signals): LossWeights | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const { loss } = signals.critic;
@@ -40,15 +44,23 @@ export function lossWeights(signals: Signals): LossWeights | undefined {
     const errors = rows.map(i =>
       Math.abs(total.v[i] - policy.v[i] - found.value * loss.v[i] + found.entropy * entropy.v[i]),
     );
-    const most = limits.outlier * median(errors);
+    const most = OUTLIER * median(errors);
     const kept = rows.filter((_, k) => errors[k] <= most);
-    if (round === limits.rounds || kept.length === rows.length) {
+    if (round === ROUNDS || kept.length === rows.length) {
       const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
       const fits = median(errors) <= limits.rest * part;
       return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
     }
     rows = kept;
   }
+}
+
+/** The entropy coefficient that the losses imply, where it is surely not 0. */
+export function entropyWeightOf(signals: Signals): number | undefined {
+  const weights = lossWeights(signals);
+  return weights !== undefined && weights.entropy > limits.errors * weights.entropyError
+    ? weights.entropy
+    : undefined;
 }
 
 /** y = a u + b v, without a constant. */

@@ -10,8 +10,8 @@ import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { processorMs } from '../../support/processor-time.ts';
+import { languageModels } from './limits/language-models.ts';
 import { type More, rows, run } from './support/build.ts';
-import { atLimits } from './support/language-models.ts';
 
 const findRule = (code: string) => rules.find(rule => rule.code === code);
 
@@ -329,7 +329,7 @@ const positives: Readonly<
 
 /** A language model that stands well inside of a rule's limits. */
 function inside(code: string, cause: string | null, severity = 'critical') {
-  return { [code]: [atLimits.find(one => one.code === code)!.make({}), cause, severity] as const };
+  return { [code]: [languageModels.find(one => one.code === code)!.make({}), cause, severity] as const };
 }
 
 /** What is usual may be said of any run. */
