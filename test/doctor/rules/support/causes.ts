@@ -230,10 +230,10 @@ export const causesAtLimits: readonly AtLimits[] = [
         'episode/return': returns(n, 1),
       }),
     cases: {
-      rows: [{ bad: 3 }, { bad: 2 }],
+      rows: [{ bad: 5 }, { bad: 4 }],
       share: [
-        { n: 400, bad: 4 },
-        { n: 400, bad: 3 },
+        { n: 600, bad: 6 },
+        { n: 600, bad: 5 },
       ],
       slack: [{ by: 1.1e-3 }, { by: 0.9e-3 }],
     },
