@@ -4,7 +4,7 @@ import type { Signals } from '../rules/signals.ts';
 import { median } from '../statistics/order.ts';
 
 /** Weights by least squares, each with its standard error. */
-interface LossWeights {
+export interface LossWeights {
   readonly value: number;
   readonly entropy: number;
   readonly entropyError: number;
@@ -24,11 +24,16 @@ const limits = limitsOf('loss-weights', {
   errors: 3,
 });
 
+/** The weights, and how far off the sum is that they give: the median over the rows, in the unit of the loss. */
+export interface LossFit extends LossWeights {
+  readonly rest: number;
+}
+
 /**
  * total = policy + value weight x value loss - entropy weight x entropy, in every row. Undefined where a part is not
  * logged in the same rows, or where value loss and entropy go together so that nobody can tell their weights apart.
  */
-function lossWeights(signals: Signals): LossWeights | undefined {
+export function lossFit(signals: Signals): LossFit | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const { loss } = signals.critic;
@@ -47,20 +52,25 @@ function lossWeights(signals: Signals): LossWeights | undefined {
     const most = OUTLIER * median(errors);
     const kept = rows.filter((_, k) => errors[k] <= most);
     if (round === ROUNDS || kept.length === rows.length) {
-      const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
-      const fits = median(errors) <= limits.rest * part;
-      return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
+      return found.value >= 0 && found.value <= limits.valueWeight
+        ? { ...found, rest: median(errors) }
+        : undefined;
     }
     rows = kept;
   }
 }
 
-/** The entropy coefficient that the losses imply, where it is surely not 0. */
+/**
+ * The entropy coefficient that the losses imply, where it is surely not 0 and the log has nothing but the parts: what is
+ * left over is little beside the part of the entropy.
+ */
 export function entropyWeightOf(signals: Signals): number | undefined {
-  const weights = lossWeights(signals);
-  return weights !== undefined && weights.entropy > limits.errors * weights.entropyError
-    ? weights.entropy
-    : undefined;
+  const found = lossFit(signals);
+  const entropy = signals.get('policy/entropy');
+  if (found === undefined || entropy === undefined) return undefined;
+  const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
+  const sure = found.rest <= limits.rest * part && found.entropy > limits.errors * found.entropyError;
+  return sure ? found.entropy : undefined;
 }
 
 /** y = a u + b v, without a constant. */

@@ -1,5 +1,6 @@
 /** Every table of limits, and runs on both sides of each. */
 import type { AtLimits } from '../support/at-limits.ts';
+import { causes } from './causes.ts';
 import { critic } from './critic.ts';
 import { entropy } from './entropy.ts';
 import { judge } from './judge.ts';
@@ -16,6 +17,7 @@ export const atLimits: readonly AtLimits[] = [
   ...rewards,
   ...numerics,
   ...settings,
+  ...causes,
   ...judge,
   ...languageModels,
 ];
