@@ -2,6 +2,7 @@
 import type { AtLimits } from '../support/at-limits.ts';
 import { causes } from './causes.ts';
 import { critic } from './critic.ts';
+import { earlyStops } from './early-stops.ts';
 import { entropy } from './entropy.ts';
 import { judge } from './judge.ts';
 import { languageModels } from './language-models.ts';
@@ -12,6 +13,7 @@ import { steps } from './steps.ts';
 
 export const atLimits: readonly AtLimits[] = [
   ...steps,
+  ...earlyStops,
   ...critic,
   ...entropy,
   ...rewards,
