@@ -4,6 +4,7 @@ import { causes } from './causes.ts';
 import { critic } from './critic.ts';
 import { earlyStops } from './early-stops.ts';
 import { entropy } from './entropy.ts';
+import { guard } from './guard.ts';
 import { judge } from './judge.ts';
 import { languageModels } from './language-models.ts';
 import { numerics } from './numerics.ts';
@@ -14,6 +15,7 @@ import { steps } from './steps.ts';
 export const atLimits: readonly AtLimits[] = [
   ...steps,
   ...earlyStops,
+  ...guard,
   ...critic,
   ...entropy,
   ...rewards,
