@@ -122,7 +122,7 @@ export async function listAndSort(url: string, runs: number, when: string): Prom
       const processorMs = await pageProcessorMs(page);
       for (const column of ['Return', 'Verdict', 'Run', 'Updated']) {
         const heads = page.getByRole('button', { name: column, exact: true });
-        const head = (await heads.elementHandle())!;
+        const head = await heads.elementHandle();
         await page.evaluate('window.frames_.length = 0');
         const before = await processorMs();
         await head.click();

@@ -80,6 +80,15 @@ export const rootCauses = [
   'stale-rollouts',
   'wrong-mask',
   'clip-range-too-small',
+  'kl-in-reward',
+  'peak-then-collapse',
+  'value-over-estimation',
+  'action-saturation',
+  'time-limit-as-death',
+  'state-not-restored',
+  'inert-setting',
+  'metric-broken',
+  'plasticity-lost',
 ] as const;
 /** What a run can be sick of. */
 export type RootCause = (typeof rootCauses)[number];

@@ -18,7 +18,7 @@ export function createPicturePainter(pictures: Pictures): PicturePainter {
 
   function decoded(index: number): Promise<ImageBitmap> {
     const found =
-      kept.get(index) ?? createImageBitmap(new Blob([files[index]! as BlobPart], { type: 'image/png' }));
+      kept.get(index) ?? createImageBitmap(new Blob([files[index] as BlobPart], { type: 'image/png' }));
     // The newest last.
     kept.delete(index);
     kept.set(index, found);

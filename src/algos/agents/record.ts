@@ -45,7 +45,8 @@ async function openRecorder({ env: id, options, model, policy }: LivePolicy): Pr
       // It shows itself only where it was made for that.
       env.close?.();
       env = makeEnv(id, { ...options, render: true });
-      shown = new PictureKeeper(id, env.outside!.picture!);
+      const picture = env.outside?.picture;
+      shown = picture && new PictureKeeper(id, picture);
     }
     if (shown) return recorderOf(env, shown, await compileActor(model, env.actionSpace, 1), policy);
   } catch (error) {

@@ -20,11 +20,16 @@ const limits = {
   valueWeight: 2,
 } as const;
 
+/** The weights, and how far off the sum is that they give: the median over the rows, in the unit of the loss. */
+export interface LossFit extends LossWeights {
+  readonly rest: number;
+}
+
 /**
  * total = policy + value weight x value loss - entropy weight x entropy, in every row. Undefined where a part is not
  * logged in the same rows, or where value loss and entropy go together so that nobody can tell their weights apart.
  */
-export function lossWeights(signals: Signals): LossWeights | undefined {
+export function lossFit(signals: Signals): LossFit | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const { loss } = signals.critic;
@@ -43,12 +48,21 @@ export function lossWeights(signals: Signals): LossWeights | undefined {
     const most = limits.outlier * median(errors);
     const kept = rows.filter((_, k) => errors[k] <= most);
     if (round === limits.rounds || kept.length === rows.length) {
-      const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
-      const fits = median(errors) <= limits.rest * part;
-      return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
+      return found.value >= 0 && found.value <= limits.valueWeight
+        ? { ...found, rest: median(errors) }
+        : undefined;
     }
     rows = kept;
   }
+}
+
+/** The weights, where the log has nothing but them: what is left over is little beside the part of the entropy. */
+export function lossWeights(signals: Signals): LossWeights | undefined {
+  const found = lossFit(signals);
+  const entropy = signals.get('policy/entropy');
+  if (found === undefined || entropy === undefined) return undefined;
+  const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
+  return found.rest <= limits.rest * part ? found : undefined;
 }
 
 /** y = a u + b v, without a constant. */

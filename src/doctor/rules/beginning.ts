@@ -2,7 +2,7 @@
 import type { CanonicalRun } from '../canonical.ts';
 import type { Track } from './track.ts';
 
-export const beginningLimits = {
+const beginningLimits = {
   /** Rows of which the largest tells: large steps may narrow a fresh policy within a row or two. */
   first: 5,
   /** Entropy as a share of its maximum: below the first something was learnt, above the second nothing was. */

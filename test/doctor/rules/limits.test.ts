@@ -2,7 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { type Finding, severities } from '../../../src/doctor/findings.ts';
 import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
-import { type AtLimits, atLimits } from './support/classic.ts';
+import { causesAtLimits } from './support/causes.ts';
+import { type AtLimits, atLimits as classicAtLimits } from './support/classic.ts';
+
+const atLimits = [...classicAtLimits, ...causesAtLimits];
 
 /** How loud it speaks, in the order of severities; -1 where it is silent. */
 function loudness(

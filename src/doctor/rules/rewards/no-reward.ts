@@ -7,7 +7,7 @@ import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 
-export const noRewardLimits = {
+const noRewardLimits = {
   /** Rows of a return; of a language model, which may well earn nothing early on; and of the other series. */
   rows: 8,
   modelRows: 20,

@@ -26,7 +26,7 @@ import { policyFrozenLimits } from '../../../../src/doctor/rules/steps/policy-fr
 import { stalledLimits } from '../../../../src/doctor/rules/steps/stalled.ts';
 import { type More, rows, run } from './build.ts';
 
-type Numbers = Readonly<Record<string, number>>;
+export type Numbers = Readonly<Record<string, number>>;
 
 /** A rule, and how to stand at each of its limits. */
 export interface AtLimits {
@@ -39,9 +39,9 @@ export interface AtLimits {
   readonly causes?: Readonly<Record<string, RootCause>>;
 }
 
-const level = (n: number, value: number): number[] => rows(n, () => value);
+export const level = (n: number, value: number): number[] => rows(n, () => value);
 /** The first tenth is low; so large a share of the others is high, one after another at the end, or spread over all. */
-const partly = (n: number, share: number, high: number, low: number): number[] =>
+export const partly = (n: number, share: number, high: number, low: number): number[] =>
   rows(n, i => {
     const [at, of] = [i - Math.floor(n / 10), n - Math.floor(n / 10)];
     return at >= 0 && Math.floor((at + 1) * share + 1e-9) > Math.floor(at * share + 1e-9) && at < of
@@ -49,11 +49,11 @@ const partly = (n: number, share: number, high: number, low: number): number[] =
       : low;
   });
 /** Level for the first fifth, a line, level for the last fifth. */
-const bend = (n: number, from: number, to: number): number[] =>
+export const bend = (n: number, from: number, to: number): number[] =>
   rows(n, (_, t) => from + (to - from) * Math.min(1, Math.max(0, (t - 0.2) / 0.6)));
 
 /** Returns by what they do: 0 stands still, 1 rises, 2 fell back, 3 slips a little from its best, 4 never moves at all. */
-const returns = (n: number, going: number, slip = 0): number[] =>
+export const returns = (n: number, going: number, slip = 0): number[] =>
   rows(n, (i, t) => {
     const noise = Math.sin(7.1 * i);
     if (going === 1) return 10 + 400 * t + noise;
@@ -63,7 +63,7 @@ const returns = (n: number, going: number, slip = 0): number[] =>
     return 20 + noise;
   });
 
-const agent = (
+export const agent = (
   values: Readonly<Record<string, readonly number[]>>,
   config: KnownConfig = {},
   more: More = {},

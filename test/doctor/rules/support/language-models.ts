@@ -9,12 +9,14 @@ import { clipRangeTinyLimits } from '../../../../src/doctor/rules/language-model
 import { coldSamplingLimits } from '../../../../src/doctor/rules/language-models/cold-sampling.ts';
 import { entropyWeightLimits } from '../../../../src/doctor/rules/language-models/entropy-weight.ts';
 import { groupOfOneLimits } from '../../../../src/doctor/rules/language-models/group-of-one.ts';
+import { klInRewardLimits } from '../../../../src/doctor/rules/language-models/kl-in-reward.ts';
 import { klSignLimits } from '../../../../src/doctor/rules/language-models/kl-sign.ts';
 import { lengthExplosionLimits } from '../../../../src/doctor/rules/language-models/length-explosion.ts';
 import { manyEpochsLimits } from '../../../../src/doctor/rules/language-models/many-epochs.ts';
 import { maskLimits } from '../../../../src/doctor/rules/language-models/mask.ts';
 import { ratioBiasedLimits } from '../../../../src/doctor/rules/language-models/ratio-biased.ts';
 import { referenceOutweighsLimits } from '../../../../src/doctor/rules/language-models/reference-outweighs.ts';
+import { rewardCollapseLimits } from '../../../../src/doctor/rules/language-models/reward-collapse.ts';
 import { rewardHackingLimits } from '../../../../src/doctor/rules/language-models/reward-hacking.ts';
 import { rewardWithoutMeaningLimits } from '../../../../src/doctor/rules/language-models/reward-without-meaning.ts';
 import { staleLimits } from '../../../../src/doctor/rules/language-models/sampler-gap.ts';
@@ -329,6 +331,48 @@ export const atLimits: readonly AtLimits[] = [
     cases: {
       rows: [{ rows: 12 }, { rows: 11 }],
       share: [{ share: 0.29 }, { share: 0.31 }],
+    },
+  },
+  {
+    code: 'kl-in-reward',
+    limits: klInRewardLimits,
+    make: ({ n = 30, lost = 0.4 }) =>
+      model(
+        {
+          'reward/penalised': bend(n, -1, 0.5),
+          'reward/mean': bend(n, 1, 1 - lost),
+          'kl/ref': bend(n, 2, 0.1),
+        },
+        { refCoef: 0.5 },
+      ),
+    cases: {
+      rows: [{ n: 16 }, { n: 15 }],
+      lost: [{ lost: 0.101 }, { lost: 0.099 }],
+    },
+  },
+  {
+    code: 'reward-collapse',
+    limits: rewardCollapseLimits,
+    // Up to 1 in the first third, down to what is left from a place on; rows go up and down by a wave.
+    make: ({ n = 40, left = 0.1, wave = 0, low = 0.5, up = 0 }) =>
+      model({
+        'reward/mean': rows(n, (i, t) => {
+          const way = t < 0.3 ? t / 0.3 : t < low ? 1 : left;
+          return way + (i % 2 === 0 ? wave : -wave) + (i === n - 2 || i === n - 4 ? up : 0);
+        }),
+      }),
+    cases: {
+      rows: [{ n: 20 }, { n: 19 }],
+      noise: [{ wave: 0.03 }, { wave: 0.05 }],
+      lost: [{ left: 0.41 }, { left: 0.43 }],
+      end: [
+        { n: 200, low: 0.845 },
+        { n: 200, low: 0.87 },
+      ],
+      below: [
+        { n: 200, up: 0.3 },
+        { n: 200, up: 0.6 },
+      ],
     },
   },
 ];
