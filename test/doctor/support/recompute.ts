@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { whole } from '../../../src/base/numbers.ts';
 import type { CitedFact, Fact, Finding } from '../../../src/doctor/findings.ts';
-import { lossWeights } from '../../../src/doctor/judge/loss-weights.ts';
+import { lossFit, lossWeights } from '../../../src/doctor/judge/loss-weights.ts';
 import { courseOf } from '../../../src/doctor/judge/trends.ts';
 import { weightOfValueLoss } from '../../../src/doctor/rules/critic/value-weight.ts';
 import { impliedEntropyCoef } from '../../../src/doctor/rules/entropy/entropy-stuck.ts';
@@ -187,6 +187,29 @@ const counted: Readonly<
     const margin = Math.max(2, Math.floor(all.length / 20));
     return ofMiddle(all.slice(Math.min(all.length - 2, at + margin)).map(({ v }) => v));
   },
+  'most that can be earned': ({ progress, get, run }) => {
+    const largest = Math.max(...[...progress!.track.v].map(Math.abs));
+    const length = get('episode/length');
+    const gamma = run.config.gamma ?? 0.99;
+    return length === undefined || !(gamma < 1)
+      ? largest
+      : largest * Math.max(1, 1 / ((1 - gamma) * Math.max(1, median([...length.v]))));
+  },
+  'least relative entropy': ({ relativeEntropy }) => Math.min(...relativeEntropy!),
+  'relative entropy of the last fifth': ({ relativeEntropy }) =>
+    median([...relativeEntropy!].slice(Math.floor(0.8 * relativeEntropy!.length))),
+  'values that the metric cannot have': (_, track) =>
+    [...track!.v].filter(v => v < cannotBeBelow(track!.id) - 1e-3 || v > cannotBeAbove(track!.id) + 1e-3)
+      .length,
+  'share of the gain that a resume lost': (_, track, { from }) => {
+    const before = [...track!.v].filter((_, i) => track!.x[i] < from);
+    const after = [...track!.v].filter((_, i) => track!.x[i] >= from);
+    const had = median(before.slice(-10));
+    return Math.min(1, (had - median(after.slice(0, 5))) / (had - median(before.slice(0, 5))));
+  },
+  'entropy coefficient of the sum of the losses': signals => Math.max(0, lossFit(signals)!.entropy),
+  'share of the training that is over': ({ from, to, run }) =>
+    Math.min(1, (to - from) / run.config.totalSteps!),
   'last level of the explained variance': (_, track) =>
     median([...track!.v].slice(track!.n - Math.max(4, Math.floor(track!.n / 5)))),
 };
@@ -201,6 +224,17 @@ function rewardOfStep({ get }: Signals): { x: number; v: number }[] {
 /** The median by size, of numbers of one sign. */
 const ofMiddle = (values: readonly number[]): number =>
   Math.sign(values[0]) * Math.exp(median(values.map(v => Math.log(Math.abs(v)))));
+
+const shares = [
+  'policy/clip_fraction',
+  'completion/truncated',
+  'completion/parse_rate',
+  'reward/zero_std_groups',
+];
+const cannotBeAbove = (id: string): number =>
+  shares.includes(id) || id === 'value/explained_variance' ? 1 : Number.POSITIVE_INFINITY;
+const cannotBeBelow = (id: string): number =>
+  id === 'value/explained_variance' ? Number.NEGATIVE_INFINITY : 0;
 
 const secondHalf = (values: Float64Array): number[] => [...values.subarray(Math.floor(values.length / 2))];
 
