@@ -4,9 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
 import type { CitedFact, Finding } from '../../../src/doctor/findings.ts';
 import { type Signals, signalsOf } from '../../../src/doctor/rules/signals.ts';
-import { causesAtLimits } from '../rules/support/causes.ts';
-import { atLimits } from '../rules/support/classic.ts';
-import { atLimits as modelLimits } from '../rules/support/language-models.ts';
+import { atLimits } from '../rules/limits/all.ts';
 import { allLogs } from '../support/all-logs.ts';
 import { isPrinted, recomputed, uncited } from '../support/recompute.ts';
 
@@ -23,7 +21,7 @@ beforeAll(async () => {
   const all = await allLogs();
   scratch = all.scratch;
   // Runs on the near side of each limit: what a rule says that no log of ours brings about.
-  const made = [...atLimits, ...causesAtLimits, ...modelLimits].flatMap(({ code, cases, make }) =>
+  const made = atLimits.flatMap(({ code, cases, make }) =>
     Object.entries(cases).map(([limit, [inside]]) => ({ name: `${code} at ${limit}`, run: make(inside) })),
   );
   for (const { name, run } of [...all.logs, ...made]) {

@@ -2,11 +2,11 @@
 import { expect } from 'vitest';
 import { whole } from '../../../src/base/numbers.ts';
 import type { CitedFact, Fact, Finding } from '../../../src/doctor/findings.ts';
-import { lossFit, lossWeights } from '../../../src/doctor/judge/loss-weights.ts';
+import { entropyWeightOf, lossFit } from '../../../src/doctor/judge/loss-weights.ts';
 import { courseOf } from '../../../src/doctor/judge/trends.ts';
 import { weightOfValueLoss } from '../../../src/doctor/rules/critic/value-weight.ts';
 import { impliedEntropyCoef } from '../../../src/doctor/rules/entropy/entropy-stuck.ts';
-import { groupOfOneLimits } from '../../../src/doctor/rules/language-models/group-of-one.ts';
+import { limitTables } from '../../../src/doctor/rules/limits.ts';
 import type { Signals } from '../../../src/doctor/rules/signals.ts';
 import { lateSpikesOf } from '../../../src/doctor/rules/steps/kl-spikes.ts';
 import type { Track } from '../../../src/doctor/rules/track.ts';
@@ -101,7 +101,7 @@ const counted: Readonly<
   'surroundings of the largest late spike': signals =>
     lateSpikesOf(signals)!.late.reduce((a, b) => (b.value > a.value ? b : a)).base,
   'signs of five': ({ progress }, _, { evidence }) => evidence.length - Number(progress!.improving),
-  'entropy coefficient that the losses imply': signals => lossWeights(signals)!.entropy,
+  'entropy coefficient that the losses imply': signals => entropyWeightOf(signals)!,
   'least entropy coefficient': signals => impliedEntropyCoef(signals)!,
   'share of the value loss in the total loss': signals => weightOfValueLoss(signals)!,
   'share of the gain that is lost': ({ progress }) =>
@@ -132,7 +132,7 @@ const counted: Readonly<
     const [advantage, reward] = [get('adv/mean')!, get('reward/mean')!];
     return shareOf(
       [...advantage.v].map(
-        (v, i) => Math.abs(v - reward.v[i]) - groupOfOneLimits.within * Math.abs(reward.v[i]),
+        (v, i) => Math.abs(v - reward.v[i]) - limitTables.get('group-of-one')!.within * Math.abs(reward.v[i]),
       ),
       v => v <= 0,
     );

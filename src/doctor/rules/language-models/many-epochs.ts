@@ -1,15 +1,15 @@
 import { cite, citeSetting, limit, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, percent, soon } from '../words.ts';
 import { gainsNothing, goesSaid, long } from './levels.ts';
 
-export const manyEpochsLimits = {
+const l = limitsOf('many-epochs', {
   rows: 8,
   /** Passes over each batch; 1 to 4 are usual. */
   epochs: 8,
   clipped: 0.15,
-} as const;
-const l = manyEpochsLimits;
+});
 
 export const manyEpochs: Rule = {
   code: 'many-epochs',

@@ -1,10 +1,11 @@
 import { citeCourse, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
 
-export const rewardCollapseLimits = {
+const limits = limitsOf('reward-collapse', {
   rows: 20,
   /** The loss, in the noise of the smoothed curve, and as a share of what had been gained. */
   noise: 10,
@@ -12,8 +13,7 @@ export const rewardCollapseLimits = {
   /** The end that must be below half of the gain, nearly all of it. */
   end: 0.85,
   below: 0.95,
-} as const;
-const limits = rewardCollapseLimits;
+});
 
 export const rewardCollapse: Rule = {
   code: 'reward-collapse',

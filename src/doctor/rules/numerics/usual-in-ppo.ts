@@ -2,15 +2,15 @@ import { loud } from '../../findings.ts';
 import { cite, limit, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, percent } from '../words.ts';
 
-export const usualInPpoLimits = {
+const limits = limitsOf('usual-in-ppo', {
   rows: 5,
   /** The share of the rows with a negative value from which on people ask. */
   often: 0.2,
-} as const;
-const limits = usualInPpoLimits;
+});
 
 export const usualInPpo: Rule = {
   code: 'usual-in-ppo',

@@ -2,11 +2,11 @@
 import { loud } from '../../findings.ts';
 import { cite, say } from '../../judge/facts.ts';
 import { falls } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 
-export const returnFlatLimits = { rows: 12 } as const;
-const limits = returnFlatLimits;
+const limits = limitsOf('return-flat', { rows: 12 });
 
 export const returnFlat: Rule = {
   code: 'return-flat',
