@@ -88,7 +88,7 @@ export const criticFlat: Rule = {
     const falls = over !== undefined && over.end < l.falls * over.start && over.z < -2;
     if (falls && !unweighted) return [];
     const evidenceOfWeight = off
-      ? say`the value coefficient is ${citeSetting('valueCoef', run.config.valueCoef!)}`
+      ? say`the value coefficient is ${citeSetting('valueCoef', run.config.valueCoef)}`
       : unweighted
         ? say`the total loss is ${citeCount('share of the value loss in the total loss', weight!, num)} of the value loss: it does not contain it, so the value coefficient is ${limit(0)}`
         : undefined;

@@ -140,7 +140,7 @@ export const rewardScale: Rule = {
             ? undefined
             : say`${name(ev)} has a median of ${cite(rowsOf(ev, 0.5), 'median')} in the second half: the critic explains ${critic.evLate < l.blind ? 'nothing' : 'some of the returns'}`,
           beyond
-            ? say`its error of about ${cite(rowsOf(loss, 0.5), 'root of the median')} is larger than nearly any return in the log (${cite(progress!.track, 'size of most')}): what the learner gets is scaled up`
+            ? say`its error of about ${cite(rowsOf(loss, 0.5), 'root of the median')} is larger than nearly any return in the log (${cite(progress.track, 'size of most')}): what the learner gets is scaled up`
             : undefined,
           stalled !== undefined
             ? say`the policy hardly moves (${name(stalled.track)} ${cite(stalled.rows, 'median size')})${rate === undefined ? '' : say` at a learning rate of ${citeSetting('learningRate', rate)}`}: the value loss takes the whole gradient`
