@@ -1,6 +1,7 @@
+import { cite, citeStep, say, settledOf } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, percent, place, said, soon } from '../words.ts';
+import { finding, mark, name, percent, soon } from '../words.ts';
 import { suspectOf } from './unstable.ts';
 
 const limits = limitsOf('kl-coef-runaway', {
@@ -41,17 +42,14 @@ export const klCoefRunaway: Rule = {
     return [
       finding('kl-coef-runaway', {
         severity: 'warning',
-        title: `${name(coef)} grew from ${num(coef.first)} to ${num(coef.last)}`,
+        title: say`${name(coef)} grew from ${cite(coef, 'first')} to ${cite(coef, 'last')}`,
         cause: suspect.cause,
         confidence: 0.6,
         evidence: [
-          said(
-            coef,
-            `${name(coef)} is ${num(coef.last)} at the end, and ${num(coef.q(1))} at its largest (${place(signals.to)})`,
-          ),
+          say`${name(coef)} ends at ${cite(coef, 'last')} (${citeStep(coef, coef.n - 1)}); its largest is ${cite(coef, 'most')}`,
           kl === undefined
             ? undefined
-            : said(kl.track, `${name(kl.track)} has a median of ${num(kl.median)}`),
+            : say`${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
         ],
         fix: [...suspect.fix, 'cap the coefficient, or raise the KL that it aims at'],
         watch: `${soon(run, signals.to - signals.from)} ${name(coef)} should find a level`,

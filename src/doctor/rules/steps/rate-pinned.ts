@@ -1,8 +1,9 @@
+import { cite, limit, quoted, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, percent, soon } from '../words.ts';
+import { finding, mark, name, percent, soon } from '../words.ts';
 
 const limits = limitsOf('rate-pinned', {
   rows: 30,
@@ -35,10 +36,10 @@ export const ratePinned: Rule = {
     return [
       finding('rate-pinned', {
         severity: 'warning',
-        title: `${name(lrTrack)} is at its floor of ${num(proxy.floor)} in ${percent(low)} of the rows`,
+        title: say`${name(lrTrack)} is at its floor of ${limit(proxy.floor)} in ${cite(lrTrack, 'share up to', limits.floor * proxy.floor)} of the rows`,
         cause: null,
         confidence: 0.5,
-        evidence: [proxy.meaning, courseSaid(progress)],
+        evidence: [quoted(proxy.meaning), courseSaid(progress)],
         fix: [
           'normalise observations and scale rewards; a std that starts below 0.3 also makes the KL large',
           'use larger minibatches, or raise the KL that the schedule aims at',

@@ -35,14 +35,15 @@ const collapsed = (at: LimitTable): CanonicalRun => {
 
 /** A return that plunges in the middle and comes back to where it began, while an adaptive rate runs up. */
 const plunged = (at: LimitTable): CanonicalRun => {
-  const { n = 100, depth = 300, shake = 1, rateRows = n, ran = 0.06, ceiling = 1 } = at;
+  const { n = 100, depth = 300, shake = 1, rateRows = n, ran = 0.06, ceiling = 1, vee = 0, middle = 0.5 } = at;
   return agent(
     {
       'episode/return': rows(n, (i, t) => {
-        const way = t < 0.2 ? 0 : t < 0.4 ? 20 : t < 0.45 ? -10 : t < 0.55 ? -depth : -10;
+        const way =
+          t < 0.2 ? 0 : t < 0.4 ? 20 : t < 0.45 ? -10 : t < 0.55 ? -depth - vee * Math.abs(t - 0.5) : -10;
         return 100 + way + shake * Math.sin(7.1 * i);
       }),
-      'train/lr': rows(rateRows, i => (Math.abs(i / n - 0.5) < ran ? 1e-2 * ceiling : 1e-4)),
+      'train/lr': rows(rateRows, i => (Math.abs(i / n - middle) < ran ? 1e-2 * ceiling : 1e-4)),
     },
     {},
     { klProxy: { theirs: 'lr', id: 'train/lr', floor: 1e-5, ceiling: 1e-2, meaning: 'KL stays too small' } },
@@ -91,8 +92,8 @@ export const lostReturns: readonly AtLimits[] = [
         { n: 34, rateRows: 19, ran: 0.2 },
       ],
       around: [
-        { n: 400, ran: 0.0505 },
-        { n: 400, ran: 0.0495 },
+        { n: 1000, vee: -2000, middle: 0.475, ran: 0.0255 },
+        { n: 1000, vee: -2000, middle: 0.475, ran: 0.0245 },
       ],
       few: [
         { n: 40, rateRows: 22 },
