@@ -10,9 +10,8 @@ import {
   reportSeries,
 } from '../../../src/doctor/index.ts';
 import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
-import { stateLostSigns as signs } from '../../../src/doctor/rules/rewards/state-lost.ts';
+import { resumed } from './limits/causes.ts';
 import { rows, run } from './support/build.ts';
-import { resumed } from './support/causes.ts';
 import { learning, N, wave } from './support/learning.ts';
 
 const codes = (made: Parameters<typeof diagnose>[0]) => diagnose(made).findings.map(({ code }) => code);
@@ -23,16 +22,6 @@ describe('a resume', () => {
   it('that lost nothing, and a fall without a resume, are no lost state', () => {
     expect(check('state-lost', resumed({ drop: 0 }))).toEqual([]);
     expect(check('state-lost', { ...resumed({}), restarts: [] })).toEqual([]);
-  });
-
-  it.each([
-    ['rate', 'lr', 1.01 * signs.rate, 0.99 * signs.rate, 'schedule'],
-    ['explained', 'ev', 1.01 * signs.explained, 0.99 * signs.explained, 'critic'],
-    ['kl', 'kl', 1.01 * signs.kl, 0.99 * signs.kl, 'optimiser'],
-  ])('%s: says what was lost just inside and not just outside', (_, what, inside, outside, word) => {
-    const said = (value: number) => check('state-lost', resumed({ [what]: value }))[0].evidence.join(' ');
-    expect(said(inside)).toContain(word);
-    expect(said(outside)).not.toContain(word);
   });
 
   it('at which the rewards changed their scale is that, and no lost state', () => {

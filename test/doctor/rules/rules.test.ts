@@ -10,9 +10,8 @@ import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { processorMs } from '../../support/processor-time.ts';
+import { atLimits } from './limits/all.ts';
 import { type More, rows, run } from './support/build.ts';
-import { causesAtLimits } from './support/causes.ts';
-import { atLimits } from './support/language-models.ts';
 
 const findRule = (code: string) => rules.find(rule => rule.code === code);
 
@@ -342,11 +341,7 @@ const positives: Readonly<
 /** A run that stands well inside of a rule's limits. */
 function inside(code: string, cause: string | null, severity = 'critical') {
   return {
-    [code]: [
-      [...atLimits, ...causesAtLimits].find(one => one.code === code)!.make({}),
-      cause,
-      severity,
-    ] as const,
+    [code]: [atLimits.find(one => one.code === code)!.make({}), cause, severity] as const,
   };
 }
 

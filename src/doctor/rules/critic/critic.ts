@@ -6,6 +6,7 @@ import { changePoint } from '../../statistics/change-point.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { theilSen, trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
@@ -18,7 +19,7 @@ const OWN_NETWORK = 'give the critic its own network and a learning rate 3 times
 const moreWeight = (run: CanonicalRun): Fix | undefined =>
   change(run, { valueCoef: 1 }, 'give the value loss a weight of 1');
 
-export const criticFlatLimits = {
+const l = limitsOf('critic-flat', {
   rows: 12,
   /** The explained variance stays within this; where its weight is known to be 0, below the other. */
   explained: 0.1,
@@ -35,8 +36,7 @@ export const criticFlatLimits = {
   falls: 0.5,
   /** Rows without which it is a warning. */
   sure: 30,
-} as const;
-const l = criticFlatLimits;
+});
 
 export const criticFlat: Rule = {
   code: 'critic-flat',
@@ -137,7 +137,7 @@ export const criticFlat: Rule = {
   },
 };
 
-export const criticDiedLimits = {
+const d = limitsOf('critic-died', {
   rows: 30,
   /** Most rows before were above the first, nearly all after it are below the second. */
   before: 0.4,
@@ -148,8 +148,7 @@ export const criticDiedLimits = {
   stays: 15,
   /** How many times the value loss is what it was. */
   rise: 1.2,
-} as const;
-const d = criticDiedLimits;
+});
 
 export const criticDied: Rule = {
   code: 'critic-died',
@@ -215,7 +214,7 @@ export const criticDied: Rule = {
 
 const MAX_BLOCKS = 200;
 
-export const criticFadingLimits = {
+const f = limitsOf('critic-fading', {
   rows: 20,
   /** What it explained at its best, what at the end, and how far these are apart. */
   best: 0.5,
@@ -227,8 +226,7 @@ export const criticFadingLimits = {
   /** How many times the value loss is what it was; where it is not, the explained variance must end below the other. */
   rise: 1.5,
   worse: -0.2,
-} as const;
-const f = criticFadingLimits;
+});
 
 interface Fading {
   readonly ev: Track;
@@ -336,15 +334,14 @@ export const criticFading: Rule = {
   },
 };
 
-export const criticNegativeLimits = {
+const w = limitsOf('critic-negative', {
   rows: 15,
   /** Three quarters of the second half are below this; below the other it is critical. */
   explained: -0.2,
   worse: -0.5,
   /** A value loss below this is that of a solved task. */
   loss: 1e-2,
-} as const;
-const w = criticNegativeLimits;
+});
 
 export const criticNegative: Rule = {
   code: 'critic-negative',

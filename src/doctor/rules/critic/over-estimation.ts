@@ -1,19 +1,19 @@
 import { courseOf, rises } from '../../judge/trends.ts';
 import { courseSaid } from '../course.ts';
 import { early, late, long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { change, finding, mark, name, num, round, said, soon } from '../words.ts';
 
-export const overEstimationLimits = {
+const limits = limitsOf('value-over-estimates', {
   rows: 20,
   /** The predicted value at the end, over the most that could have been earned; and from where on it is sick. */
   times: 5,
   vast: 50,
   /** The same over the value at the start. */
   growth: 3,
-} as const;
-const limits = overEstimationLimits;
+});
 
 /** The discount that most trainers have unless told otherwise. */
 const USUAL_GAMMA = 0.99;

@@ -1,5 +1,6 @@
 import { quantile, share } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { stalledOf } from '../steps/stalled.ts';
 import { part } from '../track.ts';
@@ -12,7 +13,7 @@ export function scaleFor(largest: number, valueLoss: number): number {
   return Math.min(0.1, 10 ** -Math.round(Math.log10(Math.max(size, 1) / 10)));
 }
 
-export const rewardScaleLimits = {
+const l = limitsOf('reward-scale', {
   rows: 8,
   /** An explained variance of about 0 throughout: its median late, and its 90th percentile. */
   blind: 0.05,
@@ -39,8 +40,7 @@ export const rewardScaleLimits = {
   pinnedRows: 20,
   pinnedLoss: 500,
   pinned: 0.7,
-} as const;
-const l = rewardScaleLimits;
+});
 /** A value loss that no critic lives with. */
 export const VAST_LOSS = l.vast;
 

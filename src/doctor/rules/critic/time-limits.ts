@@ -1,16 +1,16 @@
 import { share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, said } from '../words.ts';
 
-export const timeLimitsLimits = {
+const limits = limitsOf('time-limits', {
   rows: 10,
   /** The share of the rows of the second half whose episodes are as long as any. */
   often: 0.9,
   /** Episodes shorter than this are no matter of time limits. */
   steps: 10,
-} as const;
-const limits = timeLimitsLimits;
+});
 
 /** Trainers whose PPO takes the end of the time for a death. */
 const forgetful: Readonly<Record<string, string>> = {

@@ -1,9 +1,10 @@
 import { standingOf } from '../course.ts';
 import { late, long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
 
-export const actionsSaturatedLimits = {
+const limits = limitsOf('actions-saturated', {
   rows: 20,
   /** The share of actions at their bounds, late: too many, and nearly all. */
   share: 0.5,
@@ -11,8 +12,7 @@ export const actionsSaturatedLimits = {
   /** The std of a Gaussian from which on more than 7 of 10 draws lie outside of [-1, 1], and of its start. */
   std: 3,
   grown: 1.5,
-} as const;
-const limits = actionsSaturatedLimits;
+});
 
 export const actionsSaturated: Rule = {
   code: 'actions-saturated',

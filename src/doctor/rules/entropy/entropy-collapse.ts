@@ -1,6 +1,7 @@
 import type { Fix } from '../../fixes.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { FAR, suspectOf, UNUSUAL } from '../steps/unstable.ts';
@@ -17,7 +18,7 @@ function below(values: Float64Array, level: number): number | undefined {
   return i;
 }
 
-export const entropyCollapseLimits = {
+const l = limitsOf('entropy-collapse', {
   rows: 8,
   /** Of the maximum, where that is known; and of one that died at once, in no more than one row in twenty above the other. */
   relative: 0.05,
@@ -32,8 +33,7 @@ export const entropyCollapseLimits = {
   early: 0.6,
   /** Huge updates came first: a KL above this. */
   burst: 0.1,
-} as const;
-const l = entropyCollapseLimits;
+});
 
 interface Collapse {
   readonly track: Track;

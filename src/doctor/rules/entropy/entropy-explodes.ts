@@ -2,12 +2,13 @@ import { courseOf, rises } from '../../judge/trends.ts';
 import { median } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import { early, late, long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
 
-export const entropyExplodesLimits = {
+const limits = limitsOf('entropy-explodes', {
   rows: 20,
   /** A weight of the entropy up to which it is none. */
   bonus: 1e-3,
@@ -18,8 +19,7 @@ export const entropyExplodesLimits = {
   /** Of discrete actions: as sure as this it had been, as shares of the largest entropy, and so random it is at the end. */
   sure: 0.5,
   random: 0.9,
-} as const;
-const limits = entropyExplodesLimits;
+});
 
 interface Grown {
   readonly track: Track;

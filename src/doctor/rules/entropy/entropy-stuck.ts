@@ -1,4 +1,4 @@
-import { lossWeights } from '../../judge/loss-weights.ts';
+import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, quantile } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
@@ -8,11 +8,8 @@ import { part } from '../track.ts';
 import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
 
 /** The entropy coefficient that the losses imply, or a lower bound of it. */
-export function impliedEntropyCoef(signals: Signals): number | undefined {
-  const weights = lossWeights(signals);
-  const sure = weights !== undefined && weights.entropy > 3 * weights.entropyError;
-  return sure ? weights.entropy : boundOfEntropyCoef(signals);
-}
+export const impliedEntropyCoef = (signals: Signals): number | undefined =>
+  entropyWeightOf(signals) ?? boundOfEntropyCoef(signals);
 
 /**
  * A lower bound of the entropy coefficient: total = policy + value part - coefficient x H, and the value part is not

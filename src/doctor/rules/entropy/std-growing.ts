@@ -1,6 +1,7 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import { trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, num, said, soon } from '../words.ts';
@@ -9,7 +10,7 @@ import { impliedEntropyCoef } from './entropy-stuck.ts';
 /** Entropy of one dimension with std 1. */
 const unit = 0.5 * Math.log(2 * Math.PI * Math.E);
 
-export const stdGrowingLimits = {
+const limits = limitsOf('std-growing', {
   rows: 10,
   /** Standard scores of the trend. */
   score: 3,
@@ -22,8 +23,7 @@ export const stdGrowingLimits = {
   implied: 0.1,
   /** Where nobody says what the actions are, one that nobody would choose. */
   absurd: 0.2,
-} as const;
-const limits = stdGrowingLimits;
+});
 
 /** Actions whose entropy has no maximum; where nothing tells, a coefficient that nobody would choose is reason to look. */
 function growable({ actions, config }: CanonicalRun): boolean {

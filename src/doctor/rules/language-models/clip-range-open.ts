@@ -1,15 +1,15 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
 import { late, long } from './levels.ts';
 
-export const clipRangeOpenLimits = {
+const l = limitsOf('clip-range-open', {
   rows: 8,
   clip: 0.9,
   clipHigh: 2,
   /** A clip fraction that is as good as none. */
   clipped: 0.01,
-} as const;
-const l = clipRangeOpenLimits;
+});
 
 export const clipRangeOpen: Rule = {
   code: 'clip-range-open',

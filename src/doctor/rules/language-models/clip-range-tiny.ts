@@ -1,14 +1,14 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { gainsNothing, long } from './levels.ts';
 
-export const clipRangeTinyLimits = {
+const l = limitsOf('clip-range-tiny', {
   rows: 8,
   /** Sequence-level ratios (GSPO) are clipped at 3e-4: the clip fraction then tells them apart. */
   clip: 0.02,
   clipped: 0.2,
-} as const;
-const l = clipRangeTinyLimits;
+});
 
 export const clipRangeTiny: Rule = {
   code: 'clip-range-tiny',

@@ -1,14 +1,14 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
 import { early, long } from './levels.ts';
 
-export const coldSamplingLimits = {
+const l = limitsOf('cold-sampling', {
   rows: 8,
   temperature: 0.3,
   /** The entropy that is left at the start. */
   entropy: 0.2,
-} as const;
-const l = coldSamplingLimits;
+});
 
 export const coldSampling: Rule = {
   code: 'cold-sampling',

@@ -1,17 +1,17 @@
 import { courseOf, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
 import { early, late, long } from './levels.ts';
 
-export const entropyWeightLimits = {
+const l = limitsOf('entropy-weight', {
   rows: 16,
   /** A weight that is large for a language model. */
   large: 0.05,
   /** The entropy at the end, over that at the start: with a large weight, and without one. */
   kept: 0.9,
   growth: 1.5,
-} as const;
-const l = entropyWeightLimits;
+});
 
 export const entropyWeight: Rule = {
   code: 'entropy-weight',

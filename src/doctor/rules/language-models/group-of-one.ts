@@ -1,16 +1,16 @@
 import { share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { long } from './levels.ts';
 
-export const groupOfOneLimits = {
+const l = limitsOf('group-of-one', {
   rows: 5,
   /** The share of rows in which the mean advantage is the mean reward. */
   same: 0.9,
   /** As a share of the reward. */
   within: 0.01,
-} as const;
-const l = groupOfOneLimits;
+});
 
 export const groupOfOne: Rule = {
   code: 'group-of-one',

@@ -1,14 +1,14 @@
 import { courseOf, falls, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
 import { early, late, long } from './levels.ts';
 
-export const klInRewardLimits = {
+const limits = limitsOf('kl-in-reward', {
   rows: 16,
   /** How much of its first level the score has lost while the sum with the penalty rose. */
   lost: 0.1,
-} as const;
-const limits = klInRewardLimits;
+});
 
 export const klInReward: Rule = {
   code: 'kl-in-reward',

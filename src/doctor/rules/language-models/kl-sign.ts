@@ -1,17 +1,17 @@
 import { courseOf, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 import { early, late, long } from './levels.ts';
 
-export const klSignLimits = {
+const l = limitsOf('kl-sign', {
   rows: 12,
   /** The KL at the end, per token, and over that at the start. */
   kl: 0.3,
   growth: 5,
   /** What the KL costs at the end, in ranges that the reward went through. */
   cost: 1,
-} as const;
-const l = klSignLimits;
+});
 
 export const klSign: Rule = {
   code: 'kl-sign',

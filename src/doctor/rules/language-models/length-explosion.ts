@@ -1,10 +1,11 @@
 import { quantile } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, soon } from '../words.ts';
 import { early, late, long } from './levels.ts';
 
-export const lengthExplosionLimits = {
+const l = limitsOf('length-explosion', {
   rows: 16,
   /** The length at the end, over that at the start. */
   growth: 2,
@@ -13,8 +14,7 @@ export const lengthExplosionLimits = {
   before: 0.1,
   /** The share from which on nearly nothing is answered any more. */
   most: 0.5,
-} as const;
-const l = lengthExplosionLimits;
+});
 
 export const lengthExplosion: Rule = {
   code: 'length-explosion',

@@ -1,14 +1,14 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { gainsNothing, long } from './levels.ts';
 
-export const manyEpochsLimits = {
+const l = limitsOf('many-epochs', {
   rows: 8,
   /** Passes over each batch; 1 to 4 are usual. */
   epochs: 8,
   clipped: 0.15,
-} as const;
-const l = manyEpochsLimits;
+});
 
 export const manyEpochs: Rule = {
   code: 'many-epochs',

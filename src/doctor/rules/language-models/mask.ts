@@ -1,13 +1,13 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 import { allOfOneLength, late, long } from './levels.ts';
 
-export const maskLimits = {
+const l = limitsOf('mask-counts-padding', {
   rows: 8,
   /** The share that is told to be cut off: fewer, and yet all are as long as allowed. */
   cut: 0.5,
-} as const;
-const l = maskLimits;
+});
 
 export const mask: Rule = {
   code: 'mask-counts-padding',

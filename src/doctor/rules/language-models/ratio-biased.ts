@@ -1,10 +1,11 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { finding, mark, name, num, percent, soon } from '../words.ts';
 import { long, movedAtFirst } from './levels.ts';
 
-export const ratioBiasedLimits = {
+const l = limitsOf('ratio-biased', {
   rows: 5,
   /** The share of the tokens of the first rows that the clip holds. */
   clipped: 0.1,
@@ -14,8 +15,7 @@ export const ratioBiasedLimits = {
   moved: 0.02,
   /** A smaller clip range holds much by itself. */
   clip: 0.05,
-} as const;
-const l = ratioBiasedLimits;
+});
 
 /** What is far off in the first rows though nothing has moved yet. */
 function offAtFirst(signals: Signals): { readonly track: Track; readonly level: number } | undefined {

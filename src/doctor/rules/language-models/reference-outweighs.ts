@@ -1,10 +1,11 @@
 import { median } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
 import { late, long } from './levels.ts';
 
-export const referenceOutweighsLimits = {
+export const referenceOutweighsLimits = limitsOf('reference-outweighs', {
   rows: 16,
   /** A weight that is large beside rewards of about 1. */
   weight: 0.5,
@@ -12,7 +13,7 @@ export const referenceOutweighsLimits = {
   kl: 0.05,
   /** It has come to where it is held: its end, over its level in the second quarter. */
   growth: 1.5,
-} as const;
+});
 const l = referenceOutweighsLimits;
 
 export const referenceOutweighs: Rule = {

@@ -1,9 +1,10 @@
 import { share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, said, soon, stepAt } from '../words.ts';
 
-export const rewardCollapseLimits = {
+const limits = limitsOf('reward-collapse', {
   rows: 20,
   /** The loss, in the noise of the smoothed curve, and as a share of what had been gained. */
   noise: 10,
@@ -11,8 +12,7 @@ export const rewardCollapseLimits = {
   /** The end that must be below half of the gain, nearly all of it. */
   end: 0.85,
   below: 0.95,
-} as const;
-const limits = rewardCollapseLimits;
+});
 
 export const rewardCollapse: Rule = {
   code: 'reward-collapse',

@@ -1,11 +1,12 @@
 import { courseOf, falls, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { early, late } from './levels.ts';
 
-export const rewardHackingLimits = {
+const l = limitsOf('reward-hacking', {
   rows: 16,
   /** Of a score, which validations have fewer of. */
   scoreRows: 6,
@@ -15,8 +16,7 @@ export const rewardHackingLimits = {
   grown: 0.25,
   /** The share of the reward's gain that comes from parts other than the score. */
   fromOthers: 0.7,
-} as const;
-const l = rewardHackingLimits;
+});
 
 /** Names of what tells whether an answer is right. */
 const scoring = /exact|correct|accura|\bacc\b|solve|pass|success|answer|right/i;

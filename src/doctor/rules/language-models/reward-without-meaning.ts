@@ -1,17 +1,17 @@
 import { courseOf, falls, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 import { early, late, long } from './levels.ts';
 
-export const rewardWithoutMeaningLimits = {
+const l = limitsOf('reward-without-meaning', {
   rows: 30,
   /** The policy has moved so far from the reference, per token, by small steps. */
   moved: 0.05,
   step: 0.02,
   /** Entropy that has not fallen to less than this share: what is learnt from makes a policy surer. */
   entropy: 0.5,
-} as const;
-const l = rewardWithoutMeaningLimits;
+});
 
 export const rewardWithoutMeaning: Rule = {
   code: 'reward-without-meaning',

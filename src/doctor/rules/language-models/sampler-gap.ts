@@ -1,6 +1,7 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Finding } from '../../findings.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, type Track } from '../track.ts';
@@ -59,11 +60,11 @@ const freshen = [
 ];
 
 /** What tells two programs from old weights: the first are apart from the first row on, the others only once something is learnt. */
-export const staleLimits = {
+const staleLimits = limitsOf('sampler-gap/stale', {
   /** The first rows, and the share of the later level that they may have come to. */
   rows: 3,
   share: 0.3,
-} as const;
+});
 
 function growsWithLearning({ kind }: CanonicalRun, far: Float64Array, level: number): boolean {
   if (kind !== 'language-model' || far.length < 4 * staleLimits.rows) return false;

@@ -1,16 +1,16 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
 import { late, long } from './levels.ts';
 import { referenceOutweighsLimits } from './reference-outweighs.ts';
 
-export const standsStillLimits = {
+const l = limitsOf('stands-still', {
   rows: 30,
   /** The KL to the reference that the policy has come to, per token. */
   moved: 1e-4,
   /** A share of groups without spread from which on it is they that teach nothing. */
   flat: 0.8,
-} as const;
-const l = standsStillLimits;
+});
 
 export const standsStill: Rule = {
   code: 'stands-still',

@@ -1,15 +1,15 @@
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { allOfOneLength, early, gainsNothing, late, long } from './levels.ts';
 
-export const truncationLimits = {
+const l = limitsOf('truncation-zeroes-reward', {
   rows: 8,
   /** The share of the first completions that are cut off. */
   cut: 0.25,
   /** The mean length, as a share of the longest that is allowed. */
   near: 0.6,
-} as const;
-const l = truncationLimits;
+});
 
 export const truncationZeroesReward: Rule = {
   code: 'truncation-zeroes-reward',

@@ -1,16 +1,16 @@
 import { quantile } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num } from '../words.ts';
 import { long } from './levels.ts';
 
-export const usualInGrpoLimits = {
+const l = limitsOf('usual-in-grpo', {
   rows: 5,
   /** A loss whose rows are all this near to 0. */
   loss: 0.02,
   /** The share of rows with a negative loss from which on people ask. */
   negative: 0.2,
-} as const;
-const l = usualInGrpoLimits;
+});
 
 export const usualInGrpo: Rule = {
   code: 'usual-in-grpo',

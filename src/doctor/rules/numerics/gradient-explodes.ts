@@ -1,17 +1,17 @@
 import { median, quantile, spread } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { change, finding, mark, name, num, place, round, said, soon } from '../words.ts';
 
-export const gradientExplodesLimits = {
+const limits = limitsOf('gradient-explodes', {
   rows: 20,
   /** The norm of the last fifth against the median of the first half: in times, and beyond it in its spreads. */
   times: 20,
   spreads: 20,
   /** Three quarters of the last fifth are at least so many times as large. */
   most: 5,
-} as const;
-const limits = gradientExplodesLimits;
+});
 
 export const gradientExplodes: Rule = {
   code: 'gradient-explodes',

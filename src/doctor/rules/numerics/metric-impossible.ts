@@ -1,18 +1,18 @@
 /** Values that a metric cannot have, whatever the run does: it is computed wrongly, or is another thing than its name says. */
 import type { CanonicalRun } from '../../canonical.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { finding, mark, name, num, percent, said } from '../words.ts';
 
-export const metricImpossibleLimits = {
+const limits = limitsOf('metric-impossible', {
   /** So many rows, and so large a share of them, have such a value. */
   rows: 5,
   share: 0.01,
   /** Rounding is no fault. */
   slack: 1e-3,
-} as const;
-const limits = metricImpossibleLimits;
+});
 
 interface Range {
   readonly id: string;

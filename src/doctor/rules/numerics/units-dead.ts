@@ -1,16 +1,16 @@
 import { courseOf, rises } from '../../judge/trends.ts';
 import { courseSaid } from '../course.ts';
 import { early, late, long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
 
-export const unitsDeadLimits = {
+const limits = limitsOf('units-dead', {
   rows: 20,
   /** The share of units that are dead at the end: many, and nearly all. */
   share: 0.5,
   most: 0.9,
-} as const;
-const limits = unitsDeadLimits;
+});
 
 export const unitsDead: Rule = {
   code: 'units-dead',

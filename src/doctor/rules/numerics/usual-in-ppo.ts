@@ -1,15 +1,15 @@
 import { loud } from '../../findings.ts';
 import { share } from '../../statistics/order.ts';
 import { long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, percent, said } from '../words.ts';
 
-export const usualInPpoLimits = {
+const limits = limitsOf('usual-in-ppo', {
   rows: 5,
   /** The share of the rows with a negative value from which on people ask. */
   often: 0.2,
-} as const;
-const limits = usualInPpoLimits;
+});
 
 export const usualInPpo: Rule = {
   code: 'usual-in-ppo',

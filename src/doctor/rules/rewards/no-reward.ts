@@ -1,12 +1,13 @@
 import { median, spread } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Progress } from '../progress.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
 import { finding, mark, name, num, place, said, soon } from '../words.ts';
 
-const noRewardLimits = {
+const l = limitsOf('no-reward', {
   /** Rows of a return; of a language model, which may well earn nothing early on; and of the other series. */
   rows: 8,
   modelRows: 20,
@@ -34,8 +35,7 @@ const noRewardLimits = {
   solved: 0.5,
   /** A constant other than 0 that the critic explains may be a bad start: with fewer rows it is a warning. */
   earlyRows: 40,
-} as const;
-const l = noRewardLimits;
+});
 
 /** In which a critic may still have a loss though there is nothing to learn. */
 const UNTRAINED_ROWS = 3;

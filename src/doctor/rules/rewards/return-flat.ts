@@ -1,11 +1,11 @@
 /** What is said of a return that shows no progress where no other rule has found anything wrong. */
 import { loud } from '../../findings.ts';
 import { falls } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 
-export const returnFlatLimits = { rows: 12 } as const;
-const limits = returnFlatLimits;
+const limits = limitsOf('return-flat', { rows: 12 });
 
 export const returnFlat: Rule = {
   code: 'return-flat',

@@ -1,12 +1,13 @@
 import { fixOf } from '../../fixes.ts';
 import { jitter } from '../../statistics/blocks.ts';
 import { median } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { split, type Track } from '../track.ts';
 import { finding, mark, name, num, percent, type Said, said, soon, stepAt } from '../words.ts';
 
-export const stateLostLimits = {
+const limits = limitsOf('state-lost', {
   /** Rows before the resume, and after it: right after it the first episodes to end are the short ones. */
   before: 10,
   after: 5,
@@ -15,12 +16,10 @@ export const stateLostLimits = {
   share: 0.5,
   /** From so many rows after it on, one that has not come back is sick. */
   lasting: 20,
-} as const;
-const limits = stateLostLimits;
+});
 
 /** Signs of what was lost: a rate over the one before, an explained variance below it, a KL over it. */
-export const stateLostSigns = { rate: 1.5, explained: 0.3, kl: 5 } as const;
-const signs = stateLostSigns;
+const signs = limitsOf('state-lost/signs', { rate: 1.5, explained: 0.3, kl: 5 });
 
 /** The last rows before a step, and the first from it on. */
 function around(track: Track | undefined, x: number): readonly [before: number, after: number] | undefined {

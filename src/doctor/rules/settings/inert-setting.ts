@@ -4,12 +4,13 @@ import { lossFit } from '../../judge/loss-weights.ts';
 import { median, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import { long } from '../language-models/levels.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { finding, mark, name, num, percent, type Said, said } from '../words.ts';
 
-export const inertSettingLimits = {
+const limits = limitsOf('inert-setting', {
   rows: 20,
   /** The entropy coefficient that the losses imply, of the one that is set, and how sure that must be in standard errors. */
   implied: 0.25,
@@ -24,8 +25,7 @@ export const inertSettingLimits = {
   /** How much of the training must be over before a schedule that is set would show, and what it would have changed by then. */
   over: 0.3,
   changed: 0.05,
-} as const;
-const limits = inertSettingLimits;
+});
 
 interface Inert {
   readonly what: string;

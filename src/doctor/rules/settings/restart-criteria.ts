@@ -1,12 +1,13 @@
 import { courseSaid } from '../course.ts';
 import { VAST_LOSS } from '../critic/reward-scale.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { lateSpikesOf } from '../steps/kl-spikes.ts';
 import { inARow, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from '../steps/streak.ts';
 import { finding, mark, name, num, type Said, soon, stepAt } from '../words.ts';
 
-export const restartCriteriaLimits = {
+const limits = limitsOf('restart-criteria', {
   rows: 20,
   /** So many of the five. */
   signs: 2,
@@ -16,8 +17,7 @@ export const restartCriteriaLimits = {
   loss: 1e-3,
   /** A large step counts from so much of the run before the best return on. */
   before: 0.15,
-} as const;
-const limits = restartCriteriaLimits;
+});
 
 /** Which of the five hold, each in a sentence, in their order. */
 function signsOf(signals: Signals): Said[] {

@@ -1,25 +1,21 @@
 /** Settings that hardly anybody uses, where they have done no harm so far: said, so that nobody is surprised later. */
 import type { Finding, RootCause } from '../../findings.ts';
 import { loud } from '../../findings.ts';
-import { lossWeights } from '../../judge/loss-weights.ts';
+import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import type { KnownSetting } from '../../known-settings.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import { suspectOf, UNUSUAL } from '../steps/unstable.ts';
 import { change, finding, mark, num } from '../words.ts';
 
-export const unusualSettingsLimits = {
-  /** Doublings beyond the upper end of what is usual, of the learning rate, the epochs and the clip range. */
-  doublings: UNUSUAL,
+const limits = limitsOf('unusual-settings', {
   /** Of agents; language models mostly have none. */
   entropyCoef: 0.05,
   valueCoef: 1e-3,
   targetKl: 0.003,
-  /** Standard errors beyond which a weight that the losses imply is surely not 0. */
-  errors: 3,
-} as const;
-const limits = unusualSettingsLimits;
+});
 
 interface Unusual {
   readonly cause: RootCause;
@@ -28,22 +24,13 @@ interface Unusual {
   readonly usual: number;
 }
 
-/** An entropy coefficient that is told, or that the losses imply. */
-function entropyCoefOf(signals: Signals): { value: number; implied: boolean } | undefined {
-  const told = signals.run.config.entropyCoef;
-  if (told !== undefined) return { value: told, implied: false };
-  const weights = lossWeights(signals);
-  if (weights === undefined || !(weights.entropy > limits.errors * weights.entropyError)) return undefined;
-  return { value: weights.entropy, implied: true };
-}
-
 function unusualOf(signals: Signals): Unusual[] {
   const { run, settings } = signals;
   const out: Unusual[] = [];
   const suspect = suspectOf(signals);
   // A rate that a controller moves is nobody's setting.
   const moved = suspect.cause === 'learning-rate-too-high' && run.klProxy !== undefined;
-  if (suspect.excess >= limits.doublings && !moved) {
+  if (suspect.excess >= UNUSUAL && !moved) {
     const setting =
       suspect.cause === 'too-many-epochs'
         ? 'epochs'
@@ -53,12 +40,13 @@ function unusualOf(signals: Signals): Unusual[] {
     const usual = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
     out.push({ cause: suspect.cause, setting, text: suspect.why, usual });
   }
-  const coef = entropyCoefOf(signals);
-  if (coef !== undefined && coef.value >= limits.entropyCoef)
+  const told = run.config.entropyCoef;
+  const coef = told ?? entropyWeightOf(signals);
+  if (coef !== undefined && coef >= limits.entropyCoef)
     out.push({
       cause: 'entropy-bonus-too-large',
       setting: 'entropyCoef',
-      text: `${coef.implied ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${num(coef.value)}; 0 to 0.01 is usual`,
+      text: `${told === undefined ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${num(coef)}; 0 to 0.01 is usual`,
       usual: 0.01,
     });
   const { valueCoef } = run.config;
@@ -95,7 +83,7 @@ export const unusualSettings: Rule = {
   text: {
     means:
       'A setting is far from what people use. The run does not suffer from it as far as the log shows; the next one, or a longer one, may.',
-    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** limits.doublings)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
+    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** UNUSUAL)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
     todo: 'Nothing has to change. Take the usual value if the return stalls.',
     silent: 'Where another rule accuses the same setting, and for language models.',
     references: ['docs/ppo.md'],

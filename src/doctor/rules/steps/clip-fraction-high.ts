@@ -1,18 +1,18 @@
 import { median, share } from '../../statistics/order.ts';
 import { courseSaid, standingOf } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS } from '../signals.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, said, soon } from '../words.ts';
 import { suspectOf, UNUSUAL } from './unstable.ts';
 
-export const clipFractionHighLimits = {
+const limits = limitsOf('clip-fraction-high', {
   clipped: 0.3,
   /** Shares of the updates after the first tenth: beside an unusual setting, and without one. */
   often: 0.5,
   mostly: 0.7,
-} as const;
-const limits = clipFractionHighLimits;
+});
 
 export const clipFractionHigh: Rule = {
   code: 'clip-fraction-high',

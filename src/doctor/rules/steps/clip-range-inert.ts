@@ -1,10 +1,11 @@
 import { fellBack } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS } from '../signals.ts';
 import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
 import { OK_KL, WARNING_KL } from './streak.ts';
 
-export const clipRangeInertLimits = {
+const limits = limitsOf('clip-range-inert', {
   clip: 0.5,
   /** A KL that clipping would have held back, and in what share of the updates. */
   kl: 0.015,
@@ -14,8 +15,7 @@ export const clipRangeInertLimits = {
   unheldKl: 0.005,
   /** Critical where the return fell and this share is far too large. */
   harmful: 0.2,
-} as const;
-const limits = clipRangeInertLimits;
+});
 
 export const clipRangeInert: Rule = {
   code: 'clip-range-inert',

@@ -6,6 +6,7 @@ import { blockMedians } from '../../statistics/blocks.ts';
 import { median, share } from '../../statistics/order.ts';
 import { longestAbove, type Stretch, stretchesAbove } from '../../statistics/stretches.ts';
 import { courseSaid, courseWords, fellBack, standingOf } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from '../signals.ts';
 import { finding, mark, name, num, percent, place, type Said, said, soon } from '../words.ts';
@@ -13,7 +14,7 @@ import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } fro
 import { FAR, suspectOf, UNUSUAL, unguarded } from './unstable.ts';
 
 /** Shares of the rows after the first tenth above the marks of a KL. */
-export const klHighLimits = {
+const limits = limitsOf('kl-high', {
   /** Far above all marks, and beyond even that. */
   far: 0.1,
   vast: 0.2,
@@ -32,8 +33,7 @@ export const klHighLimits = {
   borderline: 0.3,
   /** A return slips that ends so many of its noises below its best. */
   slipped: 4,
-} as const;
-const limits = klHighLimits;
+});
 
 /** Rows in a row above a mark with which a KL is taken to have become high. */
 const ONSET = 3;

@@ -1,13 +1,14 @@
 import { median } from '../../statistics/order.ts';
 import { type Spike, spikes } from '../../statistics/spikes.ts';
 import { fellBack } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { finding, mark, name, num, percent, place, said, soon, stepAt } from '../words.ts';
 import { PROBLEM_KL } from './streak.ts';
 import { suspectOf, unguarded } from './unstable.ts';
 
-export const klSpikesLimits = {
+const limits = limitsOf('kl-spikes', {
   rows: 15,
   /** Before this share of the rows a spike is the start of learning. */
   settled: 1 / 3,
@@ -24,8 +25,7 @@ export const klSpikesLimits = {
   growth: 2,
   /** What a fall after a spike is at least, of the whole range of the return. */
   fall: 0.3,
-} as const;
-const limits = klSpikesLimits;
+});
 
 /** Late spikes, those that the return fell after, and whether they grow. */
 export interface LateSpikes {

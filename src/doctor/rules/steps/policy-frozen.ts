@@ -1,13 +1,14 @@
 import { FROZEN_KL } from '../../../metrics/kl-bands.ts';
 import { spread } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
 import { stalledLimits, stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 
-export const policyFrozenLimits = {
+const limits = limitsOf('policy-frozen', {
   /** A rate that lets nothing move; a tenth above what people type as 1e-5. */
   lowRate: 1.1e-5,
   /** Without such a rate: a KL below this in most rows. */
@@ -16,8 +17,7 @@ export const policyFrozenLimits = {
   entropy: 0.01,
   /** Nothing moves at all for so many rows: as bad as a rate of 0, whatever it is said to be. */
   deadRows: 20,
-} as const;
-const limits = policyFrozenLimits;
+});
 
 export const policyFrozen: Rule = {
   code: 'policy-frozen',

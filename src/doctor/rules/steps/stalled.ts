@@ -1,6 +1,7 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
 import { FROZEN_KL } from '../../../metrics/kl-bands.ts';
 import { quantile, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 
@@ -16,14 +17,14 @@ export interface Stalled {
   readonly unclipped: number;
 }
 
-export const stalledLimits = {
+export const stalledLimits = limitsOf('stalled', {
   rows: 8,
   /** Below this, in so many of the rows, a policy of an ordinary learning rate is held back by something. */
   kl: 3e-4,
   most: 0.8,
   /** Rows in which the rate is above this share of its top have not been annealed. */
   annealed: 0.3,
-} as const;
+});
 const limits = stalledLimits;
 
 /** Undefined when the step KL is not known, has too few rows, or is of ordinary size. */

@@ -1,15 +1,10 @@
-/** Runs at the limits of the rules that look for one cause each: as `classic.ts` has them. */
-import { overEstimationLimits } from '../../../../src/doctor/rules/critic/over-estimation.ts';
-import { timeLimitsLimits } from '../../../../src/doctor/rules/critic/time-limits.ts';
-import { actionsSaturatedLimits } from '../../../../src/doctor/rules/entropy/actions-saturated.ts';
-import { entropyExplodesLimits } from '../../../../src/doctor/rules/entropy/entropy-explodes.ts';
-import { metricImpossibleLimits } from '../../../../src/doctor/rules/numerics/metric-impossible.ts';
-import { unitsDeadLimits } from '../../../../src/doctor/rules/numerics/units-dead.ts';
-import { usualInPpoLimits } from '../../../../src/doctor/rules/numerics/usual-in-ppo.ts';
-import { stateLostLimits } from '../../../../src/doctor/rules/rewards/state-lost.ts';
-import { inertSettingLimits } from '../../../../src/doctor/rules/settings/inert-setting.ts';
-import { rows } from './build.ts';
-import { type AtLimits, agent, bend, level, type Numbers, partly, returns } from './classic.ts';
+/** The limits of the rules that look for one cause each, from both sides. */
+import type { LimitTable } from '../../../../src/doctor/rules/limits.ts';
+import { stateLost } from '../../../../src/doctor/rules/rewards/state-lost.ts';
+import { signalsOf } from '../../../../src/doctor/rules/signals.ts';
+import { agent, bend, level, partly, returns } from '../support/agents.ts';
+import type { AtLimits } from '../support/at-limits.ts';
+import { rows } from '../support/build.ts';
 
 /** A run that was taken up again after so many rows, and lost so much of the 100 that it had gained. */
 export const resumed = ({
@@ -21,7 +16,7 @@ export const resumed = ({
   lr = 1,
   ev = 0,
   kl = 1,
-}: Numbers) =>
+}: LimitTable) =>
   agent(
     {
       'episode/return': rows(n, i => {
@@ -37,10 +32,9 @@ export const resumed = ({
     { restarts: [1000 * (cut + 1)] },
   );
 
-export const causesAtLimits: readonly AtLimits[] = [
+export const causes: readonly AtLimits[] = [
   {
     code: 'value-over-estimates',
-    limits: overEstimationLimits,
     make: ({ n = 40, start = 10, end = 150 }) =>
       agent({ 'value/mean': bend(n, start, end), 'episode/return': level(n, 20) }),
     cases: {
@@ -52,7 +46,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'time-limits',
-    limits: timeLimitsLimits,
     make: ({ n = 20, short = 0, steps = 500 }) =>
       agent(
         {
@@ -71,7 +64,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'actions-saturated',
-    limits: actionsSaturatedLimits,
     make: ({ n = 40, at = 0.6, std = 1, first = std }) =>
       agent(
         {
@@ -98,7 +90,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'entropy-explodes',
-    limits: entropyExplodesLimits,
     make: ({ n = 40, coef = 0, grow = 3, discrete = 0, least = 0.3, end = 0.95 }) =>
       discrete
         ? agent(
@@ -133,7 +124,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'state-lost',
-    limits: stateLostLimits,
     make: resumed,
     cases: {
       before: [{ cut: 10 }, { cut: 9 }],
@@ -147,8 +137,28 @@ export const causesAtLimits: readonly AtLimits[] = [
     },
   },
   {
+    code: 'state-lost',
+    table: 'state-lost/signs',
+    make: resumed,
+    // What it takes for lost: 0 the schedule, 1 the critic, 2 the optimiser.
+    says: (made, { lost = 0 }) =>
+      stateLost
+        .check(made, signalsOf(made), [])
+        .some(({ evidence }) => evidence.join(' ').includes(['schedule', 'critic', 'optimiser'][lost])),
+    cases: {
+      rate: [{ lr: 1.51 }, { lr: 1.49 }],
+      explained: [
+        { lost: 1, ev: 0.301 },
+        { lost: 1, ev: 0.299 },
+      ],
+      kl: [
+        { lost: 2, kl: 5.01 },
+        { lost: 2, kl: 4.99 },
+      ],
+    },
+  },
+  {
     code: 'inert-setting',
-    limits: inertSettingLimits,
     // The loss has `share` of a coefficient of .01 in it, and what nobody accounts for; a KL; a rate that falls by `fall`.
     make: ({
       n = 40,
@@ -223,7 +233,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'metric-impossible',
-    limits: metricImpossibleLimits,
     make: ({ n = 40, bad = 10, by = 0.2 }) =>
       agent({
         'value/explained_variance': rows(n, i => (i < bad ? 1 + by : 0.9)),
@@ -240,7 +249,6 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'units-dead',
-    limits: unitsDeadLimits,
     make: ({ n = 40, dead = 0.6 }) =>
       agent({ 'policy/dead_units': bend(n, 0.1, dead), 'episode/return': returns(n, 0) }),
     cases: {
@@ -251,12 +259,14 @@ export const causesAtLimits: readonly AtLimits[] = [
   },
   {
     code: 'usual-in-ppo',
-    limits: usualInPpoLimits,
     make: ({ n = 20, below = n }) =>
       agent({ 'loss/total': rows(n, i => (i < below ? -0.1 : 0.1)), 'episode/return': returns(n, 1) }),
     cases: {
       rows: [{ n: 5 }, { n: 4 }],
-      often: [{ below: 4 }, { below: 3 }],
+      often: [
+        { n: 50, below: 10 },
+        { n: 50, below: 8 },
+      ],
     },
   },
 ];
