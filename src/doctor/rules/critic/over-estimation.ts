@@ -1,10 +1,11 @@
+import { citeCount, say } from '../../judge/facts.ts';
 import { courseOf, rises } from '../../judge/trends.ts';
 import { courseSaid } from '../course.ts';
-import { early, late, long } from '../language-models/levels.ts';
+import { citeEarly, citeLate, early, firstAndLast, late, long } from '../language-models/levels.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
-import { change, finding, mark, name, num, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, round, soon } from '../words.ts';
 
 const limits = limitsOf('value-over-estimates', {
   rows: 20,
@@ -59,13 +60,10 @@ export const overEstimation: Rule = {
     return [
       finding('value-over-estimates', {
         severity: vast ? 'critical' : 'warning',
-        title: `${name(value)} rises from ${num(begins)} to ${num(ends)}, and no more than ${num(most)} can be earned`,
+        title: say`${name(value)} rises from ${citeEarly(value)} to ${citeLate(value)}, and no more than ${citeCount('most that can be earned', most, num)} can be earned`,
         cause: 'value-over-estimation',
         confidence: vast ? 0.9 : 0.75,
-        evidence: [
-          said(value, `${name(value)}: ${num(begins)} in the first tenth, ${num(ends)} in the last fifth`),
-          courseSaid(progress),
-        ],
+        evidence: [firstAndLast(value), courseSaid(progress)],
         fix: [
           change(
             run,

@@ -1,8 +1,9 @@
+import { cite, quoted, rowsOf, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
-import { finding, mark, name, num, percent, said } from '../words.ts';
+import { finding, mark, name, percent } from '../words.ts';
 
 const limits = limitsOf('time-limits', {
   rows: 10,
@@ -42,14 +43,11 @@ export const timeLimits: Rule = {
     return [
       finding('time-limits', {
         severity: 'info',
-        title: `${name(length)} is ${num(most)} nearly always: episodes end by the clock, which ${who} takes for a death`,
+        title: say`${name(length)} is ${cite(length, 'most')} nearly always: episodes end by the clock, which ${quoted(who)} takes for a death`,
         cause: 'time-limit-as-death',
         confidence: 0.6,
         evidence: [
-          said(
-            length,
-            `${name(length)} is ${num(most)}, its largest, in ${percent(often)} of the second half of the rows`,
-          ),
+          say`${name(length)} is ${cite(length, 'most')}, its largest, in ${cite(rowsOf(length, 0.5), 'share at', most)} of the second half of the rows`,
         ],
         fix: [
           'add gamma times the value of the last observation to the last reward of an episode that was cut off',

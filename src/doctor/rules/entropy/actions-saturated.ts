@@ -1,8 +1,9 @@
+import { cite, citeCourse, limit, say } from '../../judge/facts.ts';
 import { standingOf } from '../course.ts';
-import { late, long } from '../language-models/levels.ts';
+import { citeLate, goesSaid, late, long } from '../language-models/levels.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
 
 const limits = limitsOf('actions-saturated', {
   rows: 20,
@@ -46,21 +47,15 @@ export const actionsSaturated: Rule = {
         severity: at >= limits.most ? 'critical' : 'warning',
         title:
           track === shareOf
-            ? `${percent(at)} of the actions lie at their bounds, and ${name(progress.track)} gets nowhere`
-            : `${name(track)} is ${num(spread)}, and ${name(progress.track)} gets nowhere`,
+            ? say`${citeLate(track, percent)} of the actions lie at their bounds, and ${name(progress.track)} gets nowhere`
+            : say`${name(track)} is ${citeLate(track)}, and ${name(progress.track)} gets nowhere`,
         cause: 'action-saturation',
         confidence: track === shareOf ? 0.75 : 0.5,
         evidence: [
           track === shareOf
-            ? said(track, `${name(track)} is ${num(at)} in the last fifth of the rows`)
-            : said(
-                track,
-                `${name(track)} is ${num(track.first)} at first and ${num(spread)} in the last fifth: more than 7 of 10 draws lie outside of [-1, 1]`,
-              ),
-          said(
-            progress.track,
-            `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}, ${num(progress.best)} at best`,
-          ),
+            ? say`${name(track)} is ${citeLate(track)} in the last fifth of the rows`
+            : say`${name(track)} is ${cite(track, 'first')} at first and ${citeLate(track)} in the last fifth: more than ${limit(7)} of ${limit(10)} draws lie outside of [${limit(-1)}, ${limit(1)}]`,
+          say`${goesSaid(progress)}, ${citeCourse(progress, 'best')} at best`,
         ],
         fix: [
           change(run, { logStdInitial: -0.5 }, 'begin with a std of about 0.6: an initial log-std of -0.5'),

@@ -1,12 +1,13 @@
+import { type Cited, citeCount, citeSetting, say, workOut } from '../../judge/facts.ts';
 import { courseOf, rises } from '../../judge/trends.ts';
 import { median } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
-import { early, late, long } from '../language-models/levels.ts';
+import { citeEarly, citeLate, early, firstAndLast, late, long } from '../language-models/levels.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, round, type Said, soon } from '../words.ts';
 
 const limits = limitsOf('entropy-explodes', {
   rows: 20,
@@ -24,7 +25,8 @@ const limits = limitsOf('entropy-explodes', {
 interface Grown {
   readonly track: Track;
   readonly times: number;
-  readonly text: string;
+  readonly grows: Cited;
+  readonly text: Said;
 }
 
 /** A spread of continuous actions that grows. */
@@ -36,7 +38,8 @@ function spreadOf(signals: Signals): Grown | undefined {
   return {
     track: std,
     times: ends / begins,
-    text: `${name(std)} goes from ${num(begins)} in the first tenth to ${num(ends)} in the last fifth`,
+    grows: workOut('times', citeLate(std), citeEarly(std)),
+    text: firstAndLast(std),
   };
 }
 
@@ -48,10 +51,13 @@ function randomAgain(signals: Signals): Grown | undefined {
   const least = shares.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const end = median(shares.subarray(Math.floor(0.8 * shares.length)));
   if (!(least <= limits.sure && end >= limits.random)) return undefined;
+  const lowest = citeCount('least relative entropy', least, percent, entropy);
+  const ends = citeCount('relative entropy of the last fifth', end, percent, entropy);
   return {
     track: entropy,
     times: end / least,
-    text: `${name(entropy)} was down to ${percent(least)} of its maximum, and is at ${percent(end)} in the last fifth of the rows`,
+    grows: workOut('times', ends, lowest),
+    text: say`${name(entropy)} was down to ${lowest} of its maximum, and is at ${ends} in the last fifth of the rows`,
   };
 }
 
@@ -77,14 +83,18 @@ export const entropyExplodes: Rule = {
     if ((progress.improved && !progress.collapsed) || progress.saturated || progress.improving) return [];
     const grown = run.actions === 'discrete' ? randomAgain(signals) : spreadOf(signals);
     if (grown === undefined) return [];
-    const { track, times, text } = grown;
+    const { track, times, grows, text } = grown;
     return [
       finding('entropy-explodes', {
         severity: run.actions !== 'discrete' && times >= limits.vast ? 'critical' : 'warning',
-        title: `${name(track)} grows ${num(times)} times without a bonus for it`,
+        title: say`${name(track)} grows ${grows} times without a bonus for it`,
         cause: 'entropy-explosion',
         confidence: 0.65,
-        evidence: [said(track, text), `the entropy coefficient is ${num(coef)}`, courseSaid(progress)],
+        evidence: [
+          text,
+          say`the entropy coefficient is ${citeSetting('entropyCoef', coef)}`,
+          courseSaid(progress),
+        ],
         fix: [
           change(
             run,

@@ -1,8 +1,9 @@
+import { citeSetting, say } from '../../judge/facts.ts';
 import { courseOf, falls, rises } from '../../judge/trends.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
-import { early, late, long } from './levels.ts';
+import { change, finding, mark, name, percent, round, soon } from '../words.ts';
+import { early, firstAndLast, late, long } from './levels.ts';
 
 const limits = limitsOf('kl-in-reward', {
   rows: 16,
@@ -39,12 +40,10 @@ export const klInReward: Rule = {
         cause: 'kl-in-reward',
         confidence: 0.8,
         evidence: [
-          said(paid, `${name(paid)} goes from ${num(early(paid))} to ${num(late(paid))}`),
-          said(score, `${name(score)} goes from ${num(before)} to ${num(after)}`),
-          ref === undefined || ref.n < limits.rows
-            ? undefined
-            : said(ref, `${name(ref)} goes from ${num(early(ref))} to ${num(late(ref))}`),
-          coef === undefined ? undefined : `the weight of the KL is ${num(coef)}`,
+          firstAndLast(paid),
+          firstAndLast(score),
+          ref === undefined || ref.n < limits.rows ? undefined : firstAndLast(ref),
+          coef === undefined ? undefined : say`the weight of the KL is ${citeSetting('refCoef', coef)}`,
         ],
         fix: [
           change(

@@ -1,8 +1,9 @@
+import { citeCourse, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
-import { finding, mark, name, num, percent, said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
 
 const limits = limitsOf('reward-collapse', {
   rows: 20,
@@ -30,9 +31,9 @@ export const rewardCollapse: Rule = {
   check(run, signals) {
     const { progress } = signals;
     if (run.kind !== 'language-model' || progress === undefined || progress.track.n < limits.rows) return [];
-    const { track, start, best, bestX, end, worst, noise, gained, collapsed, improving } = progress;
+    const { track, start, best, bestX, end, noise, gained, collapsed, improving } = progress;
     if (!collapsed || !gained || improving) return [];
-    const floor = Math.min(start, end, worst);
+    const floor = (['worst', 'end', 'start'] as const).reduce((a, b) => (progress[b] < progress[a] ? b : a));
     const lost = best - end;
     if (!(lost > limits.noise * noise && lost >= limits.lost * (best - Math.min(start, end)))) return [];
     const half = (best + Math.min(start, end)) / 2;
@@ -40,11 +41,11 @@ export const rewardCollapse: Rule = {
     return [
       finding('reward-collapse', {
         severity: 'warning',
-        title: `${name(track)} reached ${num(best)} at ${stepAt(run, bestX)} and ends at ${num(end)}`,
+        title: say`${name(track)} reached ${citeCourse(progress, 'best')} at ${unitOf(run)} ${citeCourse(progress, 'bestX')} and ends at ${citeCourse(progress, 'end')}`,
         cause: 'peak-then-collapse',
         confidence: 0.6,
         evidence: [
-          said(track, `${name(track)} began at ${num(start)}; ${num(floor)} is the lowest that lasted`),
+          say`${name(track)} began at ${citeCourse(progress, 'start')}; ${citeCourse(progress, floor)} is the lowest that lasted`,
         ],
         fix: [
           `restart from the checkpoint nearest to ${stepAt(run, bestX)}, with a third of the learning rate`,

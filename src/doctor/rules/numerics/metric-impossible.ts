@@ -1,10 +1,12 @@
 /** Values that a metric cannot have, whatever the run does: it is computed wrongly, or is another thing than its name says. */
+import { whole } from '../../../base/numbers.ts';
 import type { CanonicalRun } from '../../canonical.ts';
+import { cite, citeCount, quoted, say } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
-import { finding, mark, name, num, percent, said } from '../words.ts';
+import { finding, mark, name, num, percent } from '../words.ts';
 
 const limits = limitsOf('metric-impossible', {
   /** So many rows, and so large a share of them, have such a value. */
@@ -98,14 +100,11 @@ export const metricImpossible: Rule = {
       .map(({ track, range, count, worst, from }) =>
         finding('metric-impossible', {
           severity: 'info',
-          title: `${name(track)} is ${num(worst)}, which it cannot be`,
+          title: say`${name(track)} is ${cite(track, worst < range.least ? 'least' : 'most')}, which it cannot be`,
           cause: 'metric-broken',
           confidence: 0.8,
           evidence: [
-            said(
-              track,
-              `${count} of ${track.n} values of ${name(track)} are impossible, ${num(worst)} the furthest: ${range.why}`,
-            ),
+            say`${citeCount('values that the metric cannot have', count, whole, track)} of ${cite(track, 'rows')} values of ${name(track)} are impossible, ${cite(track, worst < range.least ? 'least' : 'most')} the furthest: ${quoted(range.why)}`,
           ],
           fix: [`conclude nothing from ${name(track)}: it is computed wrongly, or in another unit`],
           marks: [mark(track, from, signals.to)],

@@ -1,9 +1,10 @@
+import { say } from '../../judge/facts.ts';
 import { courseOf, rises } from '../../judge/trends.ts';
 import { courseSaid } from '../course.ts';
-import { early, late, long } from '../language-models/levels.ts';
+import { citeLate, firstAndLast, late, long } from '../language-models/levels.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, round, soon } from '../words.ts';
 
 const limits = limitsOf('units-dead', {
   rows: 20,
@@ -35,16 +36,10 @@ export const unitsDead: Rule = {
     return [
       finding('units-dead', {
         severity: end >= limits.most ? 'critical' : 'warning',
-        title: `${percent(end)} of the units are dead at the end (${name(dead)})`,
+        title: say`${citeLate(dead, percent)} of the units are dead at the end (${name(dead)})`,
         cause: 'plasticity-lost',
         confidence: 0.7,
-        evidence: [
-          said(
-            dead,
-            `${name(dead)} goes from ${num(early(dead))} in the first tenth to ${num(end)} in the last fifth`,
-          ),
-          courseSaid(progress),
-        ],
+        evidence: [firstAndLast(dead), courseSaid(progress)],
         fix: [
           change(
             run,

@@ -1,9 +1,10 @@
 import { loud } from '../../findings.ts';
+import { cite, limit, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { long } from '../language-models/levels.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, percent, said } from '../words.ts';
+import { finding, mark, name, percent } from '../words.ts';
 
 const limits = limitsOf('usual-in-ppo', {
   rows: 5,
@@ -34,7 +35,7 @@ export const usualInPpo: Rule = {
       },
       {
         track: run.actions === 'continuous' ? long(signals.get('policy/entropy'), limits.rows) : undefined,
-        why: 'the entropy of continuous actions is below 0 where their std is small',
+        why: 'the entropy of continuous actions is negative where their std is small',
       },
     ];
     return odd.flatMap(({ track, why }) => {
@@ -43,14 +44,11 @@ export const usualInPpo: Rule = {
       return [
         finding('usual-in-ppo', {
           severity: 'info',
-          title: `${name(track)} is below 0: that is usual`,
+          title: say`${name(track)} is below ${limit(0)}: that is usual`,
           cause: null,
           confidence: 0.9,
           evidence: [
-            said(
-              track,
-              `${name(track)} is below 0 in ${percent(often)} of the rows, with a median of ${num(track.median)}: ${why}`,
-            ),
+            say`${name(track)} is below ${limit(0)} in ${cite(track, 'share below', 0)} of the rows, with a median of ${cite(track, 'median')}: ${why}`,
           ],
           fix: [
             'nothing is to be changed for it: judge the run by its return, its KL and its explained variance',

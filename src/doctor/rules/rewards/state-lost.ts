@@ -1,11 +1,12 @@
 import { fixOf } from '../../fixes.ts';
+import { cite, citeAt, citeCount, type Rows, rowAt, rowsBetween, say } from '../../judge/facts.ts';
 import { jitter } from '../../statistics/blocks.ts';
 import { median } from '../../statistics/order.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { split, type Track } from '../track.ts';
-import { finding, mark, name, num, percent, type Said, said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, num, percent, type Said, soon, stepAt, unitOf } from '../words.ts';
 
 const limits = limitsOf('state-lost', {
   /** Rows before the resume, and after it: right after it the first episodes to end are the short ones. */
@@ -22,6 +23,12 @@ const limits = limitsOf('state-lost', {
 const signs = limitsOf('state-lost/signs', { rate: 1.5, explained: 0.3, kl: 5 });
 
 /** The last rows before a step, and the first from it on. */
+const beforeAt = (track: Track, x: number, rows: number): Rows =>
+  rowsBetween(track, rowAt(track, x) - rows, rowAt(track, x));
+const afterAt = (track: Track, x: number): Rows =>
+  rowsBetween(track, rowAt(track, x), rowAt(track, x) + limits.after);
+
+/** Their levels. */
 function around(track: Track | undefined, x: number): readonly [before: number, after: number] | undefined {
   if (track === undefined) return undefined;
   const [before, after] = split(track, x);
@@ -73,7 +80,7 @@ function signsAt(signals: Signals, x: number): (Said | undefined)[] {
     const at = around(track, x);
     return at === undefined || !holds(...at)
       ? undefined
-      : said(track!, `${name(track!)} goes from ${num(at[0])} to ${num(at[1])} there: ${lost}`);
+      : say`${name(track!)} goes from ${cite(beforeAt(track!, x, limits.after), 'median')} to ${cite(afterAt(track!, x), 'median')} there: ${lost}`;
   };
   return [
     sign(
@@ -123,14 +130,11 @@ export const stateLost: Rule = {
     return [
       finding('state-lost', {
         severity: !lost.back && lost.rowsAfter >= limits.lasting ? 'critical' : 'warning',
-        title: `${name(track)} was ${num(lost.had)} before the run was resumed at ${stepAt(run, lost.x)}, and ${num(lost.has)} right after`,
+        title: say`${name(track)} was ${cite(beforeAt(track, lost.x, limits.before), 'median')} before the run was resumed at ${unitOf(run)} ${citeAt(track, lost.x)}, and ${cite(afterAt(track, lost.x), 'median')} right after`,
         cause: 'state-not-restored',
         confidence: 0.7,
         evidence: [
-          said(
-            track,
-            `${percent(Math.min(1, lost.share))} of what ${name(track)} had gained is gone at once`,
-          ),
+          say`${citeCount('share of the gain that a resume lost', Math.min(1, lost.share), percent, track)} of what ${name(track)} had gained is gone at once`,
           ...signsAt(signals, lost.x),
         ],
         fix: [

@@ -1,5 +1,6 @@
 /** Settings that the log has and the numbers do not: set, and without effect. */
 import type { RootCause } from '../../findings.ts';
+import { cite, citeCount, citeSetting, limit, say, settledOf } from '../../judge/facts.ts';
 import { lossFit } from '../../judge/loss-weights.ts';
 import { median, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
@@ -8,7 +9,7 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
-import { finding, mark, name, num, percent, type Said, said } from '../words.ts';
+import { finding, mark, name, num, percent, type Said } from '../words.ts';
 
 const limits = limitsOf('inert-setting', {
   rows: 20,
@@ -28,7 +29,7 @@ const limits = limitsOf('inert-setting', {
 });
 
 interface Inert {
-  readonly what: string;
+  readonly what: Said;
   readonly evidence: Said;
   readonly track: Track;
 }
@@ -44,12 +45,9 @@ function entropyCoef(signals: Signals): Inert | undefined {
   if (fit.entropy > limits.implied * told || told - fit.entropy < limits.errors * fit.entropyError)
     return undefined;
   return {
-    what: `the entropy coefficient of ${num(told)}`,
+    what: say`the entropy coefficient of ${citeSetting('entropyCoef', told)}`,
     track: total,
-    evidence: said(
-      total,
-      `${name(total)} is the sum of its parts with an entropy coefficient of ${num(Math.max(0, fit.entropy))}, not ${num(told)}`,
-    ),
+    evidence: say`${name(total)} is the sum of its parts with an entropy coefficient of ${citeCount('entropy coefficient of the sum of the losses', Math.max(0, fit.entropy), num, total)}, not ${citeSetting('entropyCoef', told)}`,
   };
 }
 
@@ -64,12 +62,9 @@ function targetKl(signals: Signals): Inert | undefined {
   const often = share(kl.settled, v => v > limits.beyond * told);
   if (kl.settled.length < limits.rows || often < limits.unstopped) return undefined;
   return {
-    what: `the target KL of ${num(told)}`,
+    what: say`the target KL of ${citeSetting('targetKl', told)}`,
     track: kl.track,
-    evidence: said(
-      kl.track,
-      `${name(kl.track)} is above ${num(limits.beyond * told)} in ${percent(often)} of the rows, and every update ran all ${num(epochs)} epochs`,
-    ),
+    evidence: say`${name(kl.track)} is above ${limit(limits.beyond * told)} in ${cite(settledOf(kl), 'share above', limits.beyond * told)} of the rows, and every update ran all ${cite(ran, 'most')} epochs`,
   };
 }
 
@@ -84,12 +79,9 @@ function schedule(signals: Signals): Inert | undefined {
   if (!(over >= limits.over) || signals.run.unit !== 'steps') return undefined;
   if (rate.q(1) - rate.q(0) > limits.changed * rate.q(1)) return undefined;
   return {
-    what: `the ${kind} schedule of the learning rate`,
+    what: say`the ${kind} schedule of the learning rate`,
     track: rate,
-    evidence: said(
-      rate,
-      `${name(rate)} goes from ${num(rate.first)} to ${num(rate.last)}, and ${percent(Math.min(1, over))} of the training is over`,
-    ),
+    evidence: say`${name(rate)} goes from ${cite(rate, 'first')} to ${cite(rate, 'last')}, and ${citeCount('share of the training that is over', Math.min(1, over), percent)} of the training is over`,
   };
 }
 
@@ -125,12 +117,12 @@ export const inertSetting: Rule = {
       .map(({ what, evidence, track }) =>
         finding('inert-setting', {
           severity: well ? 'info' : 'warning',
-          title: `${what} has no effect`,
+          title: say`${what} has no effect`,
           cause: CAUSE,
           confidence: 0.6,
           evidence: [evidence, progress === undefined ? undefined : courseSaid(progress)],
           fix: [
-            `look how the trainer names it, and whether this algorithm reads it: as it is, ${what} does nothing`,
+            `look how the trainer names it, and whether this algorithm reads it: as it is, ${what.text} does nothing`,
           ],
           marks: [mark(track, signals.from, signals.to)],
         }),

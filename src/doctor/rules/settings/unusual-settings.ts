@@ -1,6 +1,7 @@
 /** Settings that hardly anybody uses, where they have done no harm so far: said, so that nobody is surprised later. */
 import type { Finding, RootCause } from '../../findings.ts';
 import { loud } from '../../findings.ts';
+import { citeCount, citeSetting, limit, say, usual } from '../../judge/facts.ts';
 import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import type { KnownSetting } from '../../known-settings.ts';
 import { courseSaid } from '../course.ts';
@@ -8,7 +9,7 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import { suspectOf, UNUSUAL } from '../steps/unstable.ts';
-import { change, finding, mark, num } from '../words.ts';
+import { change, finding, mark, num, type Said } from '../words.ts';
 
 const limits = limitsOf('unusual-settings', {
   /** Of agents; language models mostly have none. */
@@ -20,7 +21,7 @@ const limits = limitsOf('unusual-settings', {
 interface Unusual {
   readonly cause: RootCause;
   readonly setting: KnownSetting;
-  readonly text: string;
+  readonly text: Said;
   readonly usual: number;
 }
 
@@ -37,8 +38,8 @@ function unusualOf(signals: Signals): Unusual[] {
         : suspect.cause === 'clip-range-too-large'
           ? 'clipRange'
           : 'learningRate';
-    const usual = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
-    out.push({ cause: suspect.cause, setting, text: suspect.why, usual });
+    const common = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
+    out.push({ cause: suspect.cause, setting, text: suspect.why, usual: common });
   }
   const told = run.config.entropyCoef;
   const coef = told ?? entropyWeightOf(signals);
@@ -46,7 +47,7 @@ function unusualOf(signals: Signals): Unusual[] {
     out.push({
       cause: 'entropy-bonus-too-large',
       setting: 'entropyCoef',
-      text: `${told === undefined ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${num(coef)}; 0 to 0.01 is usual`,
+      text: say`${told === undefined ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${told === undefined ? citeCount('entropy coefficient that the losses imply', coef, num) : citeSetting('entropyCoef', coef)}; ${usual(0, 0.01)}`,
       usual: 0.01,
     });
   const { valueCoef } = run.config;
@@ -54,7 +55,7 @@ function unusualOf(signals: Signals): Unusual[] {
     out.push({
       cause: 'critic-not-learning',
       setting: 'valueCoef',
-      text: `the value loss has a weight of ${num(valueCoef)}; 0.5 is usual`,
+      text: say`the value loss has a weight of ${citeSetting('valueCoef', valueCoef)}; ${limit(0.5)} is usual`,
       usual: 0.5,
     });
   const { targetKl } = settings;
@@ -62,7 +63,7 @@ function unusualOf(signals: Signals): Unusual[] {
     out.push({
       cause: 'target-kl-too-tight',
       setting: 'targetKl',
-      text: `the target KL is ${num(targetKl)}; 0.01 to 0.03 is usual`,
+      text: say`the target KL is ${citeSetting('targetKl', targetKl)}; ${usual(0.01, 0.03)}`,
       usual: 0.02,
     });
   return out;
@@ -111,14 +112,14 @@ export const unusualSettings: Rule = {
     return unusualOf(signals)
       .filter(({ cause }) => !accused.has(cause))
       .map(
-        ({ cause, setting, text, usual }): Finding =>
+        ({ cause, setting, text, usual: value }): Finding =>
           finding('unusual-settings', {
             severity: 'info',
-            title: `an unusual setting: ${text}`,
+            title: say`an unusual setting: ${text}`,
             cause,
             confidence: 0.5,
             evidence: [text, courseSaid(progress)],
-            fix: [change(run, { [setting]: usual }, `the usual value is ${num(usual)}`)],
+            fix: [change(run, { [setting]: value }, `the usual value is ${num(value)}`)],
             marks: [mark(progress.track, signals.from, signals.to)],
           }),
       );

@@ -1,5 +1,6 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
 import { FROZEN_KL } from '../../../metrics/kl-bands.ts';
+import { type Rows, rowsBetween } from '../../judge/facts.ts';
 import { quantile, share } from '../../statistics/order.ts';
 import { limitsOf } from '../limits.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
@@ -7,7 +8,9 @@ import type { Track } from '../track.ts';
 
 export interface Stalled {
   readonly track: Track;
-  /** Median size of the KL over the rows at which the learning rate had not been annealed away. */
+  /** The rows at which the learning rate had not been annealed away. */
+  readonly rows: Rows;
+  /** Median size of the KL over these rows. */
   readonly level: number;
   /** Most of these rows (`stalledLimits.most`) are below this. */
   readonly most: number;
@@ -49,6 +52,7 @@ export function stalledOf(signals: Signals): Stalled | undefined {
   const clip = signals.get('policy/clip_fraction');
   return {
     track,
+    rows: rowsBetween(track, 0, end),
     level: quantile(sizes, 0.5),
     most,
     frozen: most < FROZEN_KL,
