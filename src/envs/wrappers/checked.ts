@@ -7,6 +7,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '../env.ts';
+import { placeInOwnCode } from '../../base/trace.ts';
 import { EnvError, type EnvErrorCode, errorCode, fail, messageOf, show } from '../errors.ts';
 import { countOf, fieldsOf, type Json } from '../plain-data.ts';
 import { allowedAt, placeOf, type Space } from '../spaces.ts';
@@ -226,9 +227,12 @@ class CheckedEnv implements Env {
     if (code !== undefined && code !== 'env-threw')
       throw new EnvError(code, `${this.spec.id}: ${messageOf(error)}`, { cause: error });
     const during = this.#episodeStep === 0 ? 'reset' : `step ${this.#episodeStep} of the episode`;
-    throw new EnvError('env-threw', `${this.spec.id} threw in ${during}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const place = placeInOwnCode(error);
+    throw new EnvError(
+      'env-threw',
+      `${this.spec.id} threw in ${during}: ${messageOf(error)}${place === undefined ? '' : ` (${place})`}`,
+      { cause: error },
+    );
   }
 
   #fail(code: EnvErrorCode, message: string): never {
