@@ -37,6 +37,10 @@ export function placeInOwnCode(error: unknown): string | undefined {
 
 /** The stack of what was thrown first, which caused it all, and below it that of the error which it came up as. */
 export function wholeTrace(error: unknown): string | undefined {
-  const stacks = causes(error).flatMap(one => (one instanceof Error && one.stack !== undefined ? [one.stack] : []));
-  return stacks.length === 0 ? undefined : [...new Set([stacks[0], stacks.at(-1)])].join('\n\nwhich came up as\n');
+  const stacks = causes(error).flatMap(one =>
+    one instanceof Error && one.stack !== undefined ? [one.stack] : [],
+  );
+  return stacks.length === 0
+    ? undefined
+    : [...new Set([stacks[0], stacks.at(-1)])].join('\n\nwhich came up as\n');
 }

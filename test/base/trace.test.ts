@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { placeInOwnCode, wholeTrace } from '../../src/base/trace.ts';
 
 function stack(...frames: string[]): Error {
-  return Object.assign(new Error('broke'), { stack: `Error: broke\n${frames.map(f => `    at ${f}`).join('\n')}` });
+  return Object.assign(new Error('broke'), {
+    stack: `Error: broke\n${frames.map(f => `    at ${f}`).join('\n')}`,
+  });
 }
 const keel = new URL('../../src/envs/simulation.ts', import.meta.url).pathname;
 
@@ -20,7 +22,9 @@ test.each([
 
 test('the place of the first cause; none of what is no error', () => {
   const inner = stack('physics (/home/me/game.ts:12:5)');
-  expect(placeInOwnCode(new Error('told', { cause: new Error('of it', { cause: inner }) }))).toBe('game.ts:12');
+  expect(placeInOwnCode(new Error('told', { cause: new Error('of it', { cause: inner }) }))).toBe(
+    'game.ts:12',
+  );
   expect(placeInOwnCode('text')).toBeUndefined();
   expect(placeInOwnCode(undefined)).toBeUndefined();
 });

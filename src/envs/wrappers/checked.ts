@@ -1,3 +1,4 @@
+import { placeInOwnCode } from '../../base/trace.ts';
 import {
   checkSeed,
   type Env,
@@ -7,7 +8,6 @@ import {
   type ResetOptions,
   type StepResult,
 } from '../env.ts';
-import { placeInOwnCode } from '../../base/trace.ts';
 import { EnvError, type EnvErrorCode, errorCode, fail, messageOf, show } from '../errors.ts';
 import { countOf, fieldsOf, type Json } from '../plain-data.ts';
 import { allowedAt, placeOf, type Space } from '../spaces.ts';
