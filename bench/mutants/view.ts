@@ -16,7 +16,7 @@ export const view = mutantsOf('src/view', [
     'view/images',
     'condition',
   ],
-  ['images/png.ts', 'y > 0 ? pixels[(y - 1) * stride + i] : 0', '0', 'view/images', 'filter'],
+  ['images/png.ts', ' - (y > 0 ? pixels[(y - 1) * stride + i] : 0)', '', 'view/images', 'filter'],
   [
     'images/png.ts',
     'crc32(bytes.subarray(4, 8 + data.length))',

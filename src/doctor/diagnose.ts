@@ -37,7 +37,7 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
     summary: summaryOf(verdict, findings, root, signals),
     findings,
     understood: understoodOf(signals),
-    basis: verdict === 'healthy' ? basisOf(signals) : [],
+    basis: verdict === 'healthy' ? basisOf(signals).map(({ text }) => text) : [],
     checked: use.map(rule => checkedOf(rule, found, signals)),
     notes: run.notes,
   };

@@ -80,6 +80,15 @@ export const rootCauses = [
   'stale-rollouts',
   'wrong-mask',
   'clip-range-too-small',
+  'kl-in-reward',
+  'peak-then-collapse',
+  'value-over-estimation',
+  'action-saturation',
+  'time-limit-as-death',
+  'state-not-restored',
+  'inert-setting',
+  'metric-broken',
+  'plasticity-lost',
 ] as const;
 /** What a run can be sick of. */
 export type RootCause = (typeof rootCauses)[number];
@@ -100,6 +109,39 @@ export interface Cite extends Mark {
   readonly evidence: number;
 }
 
+/** What a number in a sentence is, so that anybody can work it out again. */
+export type FactOf =
+  /** A statistic of rows of a series: `rows` are places among its finite values, the second one not included. */
+  | {
+      readonly kind: 'rows';
+      readonly statistic: string;
+      /** The level, or the share, that the statistic asks for. */
+      readonly argument?: number;
+      readonly metric: string;
+      readonly theirs: string;
+      readonly rows: readonly [number, number];
+    }
+  /** The step of a row of a series, by the row's place among its finite values. */
+  | { readonly kind: 'step'; readonly metric: string; readonly theirs: string; readonly row: number }
+  /** A level of the return or reward, smoothed by blocks of rows: its best, its end, the step of its best. */
+  | { readonly kind: 'course'; readonly metric: string; readonly theirs: string; readonly what: string }
+  /** A setting, by the doctor's name for it. */
+  | { readonly kind: 'setting'; readonly setting: KnownSetting }
+  /** A number of the rule's own: a limit, or what is usual. */
+  | { readonly kind: 'limit' }
+  /** Words of the log or of the trainer, as they are. */
+  | { readonly kind: 'quoted' }
+  /** What only the rule works out: how many late spikes there are. */
+  | { readonly kind: 'counted'; readonly what: string; readonly metric?: string }
+  /** Worked out of two others. */
+  | { readonly kind: 'times' | 'less' | 'product'; readonly of: readonly [Fact, Fact] };
+
+/** A number as a sentence prints it, and what it is. */
+export type Fact = FactOf & { readonly text: string; readonly value: number };
+
+/** A number of the title, or of a sentence of the evidence by its place. */
+export type CitedFact = Fact & { readonly evidence: number | null };
+
 /** One thing that a rule saw. */
 export interface Finding {
   /** The rule's stable code: `kl-spikes`. `keel doctor --explain <code>` prints its page. */
@@ -119,6 +161,8 @@ export interface Finding {
   readonly evidence: readonly string[];
   /** The series and stretch that each sentence of the evidence speaks of, where it speaks of one. */
   readonly cites: readonly Cite[];
+  /** Every number of the title and of the evidence, with what it is of. */
+  readonly facts: readonly CitedFact[];
   readonly cause: RootCause | null;
   /** Between 0 and 1: how sure the rule is of the cause, given that what it saw is there. */
   readonly confidence: number;

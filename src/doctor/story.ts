@@ -3,6 +3,17 @@ import type { Finding, RootCause } from './findings.ts';
 
 /** Settings and data upstream, what they bring about downstream. Read: the key explains each of the list. */
 const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
+  'state-not-restored': [
+    'critic-not-learning',
+    'learning-rate-too-low',
+    'learning-rate-too-high',
+    'no-reward-signal',
+  ],
+  'value-over-estimation': ['critic-not-learning', 'reward-scale-too-large', 'no-reward-signal'],
+  'action-saturation': ['no-reward-signal', 'critic-not-learning', 'learning-rate-too-low'],
+  'entropy-explosion': ['no-reward-signal', 'critic-not-learning', 'action-saturation'],
+  'plasticity-lost': ['critic-not-learning', 'learning-rate-too-low', 'no-reward-signal'],
+  'kl-in-reward': ['reference-too-strong', 'no-reward-signal'],
   'reward-scale-changed': [
     'reward-scale-too-large',
     'critic-not-learning',
@@ -39,9 +50,13 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
     'no-reward-signal',
     'non-finite',
     'entropy-collapse',
+    'entropy-explosion',
     'critic-not-learning',
     'malformed-outputs',
     'degenerate-groups',
+    'action-saturation',
+    'value-over-estimation',
+    'plasticity-lost',
   ],
   'too-many-epochs': [
     'no-reward-signal',
@@ -59,6 +74,7 @@ const brings: Partial<Record<RootCause, readonly RootCause[]>> = {
   ],
   'entropy-collapse': ['no-reward-signal', 'critic-not-learning', 'learning-rate-too-low'],
   'entropy-bonus-too-large': [
+    'action-saturation',
     'critic-not-learning',
     'learning-rate-too-high',
     'learning-rate-too-low',
@@ -147,6 +163,8 @@ export function casesOf(findings: readonly Finding[]): Case[] {
 
 /** Whether `a` explains `b` in a run that spans so many steps. */
 export function explains(a: Case, b: Case, from: number, span: number): boolean {
+  // A peak is a state that a run is found in, and a setting without effect brings nothing about.
+  if (b.cause === 'peak-then-collapse') return a.cause !== 'inert-setting';
   if (!(brings[a.cause] ?? []).includes(b.cause)) return false;
   // What only might be does not explain what surely is.
   if (b.critical && !a.critical && a.confidence < 0.6) return false;

@@ -36,7 +36,7 @@ const trusted = [
   'base/version.ts',
   'envs/check.ts',
   'envs/running-copy.ts',
-  'nn/safetensors.ts',
+  'nn/safetensors/header.ts',
   // In the browser, of what the same report holds.
   'report/viewer.ts',
 ];

@@ -16,7 +16,7 @@ import {
 
 /** Said again, from the design and the issue: a name that vanishes breaks logs and pages that have it. */
 const promised = `kl/step kl/step_k1 kl/step_k3 kl/step_raw kl/ref kl/sampler kl/coef kl/ref_coef
-  loss/policy loss/value loss/total policy/entropy policy/entropy_relative policy/std policy/ratio_mean
+  loss/policy loss/value loss/total policy/entropy policy/entropy_relative policy/std policy/saturated_actions policy/dead_units policy/ratio_mean
   policy/clip_fraction value/explained_variance value/mean adv/mean adv/std reward/mean reward/std return/mean
   episode/return episode/return_best episode/length episode/count grad/norm train/lr train/lr_critic train/clip_range
   train/epochs_run train/minibatches_run train/early_stop train/skipped guard/backtracks guard/scale

@@ -232,6 +232,7 @@ describe('what is proposed', () => {
         firstSeen: 500,
         evidence: [],
         cites: [],
+        facts: [],
         cause: 'learning-rate-too-high',
         confidence: 0.9,
         fix: fixes.map(({ text }) => text),

@@ -56,6 +56,7 @@ export const cleanrl: Dialect = {
     { theirs: 'losses/entropy', id: 'policy/entropy', note: 'last minibatch' },
     { theirs: 'losses/value_loss', id: 'loss/value', note: 'last minibatch' },
     { theirs: 'losses/policy_loss', id: 'loss/policy', note: 'last minibatch' },
+    { theirs: /losses\/(?:qf1_values|q_values)/, id: 'value/mean', note: 'of DQN, DDPG, TD3 and SAC' },
     { theirs: 'losses/loss', id: 'loss/total' },
     { theirs: 'losses/explained_variance', id: 'value/explained_variance' },
     { theirs: 'charts/avg_episodic_return', id: 'episode/return' },

@@ -62,6 +62,7 @@ export const skrl: Dialect = {
   configSigns: [{ name: 'entropy_loss_scale', points: 2 }],
   mappings: [
     { theirs: 'Loss / Value loss', id: 'loss/value', note: 'times value_loss_scale' },
+    { theirs: 'Q-network / Q1 (mean)', id: 'value/mean', note: 'of DDPG, TD3 and SAC' },
     { theirs: 'Loss / Policy loss', id: 'loss/policy' },
     { theirs: 'Policy / Standard deviation', id: 'policy/std' },
     { theirs: /Learning \/ (?:Policy l|L)earning rate/, id: 'train/lr' },

@@ -8,6 +8,7 @@ import type { RawRun } from '../raw-run.ts';
 import { actionsOf } from './actions.ts';
 import { dialects } from './all.ts';
 import { chooseAxis } from './axis.ts';
+import { commonMappings } from './common.ts';
 import { moved, scaled } from './derive.ts';
 import type { Dialect, Draft, Log, Mapping } from './dialect.ts';
 import { keel } from './keel.ts';
@@ -160,7 +161,7 @@ function draftsOf(log: Log, dialect: Dialect, own: readonly Mapping[], understoo
     understood.add(mapping.theirs as string);
     drafts.push({ id: mapping.id, theirs: mapping.theirs as string, series, mapping });
   }
-  for (const mapping of dialect.mappings) {
+  for (const mapping of [...dialect.mappings, ...commonMappings]) {
     for (const [name, { theirs, series }] of log.series) {
       if (understood.has(theirs)) continue;
       const match = fits(name, mapping.theirs);

@@ -9,7 +9,7 @@ import { emptyLog } from './log.ts';
 export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wording {
   const spec = typeof wording === 'function' ? wording(log) : wording;
   return {
-    nameOf: setting => spec.names[setting],
+    nameOf: setting => spec.names[setting] ?? otherName(spec, setting),
     lacks: setting => spec.absent?.includes(setting) ?? false,
     setting: changes => {
       const named: SettingChange[] = [];
@@ -27,6 +27,12 @@ export function wordingOf(wording: Dialect['wording'], log: Log = emptyLog): Wor
       return together([...(named.length > 0 ? [fixOf(spec.write(pairs), named)] : []), ...others]);
     },
   };
+}
+
+/** The name of a setting that is typed in another form than the others. */
+function otherName(spec: WordingSpec, setting: KnownSetting): string | undefined {
+  const said = spec.otherwise?.[setting]?.(typed(0), 0);
+  return typeof said === 'string' ? undefined : said?.sets?.[0]?.[0];
 }
 
 function otherFix(setting: KnownSetting, said: Otherwise): Fix {

@@ -1,4 +1,5 @@
 /** The weights of the parts of a loss, where the log has the parts and their sum but not the weights. */
+import { limitsOf } from '../rules/limits.ts';
 import type { Signals } from '../rules/signals.ts';
 import { median } from '../statistics/order.ts';
 
@@ -9,22 +10,30 @@ export interface LossWeights {
   readonly entropyError: number;
 }
 
-const limits = {
+/** Rows whose error is beyond so many median errors are left out, so often: some trainers log one minibatch's total. */
+const OUTLIER = 5;
+const ROUNDS = 3;
+
+const limits = limitsOf('loss-weights', {
   rows: 12,
-  /** Rows whose error is beyond so many median errors are left out: some trainers log one minibatch's total. */
-  outlier: 5,
-  rounds: 3,
   /** What is left over, against the part that the entropy has in the sum: more, and the log has something else. */
   rest: 0.25,
   /** Value losses have weights up to this. */
   valueWeight: 2,
-} as const;
+  /** Standard errors beyond which a weight is surely not 0. */
+  errors: 3,
+});
+
+/** The weights, and how far off the sum is that they give: the median over the rows, in the unit of the loss. */
+export interface LossFit extends LossWeights {
+  readonly rest: number;
+}
 
 /**
  * total = policy + value weight x value loss - entropy weight x entropy, in every row. Undefined where a part is not
  * logged in the same rows, or where value loss and entropy go together so that nobody can tell their weights apart.
  */
-export function lossWeights(signals: Signals): LossWeights | undefined {
+export function lossFit(signals: Signals): LossFit | undefined {
   const total = signals.get('loss/total');
   const policy = signals.get('loss/policy');
   const { loss } = signals.critic;
@@ -40,15 +49,28 @@ export function lossWeights(signals: Signals): LossWeights | undefined {
     const errors = rows.map(i =>
       Math.abs(total.v[i] - policy.v[i] - found.value * loss.v[i] + found.entropy * entropy.v[i]),
     );
-    const most = limits.outlier * median(errors);
+    const most = OUTLIER * median(errors);
     const kept = rows.filter((_, k) => errors[k] <= most);
-    if (round === limits.rounds || kept.length === rows.length) {
-      const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
-      const fits = median(errors) <= limits.rest * part;
-      return fits && found.value >= 0 && found.value <= limits.valueWeight ? found : undefined;
+    if (round === ROUNDS || kept.length === rows.length) {
+      return found.value >= 0 && found.value <= limits.valueWeight
+        ? { ...found, rest: median(errors) }
+        : undefined;
     }
     rows = kept;
   }
+}
+
+/**
+ * The entropy coefficient that the losses imply, where it is surely not 0 and the log has nothing but the parts: what is
+ * left over is little beside the part of the entropy.
+ */
+export function entropyWeightOf(signals: Signals): number | undefined {
+  const found = lossFit(signals);
+  const entropy = signals.get('policy/entropy');
+  if (found === undefined || entropy === undefined) return undefined;
+  const part = Math.abs(found.entropy) * median(entropy.v.map(Math.abs));
+  const sure = found.rest <= limits.rest * part && found.entropy > limits.errors * found.entropyError;
+  return sure ? found.entropy : undefined;
 }
 
 /** y = a u + b v, without a constant. */

@@ -182,6 +182,58 @@ const texts: Readonly<Record<RootCause, Omit<CauseText, 'code'>>> = {
       'Nearly every token leaves it with the first gradient step of a batch, and later steps are lost.',
     remedy: 'Use a clip range of .1 to .3 for ratios of tokens.',
   },
+  'kl-in-reward': {
+    title: 'The KL penalty in the reward is learnt, not the task',
+    meaning:
+      'The reward that is learnt from has the KL taken off it, and the cheapest way to earn is to stay at the reference: it rises while the score falls.',
+    remedy: 'Lower the weight of the KL, or take it out of the reward and put it in the loss.',
+  },
+  'peak-then-collapse': {
+    title: 'What was learnt is lost again',
+    meaning:
+      'The return rose, peaked and fell for good, and no setting is seen to be wrong. Late updates undid what early ones had learnt.',
+    remedy:
+      'Go on from the checkpoint of the peak with a third of the learning rate, or let the rate fall to 0 by then.',
+  },
+  'value-over-estimation': {
+    title: 'The critic promises more than there is',
+    meaning:
+      'Predicted values grow far beyond any return: each target is made of the largest of several errors.',
+    remedy:
+      'Take the smaller of two critics, lower its learning rate, and update the target network more slowly.',
+  },
+  'action-saturation': {
+    title: 'Actions lie at their bounds',
+    meaning: 'Most actions are cut off at the bounds, where changes of the policy change nothing.',
+    remedy: 'Scale actions to [-1, 1] and begin with a std below 1.',
+  },
+  'time-limit-as-death': {
+    title: 'The end of the time is taken for a death',
+    meaning:
+      'Where an episode is cut off by the clock, the value after it is put to 0, though the agent would have gone on earning.',
+    remedy: 'Add gamma times the value of the last observation where an episode was cut off.',
+  },
+  'state-not-restored': {
+    title: 'The run was resumed without all of its state',
+    meaning:
+      'After a resume the policy is at once much worse: normalisers, optimiser, schedule or replay buffer were not loaded with the weights.',
+    remedy: 'Save and load all of the state, and compare the first evaluation with the last one before.',
+  },
+  'inert-setting': {
+    title: 'A setting has no effect',
+    meaning: 'It is in the configuration, and the numbers say that nothing reads it.',
+    remedy: 'Look how the trainer names it, and whether this algorithm has it.',
+  },
+  'metric-broken': {
+    title: 'A number in the log is not what its name says',
+    meaning: 'It has values that such a metric cannot have.',
+    remedy: 'Update the trainer, or leave the metric out of account.',
+  },
+  'plasticity-lost': {
+    title: 'The network has lost the room to learn',
+    meaning: 'Most of its units are dead: they give the same for every input, and no gradient reaches them.',
+    remedy: 'Lower the learning rate, normalise layers, or use an activation that does not die.',
+  },
 };
 
 /** The words of every root cause. */

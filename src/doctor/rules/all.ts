@@ -1,8 +1,12 @@
 /** All rules, in the order in which a person would ask: is it a number, does it move, does it see, does it learn. */
 
 import { criticDied, criticFading, criticFlat, criticNegative } from './critic/critic.ts';
+import { overEstimation } from './critic/over-estimation.ts';
 import { rewardScale } from './critic/reward-scale.ts';
+import { timeLimits } from './critic/time-limits.ts';
+import { actionsSaturated } from './entropy/actions-saturated.ts';
 import { entropyCollapse } from './entropy/entropy-collapse.ts';
+import { entropyExplodes } from './entropy/entropy-explodes.ts';
 import { entropyStuck } from './entropy/entropy-stuck.ts';
 import { stdGrowing } from './entropy/std-growing.ts';
 import { languageModelRules } from './language-models/all.ts';
@@ -15,13 +19,18 @@ import { tokenEntropy } from './language-models/token-entropy.ts';
 import { endsInBurst } from './numerics/ends-in-burst.ts';
 import { gradientExplodes } from './numerics/gradient-explodes.ts';
 import { klImpossible } from './numerics/kl-impossible.ts';
+import { metricImpossible } from './numerics/metric-impossible.ts';
 import { nonFinite } from './numerics/non-finite.ts';
 import { skippedMinibatches } from './numerics/skipped-minibatches.ts';
+import { unitsDead } from './numerics/units-dead.ts';
+import { usualInPpo } from './numerics/usual-in-ppo.ts';
 import { noReward } from './rewards/no-reward.ts';
 import { returnCollapse } from './rewards/return-collapse.ts';
 import { returnFlat } from './rewards/return-flat.ts';
 import { rewardScaleChanged } from './rewards/reward-scale-changed.ts';
+import { stateLost } from './rewards/state-lost.ts';
 import type { Rule } from './rule.ts';
+import { inertSetting } from './settings/inert-setting.ts';
 import { restartCriteria } from './settings/restart-criteria.ts';
 import { unusualSettings } from './settings/unusual-settings.ts';
 import { clipFractionHigh } from './steps/clip-fraction-high.ts';
@@ -47,6 +56,7 @@ export const rules: readonly Rule[] = [
   samplerGap,
   noReward,
   rewardScaleChanged,
+  stateLost,
   rewardScale,
   targetKlTight,
   policyFrozen,
@@ -58,9 +68,14 @@ export const rules: readonly Rule[] = [
   criticDied,
   criticFading,
   criticNegative,
+  overEstimation,
+  timeLimits,
   entropyCollapse,
   entropyStuck,
   stdGrowing,
+  entropyExplodes,
+  actionsSaturated,
+  unitsDead,
   returnCollapse,
   ratePinned,
   klCoefRunaway,
@@ -74,6 +89,9 @@ export const rules: readonly Rule[] = [
   tokenEntropy,
   ...languageModelRules,
   unusualSettings,
+  inertSetting,
+  metricImpossible,
+  usualInPpo,
   restartCriteria,
   returnFlat,
 ];

@@ -1,8 +1,9 @@
 /** What a policy was like in the first rows of the log: fresh from its random weights, or with something learnt already. */
 import type { CanonicalRun } from '../canonical.ts';
+import { limitsOf } from './limits.ts';
 import type { Track } from './track.ts';
 
-export const beginningLimits = {
+const l = limitsOf('beginning', {
   /** Rows of which the largest tells: large steps may narrow a fresh policy within a row or two. */
   first: 5,
   /** Entropy as a share of its maximum: below the first something was learnt, above the second nothing was. */
@@ -13,8 +14,7 @@ export const beginningLimits = {
   /** The same of a std, as a share of that of fresh weights. */
   narrowed: 0.8,
   wide: 0.95,
-} as const;
-const l = beginningLimits;
+});
 
 /** Whether the policy was not random from the first rows on; undefined where nothing tells. */
 export function isPractised(

@@ -1,7 +1,8 @@
 /** How the return went, in a sentence that is true of the numbers it cites. */
+import { citeCourse, say } from '../judge/facts.ts';
 import { falls } from '../judge/trends.ts';
 import type { Progress } from './progress.ts';
-import { mark, name, num, place, type Said } from './words.ts';
+import { name, type Said } from './words.ts';
 
 /** Of what a run lost, so much came back where it is said to have come back. */
 const CAME_BACK = 0.8;
@@ -69,34 +70,28 @@ export const courseWords = (progress: Progress): string =>
   })[goingOf(progress)];
 
 /** The same with its numbers. */
-export function courseOf(progress: Progress): string {
-  const { start, end, best, drawdownX, bestX } = progress;
+export function courseSaid(progress: Progress): Said {
+  const [start, end, best] = (['start', 'end', 'best'] as const).map(what => citeCourse(progress, what));
   const who = name(progress.track);
-  const numbers = `from ${num(start)} to ${num(end)}`;
+  const numbers = say`from ${start} to ${end}`;
   switch (goingOf(progress)) {
     case 'fell':
-      return `${who} fell: ${num(best)} at its best, around ${place(bestX)}, and ${num(end)} at the end`;
+      return say`${who} fell: ${best} at its best, around ${citeCourse(progress, 'bestX')}, and ${end} at the end`;
     case 'came-back':
-      return `${who} fell after ${place(drawdownX)} and came back: ${num(best)} at its best, ${num(end)} at the end`;
+      return say`${who} fell after ${citeCourse(progress, 'drawdownX')} and came back: ${best} at its best, ${end} at the end`;
     case 'rises':
-      return `${who} still improves, ${numbers}`;
+      return say`${who} still improves, ${numbers}`;
     case 'ceiling':
-      return `${who} is at its ceiling: ${num(end)} at the end, ${num(best)} at best`;
+      return say`${who} is at its ceiling: ${end} at the end, ${best} at best`;
     case 'rose':
-      return `${who} improved, ${numbers}`;
+      return say`${who} improved, ${numbers}`;
     case 'falls':
-      return `${who} falls, ${numbers}`;
+      return say`${who} falls, ${numbers}`;
     case 'stands':
-      return `${who} does not improve: ${num(start)} at the start, ${num(end)} at the end`;
+      return say`${who} does not improve: ${start} at the start, ${end} at the end`;
     case 'noise':
-      return `${who} goes ${numbers}, which is within its noise`;
+      return say`${who} goes ${numbers}, which is within its noise`;
     case 'wavers':
-      return `${who} goes ${numbers}, but not steadily`;
+      return say`${who} goes ${numbers}, but not steadily`;
   }
 }
-
-/** The sentence with the series that it is about. */
-export const courseSaid = (progress: Progress): Said => ({
-  text: courseOf(progress),
-  of: [mark(progress.track, progress.track.x[0] ?? 0, progress.track.x[progress.track.n - 1] ?? 0)],
-});

@@ -2,7 +2,7 @@
 
 import { whole } from '../../base/numbers.ts';
 import type { CanonicalRun } from '../canonical.ts';
-import type { Cite, Finding, Mark, RootCause, Severity } from '../findings.ts';
+import type { Cite, CitedFact, Fact, Finding, Mark, RootCause, Severity } from '../findings.ts';
 import { type Fix, fixOf, type SettingChange } from '../fixes.ts';
 import type { Track } from './track.ts';
 
@@ -21,9 +21,12 @@ export function place(x: number): string {
   return Number.isFinite(x) ? whole(x) : num(x);
 }
 
+/** What the run's axis counts, one of it: `step`. */
+export const unitOf = ({ unit }: Pick<CanonicalRun, 'unit'>): string => unit.replace(/s$/, '');
+
 /** A place with what it counts: `step 12,000`. */
 export function stepAt(run: Pick<CanonicalRun, 'unit'>, x: number): string {
-  return `${run.unit.replace(/s$/, '')} ${place(x)}`;
+  return `${unitOf(run)} ${place(x)}`;
 }
 
 export function percent(share: number): string {
@@ -42,24 +45,20 @@ export function mark(track: Track, from: number, to: number): Mark {
   return { metric: track.id, theirs: track.theirs, from, to };
 }
 
-/** A sentence of the evidence, and the stretches of series that it speaks of. */
+/** A sentence, or a part of one, with its facts and the stretches of series that it speaks of (`judge/facts.ts`). */
 export interface Said {
   readonly text: string;
+  readonly facts: readonly Fact[];
   readonly of: readonly Mark[];
 }
-
-/** A sentence about a series as a whole. */
-export const said = (track: Track, text: string): Said => ({
-  text,
-  of: [mark(track, track.x[0] ?? 0, track.x[track.n - 1] ?? 0)],
-});
 
 /** A finding with what may be left out. */
 export interface Draft {
   readonly severity: Severity;
-  readonly title: string;
+  readonly title: Said | string;
   readonly cause: RootCause | null;
   readonly confidence: number;
+  /** A string has no numbers in it. */
   readonly evidence: readonly (Said | string | undefined)[];
   /** A string is a sentence. */
   readonly fix: readonly (Fix | string | undefined)[];
@@ -69,26 +68,32 @@ export interface Draft {
   readonly to?: number;
 }
 
+const plain = (said: Said | string): Said =>
+  typeof said === 'string' ? { text: said, facts: [], of: [] } : said;
+
 /** Makes a finding of a draft: it spans its marks, and has no empty sentences. */
 export function finding(code: string, draft: Draft): Finding {
   const from = draft.from ?? Math.min(...draft.marks.map(m => m.from));
   const to = draft.to ?? Math.max(...draft.marks.map(m => m.to));
-  const said = draft.evidence
-    .map(one => (typeof one === 'string' ? { text: one, of: [] } : one))
-    .filter((one): one is Said => one !== undefined && one.text !== '');
+  const said = draft.evidence.flatMap(one => (one === undefined || one === '' ? [] : plain(one)));
   const cites = said.flatMap(({ of }, evidence): Cite[] => of.map(stretch => ({ evidence, ...stretch })));
+  const title = plain(draft.title);
+  const facts = [title, ...said].flatMap((one, i) =>
+    one.facts.map((fact): CitedFact => ({ evidence: i === 0 ? null : i - 1, ...fact })),
+  );
   const fixes = draft.fix
     .filter(fix => fix !== undefined)
     .map(fix => (typeof fix === 'string' ? fixOf(fix) : fix));
   return {
     code,
     severity: draft.severity,
-    title: draft.title,
+    title: title.text,
     from: Number.isFinite(from) ? from : 0,
     to: Number.isFinite(to) ? to : 0,
     firstSeen: Number.isFinite(from) ? from : 0,
     evidence: said.map(({ text }) => text),
     cites,
+    facts,
     cause: draft.cause,
     confidence: Math.round(100 * Math.min(1, Math.max(0, draft.confidence))) / 100,
     fix: fixes.map(({ text }) => text),

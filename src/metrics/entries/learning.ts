@@ -114,6 +114,26 @@ export const policyMetrics: readonly Metric[] = [
     doc: 'The standard deviation of one dimension of the action.',
   },
   {
+    id: 'policy/saturated_actions',
+    group: 'policy',
+    title: 'Actions at their bounds',
+    unit: '1',
+    better: 'none',
+    doc: 'Share of the continuous actions that lie at or beyond the bounds of the environment, where a log has it. Keel does not log it.',
+    healthy:
+      'Small, or falling. Above .5 while the return gets nowhere: what the policy changes there changes nothing.',
+  },
+  {
+    id: 'policy/dead_units',
+    group: 'policy',
+    title: 'Dead units',
+    unit: '1',
+    better: 'lower',
+    doc: 'Share of the units of the network that give the same for every input, where a log has it. Keel does not log it.',
+    healthy:
+      'Near 0. Rising to .5 and more while the return stands still: the network has no room left to learn.',
+  },
+  {
     id: 'policy/ratio_mean',
     group: 'policy',
     title: 'Mean probability ratio',

@@ -64,6 +64,7 @@ export function findingOf({ fixes = usualFixes, ...more }: Partial<Omit<Finding,
     to: 122_880,
     firstSeen: 61_440,
     cites: [{ evidence: 0, metric: 'kl/step', theirs: 'train/approx_kl', from: 61_440, to: 122_880 }],
+    facts: [],
     evidence: [
       'train/approx_kl is above 0.05 in 28 of 30 rows from step 61,440 to 122,880; its median there is 0.42.',
       'The largest, 4.2 at step 63,488, is 350 times the median before.',

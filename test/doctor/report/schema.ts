@@ -7,6 +7,36 @@ const share = z.number().min(0).max(1);
 
 const mark = z.strictObject({ metric: z.string(), theirs: z.string(), from: z.number(), to: z.number() });
 
+const number = z.number().nullable();
+const fact: z.ZodType = z.lazy(() =>
+  z.strictObject({
+    kind: z.enum([
+      'rows',
+      'step',
+      'course',
+      'setting',
+      'limit',
+      'quoted',
+      'counted',
+      'times',
+      'less',
+      'product',
+    ]),
+    text: z.string(),
+    value: number,
+    statistic: z.string().optional(),
+    argument: number.optional(),
+    metric: z.string().optional(),
+    theirs: z.string().optional(),
+    rows: z.tuple([z.int(), z.int()]).optional(),
+    row: z.int().optional(),
+    what: z.string().optional(),
+    setting: z.string().optional(),
+    of: z.tuple([fact, fact]).optional(),
+    evidence: z.int().min(0).nullable().optional(),
+  }),
+);
+
 const fix = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('setting'),
@@ -53,6 +83,7 @@ export const reportSchema = z.strictObject({
           firstSeen: z.number(),
           evidence: z.array(z.string()),
           cites: z.array(mark.extend({ evidence: z.int().min(0) })),
+          facts: z.array(fact),
           cause,
           confidence: share,
           fix: z.array(z.string()),

@@ -65,6 +65,7 @@ const wildFinding = fc
     ),
     firstSeen: wildNumber,
     cites: fc.constant([]),
+    facts: fc.constant([]),
   } as const satisfies { readonly [K in keyof Omit<Finding, 'fix'>]-?: unknown })
   .map(findingOf);
 

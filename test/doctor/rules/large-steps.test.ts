@@ -7,7 +7,7 @@ import { toCanonical } from '../../../src/doctor/dialects/translate.ts';
 import type { Diagnosis, Finding } from '../../../src/doctor/findings.ts';
 import { diagnoseSeries } from '../../../src/doctor/in-memory.ts';
 import { RunBuilder } from '../../../src/doctor/readers/run-builder.ts';
-import { courseOf, courseWords } from '../../../src/doctor/rules/course.ts';
+import { courseSaid, courseWords } from '../../../src/doctor/rules/course.ts';
 import { progressOf } from '../../../src/doctor/rules/progress.ts';
 import { trackOf } from '../../../src/doctor/rules/track.ts';
 import { type More, rows, run, series } from './support/build.ts';
@@ -134,14 +134,14 @@ describe('a high KL', () => {
     // Up, but by fits and starts.
     const odd = progress(rows(40, i => (i % 8 < 4 ? 170 : 173 + 4 * i)));
     expect(
-      courseOf({
+      courseSaid({
         ...odd,
         improved: false,
         improving: false,
         saturated: false,
         drawdown: 0,
         collapsed: false,
-      }),
+      }).text,
     ).not.toMatch(/does not improve/);
     const up = {
       ...odd,
@@ -152,13 +152,13 @@ describe('a high KL', () => {
       improving: false,
       saturated: false,
     };
-    expect(courseOf({ ...up, drawdown: 0, collapsed: false })).toBe(
+    expect(courseSaid({ ...up, drawdown: 0, collapsed: false }).text).toBe(
       '`ret` goes from 173 to 340, but not steadily',
     );
-    expect(courseOf({ ...up, drawdown: 0, collapsed: false, noise: 100 })).toBe(
+    expect(courseSaid({ ...up, drawdown: 0, collapsed: false, noise: 100 }).text).toBe(
       '`ret` goes from 173 to 340, which is within its noise',
     );
-    expect(courseOf({ ...up, drawdown: 0, collapsed: false, end: 150 })).toBe(
+    expect(courseSaid({ ...up, drawdown: 0, collapsed: false, end: 150 }).text).toBe(
       '`ret` does not improve: 173 at the start, 150 at the end',
     );
     expect(courseWords(progress(rising))).toBe('still rises');

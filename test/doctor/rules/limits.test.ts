@@ -1,42 +1,48 @@
-/** Each limit of the rules for agents, from both sides. */
-import { describe, expect, it } from 'vitest';
-import { type Finding, severities } from '../../../src/doctor/findings.ts';
+/** Each limit of the doctor's rules, from both sides, and what becomes of that when the limit is moved. */
+import { afterEach, describe, expect, it } from 'vitest';
 import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
-import { type AtLimits, atLimits } from './support/classic.ts';
+import { limitTables } from '../../../src/doctor/rules/limits.ts';
+import { atLimits } from './limits/all.ts';
+import { languageModels } from './limits/language-models.ts';
+import { holds } from './support/at-limits.ts';
 
-/** How loud it speaks, in the order of severities; -1 where it is silent. */
-function loudness(
-  { code, make, causes }: AtLimits,
-  limit: string,
-  at: Readonly<Record<string, number>>,
-): number {
-  const cause = causes?.[limit];
-  const made = make(at);
-  const found: readonly Finding[] = rules.find(rule => rule.code === code)!.check(made, signalsOf(made), []);
-  return Math.max(
-    -1,
-    ...found
-      .filter(one => cause === undefined || one.cause === cause)
-      .map(({ severity }) => severities.indexOf(severity)),
-  );
-}
+const tableOf = ({ code, table = code }: { code: string; table?: string }): string => table;
 
-describe.each(atLimits.map(one => [one.code, one] as const))('%s', (_, one) => {
+it('every table of limits is tried', () => {
+  expect(atLimits.map(tableOf).toSorted()).toEqual([...limitTables.keys()].toSorted());
+});
+
+describe.each(atLimits.map(one => [tableOf(one), one] as const))('%s', (name, one) => {
+  const table = limitTables.get(name) as Record<string, number>;
+  const before = { ...table };
+  afterEach(() => Object.assign(table, before));
+
   it('has a run on both sides of each limit', () => {
-    expect(Object.keys(one.cases).sort()).toEqual(Object.keys(one.limits).sort());
+    expect(Object.keys(one.cases).toSorted()).toEqual(Object.keys(table).toSorted());
   });
 
-  it.each(Object.entries(one.cases))(
-    '%s: speaks so just inside and not just outside',
-    (limit, [inside, outside, loud = 'info']) => {
-      expect(loudness(one, limit, inside)).toBeGreaterThanOrEqual(severities.indexOf(loud));
-      expect(loudness(one, limit, outside)).toBeLessThan(severities.indexOf(loud));
-    },
-  );
+  const cases = Object.entries(one.cases);
+
+  it.each(cases)('%s: speaks so just inside and not just outside', (limit, sides) => {
+    expect(holds(one, limit, sides)).toEqual([true, true]);
+  });
+
+  it.each(cases)('%s: is noticed if it is a fifth larger or smaller', (limit, sides) => {
+    const at = before[limit];
+    const [, , , by = 0.2] = sides;
+    // A number of rows or spikes is whole.
+    const step = Number.isInteger(at) ? Math.max(1, by * at) : by * at;
+    const noticed = [step, -step].map(moved => {
+      table[limit] = at + moved;
+      return holds(one, limit, sides).includes(false);
+    });
+    expect(noticed).toEqual([true, true]);
+  });
 });
 
 it('a sentence that names a series cites it', () => {
-  const bare = atLimits.flatMap(({ cases, make }) =>
+  const ofAgents = atLimits.filter(one => !languageModels.includes(one));
+  const bare = ofAgents.flatMap(({ cases, make }) =>
     Object.values(cases).flatMap(([inside]) => {
       const made = make(inside);
       const signals = signalsOf(made);

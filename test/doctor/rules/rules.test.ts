@@ -10,8 +10,8 @@ import { rules, signalsOf } from '../../../src/doctor/rules/all.ts';
 import { findMetric } from '../../../src/metrics/registry.ts';
 import { Rng } from '../../../src/random/index.ts';
 import { processorMs } from '../../support/processor-time.ts';
+import { atLimits } from './limits/all.ts';
 import { type More, rows, run } from './support/build.ts';
-import { atLimits } from './support/language-models.ts';
 
 const findRule = (code: string) => rules.find(rule => rule.code === code);
 
@@ -325,11 +325,24 @@ const positives: Readonly<
   ...inside('reward-without-meaning', 'no-reward-signal', 'warning'),
   ...inside('cold-sampling', 'degenerate-groups'),
   ...inside('usual-in-grpo', null, 'info'),
+  ...inside('kl-in-reward', 'kl-in-reward', 'warning'),
+  ...inside('reward-collapse', 'peak-then-collapse', 'warning'),
+  ...inside('value-over-estimates', 'value-over-estimation', 'warning'),
+  ...inside('time-limits', 'time-limit-as-death', 'info'),
+  ...inside('actions-saturated', 'action-saturation', 'warning'),
+  ...inside('entropy-explodes', 'entropy-explosion', 'warning'),
+  ...inside('state-lost', 'state-not-restored'),
+  ...inside('inert-setting', 'inert-setting', 'warning'),
+  ...inside('metric-impossible', 'metric-broken', 'info'),
+  ...inside('units-dead', 'plasticity-lost', 'warning'),
+  ...inside('usual-in-ppo', null, 'info'),
 };
 
-/** A language model that stands well inside of a rule's limits. */
+/** A run that stands well inside of a rule's limits. */
 function inside(code: string, cause: string | null, severity = 'critical') {
-  return { [code]: [atLimits.find(one => one.code === code)!.make({}), cause, severity] as const };
+  return {
+    [code]: [atLimits.find(one => one.code === code)!.make({}), cause, severity] as const,
+  };
 }
 
 /** What is usual may be said of any run. */

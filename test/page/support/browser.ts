@@ -116,7 +116,11 @@ export async function zoomFaults(page: Page): Promise<string[]> {
         faults.push(named(e) + ' is not in the window');
         continue;
       }
+      // A slider that leaves the pointer to what is below it is seen all the same.
+      const pointer = e.style.pointerEvents;
+      e.style.pointerEvents = 'auto';
       const there = document.elementFromPoint(x, y);
+      e.style.pointerEvents = pointer;
       if (there === null || !(e.contains(there) || there.contains(e) || e.closest('label')?.contains(there)))
         faults.push(named(e) + ' is below ' + (there === null ? 'nothing' : named(there)));
     }

@@ -382,6 +382,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
       to: steps,
       firstSeen: from,
       cites: [{ evidence: 0, ...mark('kl/step', from, steps) }],
+      facts: [],
       evidence: [
         `kl/step passes 0.05 first at step ${from}; the largest is 0.118.`,
         'The median before was 0.009, after it 0.021.',
@@ -402,6 +403,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
             to: steps,
             firstSeen: at(0.42),
             cites: [{ evidence: 0, ...mark('episode/return', at(0.42), steps) }],
+            facts: [],
             evidence: [
               'episode/return was 410 before, and is 166 now.',
               'It began 11 iterations after the first spike.',

@@ -1,15 +1,32 @@
 /** What goes wrong with a critic: it never learns, dies at one row, fades away, or is worse than none. */
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Fix } from '../../fixes.ts';
+import {
+  cite,
+  citeAt,
+  citeCount,
+  citeCourse,
+  citeSetting,
+  citeStep,
+  limit,
+  rowsBefore,
+  rowsBetween,
+  rowsOf,
+  rowsSince,
+  say,
+  settledOf,
+  workOut,
+} from '../../judge/facts.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { changePoint } from '../../statistics/change-point.ts';
-import { median, quantile, share } from '../../statistics/order.ts';
+import { median, quantile } from '../../statistics/order.ts';
 import { theilSen, trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, place, said, soon, stepAt } from '../words.ts';
+import { change, finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
 import { scaleFor } from './reward-scale.ts';
 import { weightOfValueLoss } from './value-weight.ts';
 
@@ -18,7 +35,7 @@ const OWN_NETWORK = 'give the critic its own network and a learning rate 3 times
 const moreWeight = (run: CanonicalRun): Fix | undefined =>
   change(run, { valueCoef: 1 }, 'give the value loss a weight of 1');
 
-export const criticFlatLimits = {
+const l = limitsOf('critic-flat', {
   rows: 12,
   /** The explained variance stays within this; where its weight is known to be 0, below the other. */
   explained: 0.1,
@@ -35,8 +52,7 @@ export const criticFlatLimits = {
   falls: 0.5,
   /** Rows without which it is a warning. */
   sure: 30,
-} as const;
-const l = criticFlatLimits;
+});
 
 export const criticFlat: Rule = {
   code: 'critic-flat',
@@ -72,9 +88,9 @@ export const criticFlat: Rule = {
     const falls = over !== undefined && over.end < l.falls * over.start && over.z < -2;
     if (falls && !unweighted) return [];
     const evidenceOfWeight = off
-      ? `the value coefficient is ${num(run.config.valueCoef)}`
+      ? say`the value coefficient is ${citeSetting('valueCoef', run.config.valueCoef)}`
       : unweighted
-        ? `the total loss is ${num(weight!)} of the value loss: it does not contain it, so the value coefficient is 0`
+        ? say`the total loss is ${citeCount('share of the value loss in the total loss', weight!, num)} of the value loss: it does not contain it, so the value coefficient is ${limit(0)}`
         : undefined;
     // Its weight is known not to be 0, its loss stands still and no policy earns more: there is nothing to be predicted.
     const weighted =
@@ -90,24 +106,18 @@ export const criticFlat: Rule = {
       finding('critic-flat', {
         // Many good runs explain nothing in their first rows.
         severity: unweighted || (ev.n >= l.sure && !(progress?.improved ?? true)) ? 'critical' : 'warning',
-        title: `${name(ev)} stays at ${num(critic.evLate)}: the critic does not learn`,
+        title: say`${name(ev)} stays at ${cite(rowsOf(ev, 0.5), 'median')}: the critic does not learn`,
         cause: pointless ? 'no-reward-signal' : 'critic-not-learning',
         confidence: unweighted ? 0.95 : moving && ev.n >= 20 ? 0.75 : 0.65,
         evidence: [
-          said(
-            ev,
-            `${name(ev)} is below ${l.explained} in ${percent(share(settled, v => v < l.explained))} of the rows after the first tenth`,
-          ),
+          say`${name(ev)} is below ${limit(l.explained)} in ${cite(rowsOf(ev, 0.1), 'share below', l.explained)} of the rows after the first tenth`,
           loss === undefined || over === undefined
             ? undefined
-            : said(
-                loss,
-                `${name(loss)} ${falls ? 'falls' : 'does not fall'}: ${num(over.start)} at the start, ${num(over.end)} at the end`,
-              ),
+            : say`${name(loss)} ${falls ? 'falls' : over.end < over.start ? 'hardly falls' : 'does not fall'}: ${cite(loss, 'trend start')} at the start, ${cite(loss, 'trend end')} at the end`,
           evidenceOfWeight,
           kl === undefined
             ? undefined
-            : said(kl.track, `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`),
+            : say`the policy ${moving ? 'does move' : 'hardly moves'}: ${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
         ],
         fix: pointless
           ? [
@@ -137,7 +147,7 @@ export const criticFlat: Rule = {
   },
 };
 
-export const criticDiedLimits = {
+const d = limitsOf('critic-died', {
   rows: 30,
   /** Most rows before were above the first, nearly all after it are below the second. */
   before: 0.4,
@@ -148,8 +158,7 @@ export const criticDiedLimits = {
   stays: 15,
   /** How many times the value loss is what it was. */
   rise: 1.2,
-} as const;
-const d = criticDiedLimits;
+});
 
 export const criticDied: Rule = {
   code: 'critic-died',
@@ -186,21 +195,22 @@ export const criticDied: Rule = {
       rise = median(is) / median(was);
       if (!(rise > d.rise)) return [];
     }
+    const since = rowsBetween(ev, found.index);
+    const [was, is] = [cite(rowsBetween(ev, 0, found.index), 'median'), cite(since, 'median')];
     return [
       finding('critic-died', {
         severity: 'critical',
-        title: `${name(ev)} falls from ${num(median(before))} to ${num(median(after))} at ${stepAt(run, x)} and stays there`,
+        title: say`${name(ev)} falls from ${was} to ${is} at ${unitOf(run)} ${citeStep(ev, found.index)} and stays there`,
         cause: 'critic-not-learning',
         confidence: 0.85,
         evidence: [
-          `before ${place(x)} its median is ${num(median(before))}; in the ${after.length} rows since it is ${num(median(after))}, 90% below ${num(quantile(after, 0.9))}`,
-          Number.isNaN(rise) ? undefined : said(loss!, `${name(loss!)} is ${num(rise)} times as large since`),
+          say`before ${citeStep(ev, found.index)} its median is ${was}; in the ${cite(since, 'rows')} rows since it is ${is}, ${limit(0.9, percent)} of them up to ${cite(since, 'quantile', 0.9)}`,
+          Number.isNaN(rise)
+            ? undefined
+            : say`${name(loss!)} is ${workOut('times', cite(rowsSince(loss!, x), 'median'), cite(rowsBefore(loss!, x), 'median'))} times as large since`,
           progress === undefined
             ? undefined
-            : said(
-                progress.track,
-                `${name(progress.track)} ends at ${num(progress.end)}: the policy goes on without a critic`,
-              ),
+            : say`${name(progress.track)} ends at ${citeCourse(progress, 'end')}: the policy goes on without a critic`,
         ],
         fix: [
           `restart from a checkpoint before ${stepAt(run, x)}`,
@@ -215,7 +225,7 @@ export const criticDied: Rule = {
 
 const MAX_BLOCKS = 200;
 
-export const criticFadingLimits = {
+const f = limitsOf('critic-fading', {
   rows: 20,
   /** What it explained at its best, what at the end, and how far these are apart. */
   best: 0.5,
@@ -227,8 +237,7 @@ export const criticFadingLimits = {
   /** How many times the value loss is what it was; where it is not, the explained variance must end below the other. */
   rise: 1.5,
   worse: -0.2,
-} as const;
-const f = criticFadingLimits;
+});
 
 interface Fading {
   readonly ev: Track;
@@ -300,28 +309,28 @@ export const criticFading: Rule = {
     if ((progress.improved && !progress.collapsed) || progress.saturated || progress.constant) return [];
     const found = fadingOf(signals);
     if (found === undefined) return [];
-    const { ev, x, best, end, slope, rise } = found;
+    const { ev, x, best, end, rise } = found;
     // Explained variance is 1 - loss / variance of the returns. With a loss that stands still it is the variance that
     // fell, as in any policy that gets surer: then only a critic that is plainly worse than none counts.
     if (!(rise > f.rise) && (end > f.worse || rise < 0.6)) return [];
     const { loss } = critic;
+    const fell = [
+      citeCount('best level of the explained variance', best, num, ev),
+      citeCount('last level of the explained variance', end, num, ev),
+    ];
     return [
       finding('critic-fading', {
         severity: progress.collapsed || (end < f.worse && rise > f.rise) ? 'critical' : 'warning',
-        title: `${name(ev)} falls steadily from ${num(best)} to ${num(end)}`,
+        title: say`${name(ev)} falls steadily from ${fell[0]} to ${fell[1]}`,
         cause: 'critic-not-learning',
         confidence: rise > f.rise ? 0.65 : 0.55,
         evidence: [
-          said(
-            ev,
-            `${name(ev)} was ${num(best)} around ${place(x)} and is ${num(end)} in the last fifth, losing ${num(-slope)} a row`,
-          ),
+          say`${name(ev)} was ${fell[0]} around ${citeAt(ev, x)} and is ${fell[1]} in the last fifth, losing ${cite(rowsSince(ev, x), 'slope a row', undefined, v => num(-v))} a row`,
           Number.isNaN(rise)
             ? undefined
-            : said(
-                loss!,
-                `${name(loss!)} is ${num(rise)} times what it was then: the returns still vary, the critic does not follow`,
-              ),
+            : rise > f.rise
+              ? say`${name(loss!)} is ${citeCount('growth of the value loss while the critic fades', rise, num, loss!)} times what it was then: the returns still vary, the critic does not follow`
+              : say`${name(loss!)} is ${citeCount('growth of the value loss while the critic fades', rise, percent, loss!)} of what it was then: the critic does not follow what the returns still vary by`,
           courseSaid(progress),
         ],
         fix: [
@@ -336,15 +345,14 @@ export const criticFading: Rule = {
   },
 };
 
-export const criticNegativeLimits = {
+const w = limitsOf('critic-negative', {
   rows: 15,
   /** Three quarters of the second half are below this; below the other it is critical. */
   explained: -0.2,
   worse: -0.5,
   /** A value loss below this is that of a solved task. */
   loss: 1e-2,
-} as const;
-const w = criticNegativeLimits;
+});
 
 export const criticNegative: Rule = {
   code: 'critic-negative',
@@ -380,15 +388,14 @@ export const criticNegative: Rule = {
     return [
       finding('critic-negative', {
         severity: quantile(part(ev, 0.5), 0.75) < w.worse || progress.collapsed ? 'critical' : 'warning',
-        title: `${name(ev)} stays below 0 (median ${num(critic.evLate)}): the critic is worse than the mean`,
+        title: say`${name(ev)} stays below ${limit(0)} (median ${cite(rowsOf(ev, 0.5), 'median')}): the critic is worse than the mean`,
         cause: 'critic-not-learning',
         confidence: 0.6,
         evidence: [
-          said(
-            ev,
-            `${name(ev)} is below ${num(quantile(part(ev, 0.5), 0.75))} in three quarters of the second half`,
-          ),
-          loss === undefined ? undefined : said(loss, `${name(loss)} is ${num(critic.lossLate)}`),
+          say`${name(ev)} is at most ${cite(rowsOf(ev, 0.5), 'quantile', 0.75)} in three quarters of the second half`,
+          loss === undefined
+            ? undefined
+            : say`${name(loss)} has a median of ${cite(rowsOf(loss, 0.5), 'median')} there`,
           courseSaid(progress),
         ],
         fix: [moreWeight(run), `${OWN_NETWORK}, and normalise returns`],

@@ -1,9 +1,11 @@
+import { cite, citeSetting, rowsOf, say } from '../../judge/facts.ts';
 import { quantile, share } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { stalledOf } from '../steps/stalled.ts';
 import { part } from '../track.ts';
-import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { weightOfValueLoss } from './value-weight.ts';
 
 /** A power of ten that brings the returns, as the log or else the error of the critic tells them, to about ±10. */
@@ -12,7 +14,7 @@ export function scaleFor(largest: number, valueLoss: number): number {
   return Math.min(0.1, 10 ** -Math.round(Math.log10(Math.max(size, 1) / 10)));
 }
 
-export const rewardScaleLimits = {
+const l = limitsOf('reward-scale', {
   rows: 8,
   /** An explained variance of about 0 throughout: its median late, and its 90th percentile. */
   blind: 0.05,
@@ -39,8 +41,7 @@ export const rewardScaleLimits = {
   pinnedRows: 20,
   pinnedLoss: 500,
   pinned: 0.7,
-} as const;
-const l = rewardScaleLimits;
+});
 /** A value loss that no critic lives with. */
 export const VAST_LOSS = l.vast;
 
@@ -130,28 +131,22 @@ export const rewardScale: Rule = {
     return [
       finding('reward-scale', {
         severity: learns ? 'warning' : 'critical',
-        title: `${name(loss)} is ${num(vl)}: the returns are too large for the critic`,
+        title: say`${name(loss)} is ${cite(rowsOf(loss, 0.5), 'median')}: the returns are too large for the critic`,
         cause: 'reward-scale-too-large',
         confidence,
         evidence: [
-          said(
-            loss,
-            `${name(loss)} has a median of ${num(vl)} in the second half, at most ${num(loss.q(1))}`,
-          ),
+          say`${name(loss)} has a median of ${cite(rowsOf(loss, 0.5), 'median')} in the second half; its largest is ${cite(loss, 'most')}`,
           ev === undefined
             ? undefined
-            : said(ev, `${name(ev)} stays at ${num(critic.evLate)}: the critic explains nothing`),
+            : say`${name(ev)} has a median of ${cite(rowsOf(ev, 0.5), 'median')} in the second half: the critic explains ${critic.evLate < l.blind ? 'nothing' : 'some of the returns'}`,
           beyond
-            ? `its error of about ${num(Math.sqrt(vl))} is larger than any return in the log (${num(largest)}): what the learner gets is scaled up`
+            ? say`its error of about ${cite(rowsOf(loss, 0.5), 'root of the median')} is larger than nearly any return in the log (${cite(progress.track, 'size of most')}): what the learner gets is scaled up`
             : undefined,
           stalled !== undefined
-            ? said(
-                stalled.track,
-                `the policy hardly moves (${name(stalled.track)} ${num(stalled.level)}) at a learning rate of ${num(rate ?? Number.NaN)}: the value loss takes the whole gradient`,
-              )
+            ? say`the policy hardly moves (${name(stalled.track)} ${cite(stalled.rows, 'median size')})${rate === undefined ? '' : say` at a learning rate of ${citeSetting('learningRate', rate)}`}: the value loss takes the whole gradient`
             : undefined,
           pinned
-            ? `the adaptive learning rate is at its floor in ${percent(share(lr.v, v => v <= 1.05 * proxy.floor))} of the rows`
+            ? say`the adaptive learning rate is at its floor in ${cite(lr, 'share up to', 1.05 * proxy.floor)} of the rows`
             : undefined,
         ],
         fix: [

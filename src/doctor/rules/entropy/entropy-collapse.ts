@@ -1,11 +1,13 @@
 import type { Fix } from '../../fixes.ts';
+import { cite, citeSetting, citeStep, limit, rowsOf, say } from '../../judge/facts.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { FAR, suspectOf, UNUSUAL } from '../steps/unstable.ts';
-import { part, type Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, said, soon, stepAt } from '../words.ts';
+import type { Track } from '../track.ts';
+import { change, finding, mark, name, percent, type Said, soon, unitOf } from '../words.ts';
 
 /** Where a track falls below a level for good, as an index; undefined if it does not. */
 function below(values: Float64Array, level: number): number | undefined {
@@ -17,7 +19,7 @@ function below(values: Float64Array, level: number): number | undefined {
   return i;
 }
 
-export const entropyCollapseLimits = {
+const l = limitsOf('entropy-collapse', {
   rows: 8,
   /** Of the maximum, where that is known; and of one that died at once, in no more than one row in twenty above the other. */
   relative: 0.05,
@@ -32,13 +34,12 @@ export const entropyCollapseLimits = {
   early: 0.6,
   /** Huge updates came first: a KL above this. */
   burst: 0.1,
-} as const;
-const l = entropyCollapseLimits;
+});
 
 interface Collapse {
   readonly track: Track;
   readonly at: number;
-  readonly what: string;
+  readonly what: Said;
   readonly certain: boolean;
 }
 
@@ -51,12 +52,17 @@ function collapseOf(signals: Signals): Collapse | undefined {
   const entropy = signals.get('policy/entropy');
   const std = signals.get('policy/std');
   if (std !== undefined && std.n >= 10) {
-    const limit = Math.min(l.std * std.first, l.std);
-    const at = below(std.v, limit);
-    if (at !== undefined) return { track: std, at, what: `below ${num(limit)}`, certain: false };
+    const bound = Math.min(l.std * std.first, l.std);
+    const at = below(std.v, bound);
+    if (at !== undefined) return { track: std, at, what: say`below ${limit(bound)}`, certain: false };
     // Next to no noise from the first row on: a log-std that starts far too low.
     if (std.q(0.95) < l.std)
-      return { track: std, at: 0, what: `below ${l.std}`, certain: startsNarrow(run.config.logStdInitial) };
+      return {
+        track: std,
+        at: 0,
+        what: say`below ${limit(l.std)}`,
+        certain: startsNarrow(run.config.logStdInitial),
+      };
   }
   // The same where no std is logged. One dimension of std 0.05 has -1.6 nats, more dimensions have less still.
   if (
@@ -67,7 +73,7 @@ function collapseOf(signals: Signals): Collapse | undefined {
     entropy.q(0.95) < l.gaussian
   )
     return {
-      ...{ track: entropy, at: 0, what: `below ${l.gaussian} nats` },
+      ...{ track: entropy, at: 0, what: say`below ${limit(l.gaussian)} nats` },
       certain: startsNarrow(run.config.logStdInitial),
     };
   if (entropy === undefined || entropy.n < l.rows || run.actions === 'continuous') return undefined;
@@ -75,7 +81,7 @@ function collapseOf(signals: Signals): Collapse | undefined {
     const track = signals.get('policy/entropy_relative') ?? entropy;
     const at = below(relativeEntropy, l.relative);
     if (at !== undefined)
-      return { track, at, what: `below ${percent(l.relative)} of its maximum`, certain: true };
+      return { track, at, what: say`below ${limit(l.relative, percent)} of its maximum`, certain: true };
     // It died at once and creeps back: low in most rows, never more than a fifth after the first tenth.
     const settled = relativeEntropy.subarray(Math.ceil(relativeEntropy.length / 10));
     if (settled.length >= 20 && median(settled) < l.relative && quantile(settled, 0.95) < l.creeps)
@@ -85,7 +91,7 @@ function collapseOf(signals: Signals): Collapse | undefined {
           0,
           relativeEntropy.findIndex(v => v < l.relative),
         ),
-        what: `below ${percent(l.relative)} of its maximum`,
+        what: say`below ${limit(l.relative, percent)} of its maximum`,
         certain: true,
       };
     return undefined;
@@ -93,7 +99,9 @@ function collapseOf(signals: Signals): Collapse | undefined {
   // Differential entropy may be near 0 or below; only one that never is negative and ends at nothing tells.
   if (share(entropy.v, v => v < -1e-6) > 0) return undefined;
   const at = below(entropy.v, l.absolute);
-  return at === undefined ? undefined : { track: entropy, at, what: `below ${l.absolute}`, certain: true };
+  return at === undefined
+    ? undefined
+    : { track: entropy, at, what: say`below ${limit(l.absolute)}`, certain: true };
 }
 
 /** Of a policy that was narrow from its first row: no bonus widens it as surely as beginning wide. */
@@ -148,18 +156,15 @@ export const entropyCollapse: Rule = {
     return [
       finding('entropy-collapse', {
         severity: early ? 'critical' : 'warning',
-        title: `${name(track)} falls ${found.what} by ${stepAt(run, x)}, and the return is poor`,
+        title: say`${name(track)} falls ${found.what} by ${unitOf(run)} ${citeStep(track, Math.min(at, track.n - 1))}, and the return is poor`,
         cause: pushed ? suspect.cause : 'entropy-collapse',
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [
-          said(
-            track,
-            `${name(track)} starts at ${num(track.first)} and has a median of ${num(median(part(track, 0.7)))} at the end`,
-          ),
+          say`${name(track)} starts at ${cite(track, 'first')} and has a median of ${cite(rowsOf(track, 0.7), 'median')} at the end`,
           courseSaid(progress),
           pushed ? suspect.why : undefined,
           run.config.entropyCoef !== undefined
-            ? `the entropy coefficient is ${num(run.config.entropyCoef)}`
+            ? say`the entropy coefficient is ${citeSetting('entropyCoef', run.config.entropyCoef)}`
             : undefined,
         ],
         fix: pushed

@@ -1,18 +1,25 @@
-import { lossWeights } from '../../judge/loss-weights.ts';
+import {
+  cite,
+  citeCount,
+  citeCourse,
+  citeSetting,
+  rowsOf,
+  say,
+  settledOf,
+  usual,
+} from '../../judge/facts.ts';
+import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, quantile } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part } from '../track.ts';
-import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 
 /** The entropy coefficient that the losses imply, or a lower bound of it. */
-export function impliedEntropyCoef(signals: Signals): number | undefined {
-  const weights = lossWeights(signals);
-  const sure = weights !== undefined && weights.entropy > 3 * weights.entropyError;
-  return sure ? weights.entropy : boundOfEntropyCoef(signals);
-}
+export const impliedEntropyCoef = (signals: Signals): number | undefined =>
+  entropyWeightOf(signals) ?? boundOfEntropyCoef(signals);
 
 /**
  * A lower bound of the entropy coefficient: total = policy + value part - coefficient x H, and the value part is not
@@ -115,25 +122,22 @@ export const entropyStuck: Rule = {
     return [
       finding('entropy-stuck', {
         severity: (large && !(huge && progress.improving)) || pinned ? 'critical' : 'warning',
-        title: `${name(entropy)} stays at ${percent(level)} of its maximum and the return has stopped rising`,
+        title: say`${name(entropy)} stays at ${citeCount('relative entropy of the second half', level, percent, entropy)} of its maximum and the return has stopped rising`,
         cause: 'entropy-bonus-too-large',
         confidence: large ? 0.92 : pinned ? 0.75 : 0.6,
         evidence: [
-          `in the second half the entropy is ${percent(level)} of its maximum, from ${percent(over.start)} to ${percent(over.end)}`,
-          said(
-            progress.track,
-            `${name(progress.track)} reached ${num(progress.best)} and ends at ${num(progress.end)}`,
-          ),
+          say`in the second half the entropy is ${citeCount('relative entropy of the second half', level, percent, entropy)} of its maximum, from ${citeCount('relative entropy at the start of the second half', over.start, percent)} to ${citeCount('relative entropy at the end', over.end, percent)}`,
+          say`${name(progress.track)} reached ${citeCourse(progress, 'best')} and ends at ${citeCourse(progress, 'end')}`,
           kl === undefined || !moves
             ? undefined
-            : said(kl.track, `the policy does move: ${name(kl.track)} has a median of ${num(kl.median)}`),
+            : say`the policy does move: ${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
           signals.critic.ev === undefined
             ? undefined
-            : said(signals.critic.ev, `${name(signals.critic.ev)} is ${num(signals.critic.evLate)}`),
+            : say`${name(signals.critic.ev)} has a median of ${cite(rowsOf(signals.critic.ev, 0.5), 'median')} in the second half`,
           coef !== undefined
-            ? `the entropy coefficient is ${num(coef)}; 0 to ${USUAL} is usual`
+            ? say`the entropy coefficient is ${citeSetting('entropyCoef', coef)}; ${usual(0, USUAL)}`
             : (implied ?? 0) > 0
-              ? `the total loss is so far below the policy loss that the entropy coefficient must be at least ${num(implied!)}`
+              ? say`the total loss is so far below the policy loss that the entropy coefficient must be at least ${citeCount('least entropy coefficient', implied!, num)}`
               : undefined,
         ],
         fix: [

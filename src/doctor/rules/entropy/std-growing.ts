@@ -1,15 +1,17 @@
 import type { CanonicalRun } from '../../canonical.ts';
+import { cite, citeCount, citeSetting, say, workOut } from '../../judge/facts.ts';
 import { trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Track } from '../track.ts';
-import { change, finding, mark, name, num, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, soon } from '../words.ts';
 import { impliedEntropyCoef } from './entropy-stuck.ts';
 
 /** Entropy of one dimension with std 1. */
 const unit = 0.5 * Math.log(2 * Math.PI * Math.E);
 
-export const stdGrowingLimits = {
+const limits = limitsOf('std-growing', {
   rows: 10,
   /** Standard scores of the trend. */
   score: 3,
@@ -22,8 +24,7 @@ export const stdGrowingLimits = {
   implied: 0.1,
   /** Where nobody says what the actions are, one that nobody would choose. */
   absurd: 0.2,
-} as const;
-const limits = stdGrowingLimits;
+});
 
 /** Actions whose entropy has no maximum; where nothing tells, a coefficient that nobody would choose is reason to look. */
 function growable({ actions, config }: CanonicalRun): boolean {
@@ -78,27 +79,28 @@ export const stdGrowing: Rule = {
           ? 'warning'
           : undefined;
     if (severity === undefined) return [];
+    const times =
+      track === std
+        ? workOut('times', cite(track, 'trend end'), cite(track, 'trend start'))
+        : citeCount('growth of the std that the entropy implies', growth, num, track);
     return [
       finding('std-growing', {
         severity,
-        title: `${name(track)} grows ${num(growth)} times over the run`,
+        title:
+          track === std
+            ? say`${name(track)} grows ${times} times over the run`
+            : say`${name(track)} grows until a std is ${times} times as large`,
         cause: 'entropy-bonus-too-large',
         confidence: large ? 0.93 : growth >= 3 ? 0.85 : 0.65,
         evidence: [
           track === std
-            ? said(
-                track,
-                `${name(track)} goes from ${num(track.first)} to ${num(track.last)}, steadily (trend ${num(z)} standard scores)`,
-              )
-            : said(
-                track,
-                `${name(track)} goes from ${num(track.first)} to ${num(track.last)} nats: a std ${num(growth)} times as large`,
-              ),
+            ? say`${name(track)} goes from ${cite(track, 'trend start')} to ${cite(track, 'trend end')}, steadily (a trend of ${cite(track, 'trend score')} standard scores)`
+            : say`${name(track)} goes from ${cite(track, 'trend start')} to ${cite(track, 'trend end')} nats: a std ${times} times as large`,
           coef === undefined
             ? (implied ?? 0) > 0.05
-              ? `the losses imply an entropy coefficient of at least ${num(implied!)}`
+              ? say`the losses imply an entropy coefficient of at least ${citeCount('least entropy coefficient', implied!, num)}`
               : undefined
-            : `the entropy coefficient is ${num(coef)}`,
+            : say`the entropy coefficient is ${citeSetting('entropyCoef', coef)}`,
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [

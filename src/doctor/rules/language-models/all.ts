@@ -5,12 +5,14 @@ import { clipRangeTiny } from './clip-range-tiny.ts';
 import { coldSampling } from './cold-sampling.ts';
 import { entropyWeight } from './entropy-weight.ts';
 import { groupOfOne } from './group-of-one.ts';
+import { klInReward } from './kl-in-reward.ts';
 import { klSign } from './kl-sign.ts';
 import { lengthExplosion } from './length-explosion.ts';
 import { manyEpochs } from './many-epochs.ts';
 import { mask } from './mask.ts';
 import { ratioBiased } from './ratio-biased.ts';
 import { referenceOutweighs } from './reference-outweighs.ts';
+import { rewardCollapse } from './reward-collapse.ts';
 import { rewardHacking } from './reward-hacking.ts';
 import { rewardWithoutMeaning } from './reward-without-meaning.ts';
 import { standsStill } from './stands-still.ts';
@@ -31,6 +33,8 @@ export const languageModelRules: readonly Rule[] = [
   referenceOutweighs,
   entropyWeight,
   rewardHacking,
+  klInReward,
+  rewardCollapse,
   lengthExplosion,
   rewardWithoutMeaning,
   usualInGrpo,

@@ -1,15 +1,16 @@
+import { cite, citeCourse, citeSetting, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
-import { late, long } from './levels.ts';
+import { bestSaid, late, long } from './levels.ts';
 
-export const clipRangeOpenLimits = {
+const l = limitsOf('clip-range-open', {
   rows: 8,
   clip: 0.9,
   clipHigh: 2,
   /** A clip fraction that is as good as none. */
   clipped: 0.01,
-} as const;
-const l = clipRangeOpenLimits;
+});
 
 export const clipRangeOpen: Rule = {
   code: 'clip-range-open',
@@ -40,15 +41,15 @@ export const clipRangeOpen: Rule = {
     return [
       finding('clip-range-open', {
         severity: 'critical',
-        title: `A clip range of ${num(clipRange)}${clipRangeHigh === clipRange ? '' : ` to ${num(clipRangeHigh)}`} clips nothing, and ${name(progress.track)} ${fell ? `fell from ${num(progress.best)} to ${num(progress.end)}` : 'does not improve'}`,
+        title: say`A clip range of ${citeSetting('clipRange', clipRange)}${clipRangeHigh === clipRange ? '' : say` to ${citeSetting('clipRangeHigh', clipRangeHigh)}`} clips ${clipped.median === 0 ? 'nothing' : 'next to nothing'}, and ${name(progress.track)} ${fell ? say`fell from ${citeCourse(progress, 'best')} to ${citeCourse(progress, 'end')}` : 'does not improve'}`,
         cause: 'clip-range-too-large',
         confidence: 0.95,
         evidence: [
-          `${name(clipped)} has a median of ${num(clipped.median)}`,
+          say`${name(clipped)} has a median of ${cite(clipped, 'median')}`,
           moved === undefined
             ? undefined
-            : `${name(moved)} has a median of ${num(moved.median)}, at most ${num(moved.q(1))}`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, best ${num(progress.best)}, ${num(progress.end)} at the end`,
+            : say`${name(moved)} has a median of ${cite(moved, 'median')}, at most ${cite(moved, 'most')}`,
+          bestSaid(progress),
         ],
         fix: [change(run, { clipRange: 0.2, clipRangeHigh: 0.2 }, 'set the clip range to 0.2')],
         watch: `${soon(run, signals.to - signals.from)} ${name(progress.track)} should hold what it gains`,

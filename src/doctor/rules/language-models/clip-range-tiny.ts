@@ -1,14 +1,15 @@
+import { cite, citeSetting, limit, say, usual } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { gainsNothing, long } from './levels.ts';
+import { gainsNothing, goesSaid, long } from './levels.ts';
 
-export const clipRangeTinyLimits = {
+const l = limitsOf('clip-range-tiny', {
   rows: 8,
   /** Sequence-level ratios (GSPO) are clipped at 3e-4: the clip fraction then tells them apart. */
   clip: 0.02,
   clipped: 0.2,
-} as const;
-const l = clipRangeTinyLimits;
+});
 
 export const clipRangeTiny: Rule = {
   code: 'clip-range-tiny',
@@ -34,15 +35,13 @@ export const clipRangeTiny: Rule = {
     return [
       finding('clip-range-tiny', {
         severity: gainsNothing(progress) ? 'critical' : 'warning',
-        title: `A clip range of ${num(clip)} clips ${percent(clipped.median)} of the tokens`,
+        title: say`A clip range of ${citeSetting('clipRange', clip)} clips ${cite(clipped, 'median', undefined, percent)} of the tokens`,
         cause: 'clip-range-too-small',
         confidence: 0.9,
         evidence: [
-          `the clip range is ${num(clip)}; 0.1 to 0.3 is usual`,
-          `${name(clipped)} has a median of ${num(clipped.median)}; below 0.05 is usual`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          say`the clip range is ${citeSetting('clipRange', clip)}; ${usual(0.1, 0.3)}`,
+          say`${name(clipped)} has a median of ${cite(clipped, 'median')}; below ${limit(0.05)} is usual`,
+          progress === undefined ? undefined : goesSaid(progress),
         ],
         fix: [change(run, { clipRange: 0.2, clipRangeHigh: 0.2 }, 'set the clip range to 0.2')],
         watch: `${soon(run, signals.to - signals.from)} ${name(clipped)} should fall below 0.05`,

@@ -1,14 +1,15 @@
+import { citeSetting, say, usual } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
-import { early, long } from './levels.ts';
+import { citeEarly, early, long } from './levels.ts';
 
-export const coldSamplingLimits = {
+const l = limitsOf('cold-sampling', {
   rows: 8,
   temperature: 0.3,
   /** The entropy that is left at the start. */
   entropy: 0.2,
-} as const;
-const l = coldSamplingLimits;
+});
 
 export const coldSampling: Rule = {
   code: 'cold-sampling',
@@ -32,10 +33,10 @@ export const coldSampling: Rule = {
     return [
       finding('cold-sampling', {
         severity: 'critical',
-        title: `Completions are sampled at a temperature of ${num(temperature)}: ${name(entropy)} begins at ${num(early(entropy))}`,
+        title: say`Completions are sampled at a temperature of ${citeSetting('temperature', temperature)}: ${name(entropy)} begins at ${citeEarly(entropy)}`,
         cause: 'degenerate-groups',
         confidence: 0.9,
-        evidence: [`the temperature is ${num(temperature)}; 0.6 to 1.2 is usual`],
+        evidence: [say`the temperature is ${citeSetting('temperature', temperature)}; ${usual(0.6, 1.2)}`],
         fix: [change(run, { temperature: 1 }, 'sample at a temperature of 1')],
         watch: `${soon(run, signals.to - signals.from)} ${name(entropy)} should be above ${num(l.entropy)}`,
         marks: [mark(entropy, signals.from, signals.to)],

@@ -1,9 +1,13 @@
+import { cite, citeCount, limit, rowsOf, say } from '../../judge/facts.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, type Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, soon } from '../words.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
+
+/** A spread of the rewards of a group below this is none. */
+const NO_SPREAD = 1e-4;
 
 /** The share of rows in the second half in which all advantages are 0; NaN where they are not logged. */
 function advantageless(signals: Signals): number {
@@ -56,7 +60,7 @@ export const degenerateGroups: Rule = {
     if (progress !== undefined && isCeiling(progress.track)) return [];
     const share0 = zero === undefined || zero.n < 8 ? Number.NaN : median(part(zero, 0.5));
     const flatRows =
-      spread === undefined || spread.n < 8 ? Number.NaN : share(part(spread, 0.5), v => v < 1e-4);
+      spread === undefined || spread.n < 8 ? Number.NaN : share(part(spread, 0.5), v => v < NO_SPREAD);
     const blown = advantages !== undefined && advantages.n >= 8 && quantile(part(advantages, 0.5), 0.5) > 1e3;
     const still = gradient === undefined || gradient.n < 8 ? undefined : median(part(gradient, 0.5)) < 1e-6;
     // verl tells no spread of groups, but the largest and smallest advantage: both are 0 where no group has any.
@@ -73,18 +77,24 @@ export const degenerateGroups: Rule = {
       finding('degenerate-groups', {
         severity: all && !progress?.improved ? 'critical' : 'warning',
         title: blown
-          ? `${name(track)} is ${num(median(part(track, 0.5)))}: divided by a spread of 0`
-          : `${percent(share0 >= 0.8 ? share0 : none >= 0.8 ? none : flatRows)} of the ${none >= 0.8 && !(share0 >= 0.8) ? 'rows have no advantage at all: no group has a' : 'groups have no'} spread of rewards`,
+          ? say`${name(track)} is ${cite(rowsOf(track, 0.5), 'median')}: divided by a spread of ${limit(0)}`
+          : share0 >= 0.8
+            ? say`${cite(rowsOf(zero!, 0.5), 'median', undefined, percent)} of the groups have no spread of rewards`
+            : none >= 0.8
+              ? say`${citeCount('rows without an advantage', none, percent)} of the rows have no advantage at all: no group has a spread of rewards`
+              : say`in ${cite(rowsOf(spread!, 0.5), 'share below', NO_SPREAD)} of the rows no group has a spread of rewards`,
         cause: 'degenerate-groups',
         confidence: all ? 0.9 : 0.75,
         evidence: [
           Number.isNaN(share0)
             ? undefined
-            : `${name(zero!)} has a median of ${num(share0)} in the second half`,
-          Number.isNaN(flatRows) ? undefined : `${name(spread!)} is 0 in ${percent(flatRows)} of these rows`,
+            : say`${name(zero!)} has a median of ${cite(rowsOf(zero!, 0.5), 'median')} in the second half`,
+          Number.isNaN(flatRows)
+            ? undefined
+            : say`${name(spread!)} is below ${limit(NO_SPREAD)} in ${cite(rowsOf(spread!, 0.5), 'share below', NO_SPREAD)} of these rows`,
           still === undefined
             ? undefined
-            : `${name(gradient!)} has a median of ${num(median(part(gradient!, 0.5)))}`,
+            : say`${name(gradient!)} has a median of ${cite(rowsOf(gradient!, 0.5), 'median')}`,
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [

@@ -1,17 +1,18 @@
+import { citeSetting, limit, say, usual } from '../../judge/facts.ts';
 import { courseOf, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, soon } from '../words.ts';
-import { early, late, long } from './levels.ts';
+import { citeEarly, citeLate, early, firstAndLast, goesSaid, late, long } from './levels.ts';
 
-export const entropyWeightLimits = {
+const l = limitsOf('entropy-weight', {
   rows: 16,
   /** A weight that is large for a language model. */
   large: 0.05,
   /** The entropy at the end, over that at the start: with a large weight, and without one. */
   kept: 0.9,
   growth: 1.5,
-} as const;
-const l = entropyWeightLimits;
+});
 
 export const entropyWeight: Rule = {
   code: 'entropy-weight',
@@ -42,14 +43,16 @@ export const entropyWeight: Rule = {
       finding('entropy-weight', {
         severity: bonus && !negative ? 'critical' : 'warning',
         title: negative
-          ? `The weight of the entropy is ${num(coef)}: the loss rewards an entropy of 0`
-          : `${name(entropy)} goes from ${num(begins)} to ${num(ends)} and ${name(progress.track)} does not improve`,
+          ? say`The weight of the entropy is ${citeSetting('entropyCoef', coef)}: the loss rewards an entropy of ${limit(0)}`
+          : say`${name(entropy)} goes from ${citeEarly(entropy)} to ${citeLate(entropy)} and ${name(progress.track)} does not improve`,
         cause: negative ? 'entropy-collapse' : bonus ? 'entropy-bonus-too-large' : 'entropy-explosion',
         confidence: negative ? 0.9 : bonus ? 0.9 : 0.6,
         evidence: [
-          coef === undefined ? undefined : `the weight of the entropy is ${num(coef)}; 0 to 0.001 is usual`,
-          `${name(entropy)}: ${num(begins)} in the first tenth, ${num(ends)} in the last fifth`,
-          `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          coef === undefined
+            ? undefined
+            : say`the weight of the entropy is ${citeSetting('entropyCoef', coef)}; ${usual(0, 0.001)}`,
+          firstAndLast(entropy),
+          goesSaid(progress),
         ],
         fix: [
           negative || bonus

@@ -1,16 +1,17 @@
+import { cite, citeCount, citeSetting, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, soon } from '../words.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
 import { long } from './levels.ts';
 
-export const groupOfOneLimits = {
+const l = limitsOf('group-of-one', {
   rows: 5,
   /** The share of rows in which the mean advantage is the mean reward. */
   same: 0.9,
   /** As a share of the reward. */
   within: 0.01,
-} as const;
-const l = groupOfOneLimits;
+});
 
 export const groupOfOne: Rule = {
   code: 'group-of-one',
@@ -54,9 +55,9 @@ export const groupOfOne: Rule = {
         cause: 'group-of-one',
         confidence: size === 1 ? 0.97 : 0.85,
         evidence: [
-          size === 1 ? 'the group size is 1' : undefined,
+          size === 1 ? say`the group size is ${citeSetting('groupSize', size)}` : undefined,
           taken
-            ? `${name(advantage!)} is the same as ${name(reward)} in ${percent(same)} of the rows: ${num(advantage!.v[0])} and ${num(reward.v[0])} in the first`
+            ? say`${name(advantage!)} is the same as ${name(reward)} in ${citeCount('rows in which the advantage is the reward', same, percent, advantage!)} of the rows: ${cite(advantage!, 'first')} and ${cite(reward, 'first')} in the first`
             : undefined,
         ],
         fix: [change(run, { groupSize: 8 }, 'sample 8 completions of each prompt')],

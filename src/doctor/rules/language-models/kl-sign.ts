@@ -1,17 +1,18 @@
+import { citeCount, citeSetting, say, workOut } from '../../judge/facts.ts';
 import { courseOf, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
-import { early, late, long } from './levels.ts';
+import { citeEarly, citeLate, early, endsSaid, late, long } from './levels.ts';
 
-export const klSignLimits = {
+const l = limitsOf('kl-sign', {
   rows: 12,
   /** The KL at the end, per token, and over that at the start. */
   kl: 0.3,
   growth: 5,
   /** What the KL costs at the end, in ranges that the reward went through. */
   cost: 1,
-} as const;
-const l = klSignLimits;
+});
 
 export const klSign: Rule = {
   code: 'kl-sign',
@@ -36,15 +37,17 @@ export const klSign: Rule = {
     if (!(ends >= l.kl && ends >= l.growth * begins && rises(courseOf(ref.v)))) return [];
     const range = Math.max(progress.best, progress.end) - Math.min(progress.worst, progress.start);
     if (!(coef * ends >= l.cost * range)) return [];
+    const [last, weight] = [citeLate(ref), citeSetting('refCoef', coef)];
+    const costs = workOut('product', weight, last);
     return [
       finding('kl-sign', {
         severity: 'critical',
-        title: `${name(ref)} rises from ${num(begins)} to ${num(ends)} although it costs ${num(coef * ends)}, and ${name(progress.track)} does not improve`,
+        title: say`${name(ref)} rises from ${citeEarly(ref)} to ${last} although it costs ${costs}, and ${name(progress.track)} does not improve`,
         cause: 'kl-sign-wrong',
         confidence: 0.9,
         evidence: [
-          `the weight of the KL is ${num(coef)}; times ${num(ends)} that is ${num(coef * ends)}, where all of ${name(progress.track)} went through a range of ${num(range)}`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+          say`the weight of the KL is ${weight}; times ${last} that is ${costs}, where all of ${name(progress.track)} went through a range of ${citeCount('range of the reward', range, num, progress.track)}`,
+          endsSaid(progress),
         ],
         fix: [
           'turn the sign of the KL round: it is added to the loss that the optimiser makes small, or taken off the reward',

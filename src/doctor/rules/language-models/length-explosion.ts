@@ -1,10 +1,12 @@
+import { say } from '../../judge/facts.ts';
 import { quantile } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, num, percent, soon } from '../words.ts';
-import { early, late, long } from './levels.ts';
+import { citeEarly, citeLate, early, firstAndLast, late, long } from './levels.ts';
 
-export const lengthExplosionLimits = {
+const l = limitsOf('length-explosion', {
   rows: 16,
   /** The length at the end, over that at the start. */
   growth: 2,
@@ -13,8 +15,7 @@ export const lengthExplosionLimits = {
   before: 0.1,
   /** The share from which on nearly nothing is answered any more. */
   most: 0.5,
-} as const;
-const l = lengthExplosionLimits;
+});
 
 export const lengthExplosion: Rule = {
   code: 'length-explosion',
@@ -47,14 +48,14 @@ export const lengthExplosion: Rule = {
     return [
       finding('length-explosion', {
         severity: late(cut) >= l.most ? 'critical' : 'warning',
-        title: `${name(length)} grows from ${num(begins)} to ${num(ends)} tokens, and ${percent(late(cut))} of the completions are cut off`,
+        title: say`${name(length)} grows from ${citeEarly(length)} to ${citeLate(length)} tokens, and ${citeLate(cut, percent)} of the completions are cut off`,
         cause: 'length-explosion',
         confidence: 0.85,
         evidence: [
-          `${name(cut)}: ${num(early(cut))} in the first tenth, ${num(late(cut))} in the last fifth`,
+          firstAndLast(cut),
           paid === undefined
             ? undefined
-            : `${name(paid)} goes from ${num(early(paid))} to ${num(late(paid))}`,
+            : say`${name(paid)} goes from ${citeEarly(paid)} to ${citeLate(paid)}`,
         ],
         fix: [
           paid === undefined

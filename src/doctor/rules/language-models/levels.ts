@@ -1,14 +1,41 @@
 /** Where a series of a language-model run begins and ends, and what else several of these rules ask. */
-import { median, share } from '../../statistics/order.ts';
+
+import {
+  type Cited,
+  cite,
+  citeCourse,
+  type Print,
+  type Rows,
+  rowsBetween,
+  rowsOf,
+  say,
+} from '../../judge/facts.ts';
+import { share } from '../../statistics/order.ts';
 import type { Progress } from '../progress.ts';
-import { part, type Track } from '../track.ts';
+import type { Track } from '../track.ts';
+import { name, type Said } from '../words.ts';
 
-/** The level of the first tenth, of three rows at least. */
-export const early = (track: Track): number =>
-  median(track.v.subarray(0, Math.min(track.n, Math.max(3, Math.floor(track.n / 10)))));
+/** Rows of the first tenth, three at least, and of the last fifth. */
+const firstRows = (track: Track): Rows => rowsBetween(track, 0, Math.max(3, Math.floor(track.n / 10)));
+const lastRows = (track: Track): Rows => rowsOf(track, 0.8);
 
-/** The level of the last fifth. */
-export const late = (track: Track): number => median(part(track, 0.8));
+/** The levels there; to judge by, and to cite. */
+export const early = (track: Track): number => citeEarly(track).value;
+export const late = (track: Track): number => citeLate(track).value;
+export const citeEarly = (track: Track, print?: Print): Cited =>
+  cite(firstRows(track), 'median', undefined, print);
+export const citeLate = (track: Track, print?: Print): Cited =>
+  cite(lastRows(track), 'median', undefined, print);
+
+/** Where the reward began, was best and ended. */
+export const bestSaid = (progress: Progress): Said =>
+  say`${name(progress.track)}: ${citeCourse(progress, 'start')} at the start, best ${citeCourse(progress, 'best')}, ${citeCourse(progress, 'end')} at the end`;
+export const endsSaid = (progress: Progress): Said =>
+  say`${name(progress.track)}: ${citeCourse(progress, 'start')} at the start, ${citeCourse(progress, 'end')} at the end`;
+export const goesSaid = (progress: Progress): Said =>
+  say`${name(progress.track)} goes from ${citeCourse(progress, 'start')} to ${citeCourse(progress, 'end')}`;
+export const firstAndLast = (track: Track): Said =>
+  say`${name(track)}: ${citeEarly(track)} in the first tenth, ${citeLate(track)} in the last fifth`;
 
 /** The track, where it has so many rows. */
 export const long = (track: Track | undefined, rows: number): Track | undefined =>

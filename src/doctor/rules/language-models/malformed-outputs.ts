@@ -1,5 +1,6 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Finding } from '../../findings.ts';
+import { cite, citeCourse, rowsOf, say } from '../../judge/facts.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
@@ -7,6 +8,7 @@ import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, type Track } from '../track.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
+import { bestSaid } from './levels.ts';
 
 /** A term of the reward for the right form that never leaves one value, at the bottom. */
 function formAtFloor(signals: Signals): Track | undefined {
@@ -34,15 +36,16 @@ function shrunkTo(signals: Signals): Track | undefined {
 }
 
 function collapsedLength(run: CanonicalRun, signals: Signals, length: Track): Finding {
-  const { track, start, best, end } = signals.progress!;
+  const progress = signals.progress!;
+  const { track } = progress;
   return finding('malformed-outputs', {
     severity: 'critical',
-    title: `Completions shrink from ${num(length.first)} to ${num(length.last)} tokens and ${name(track)} falls to ${num(end)}`,
+    title: say`Completions shrink from ${cite(length, 'first')} to ${cite(rowsOf(length, 0.8), 'median')} tokens and ${name(track)} falls to ${citeCourse(progress, 'end')}`,
     cause: 'malformed-outputs',
     confidence: 0.65,
     evidence: [
-      `${name(length)}: ${num(length.first)} at first, a median of ${num(median(part(length, 0.8)))} in the last fifth`,
-      `${name(track)}: ${num(start)} at the start, best ${num(best)}, ${num(end)} at the end`,
+      say`${name(length)}: ${cite(length, 'first')} at first, a median of ${cite(rowsOf(length, 0.8), 'median')} in the last fifth`,
+      bestSaid(progress),
     ],
     fix: [
       'read ten outputs: does the model stop at once, or repeat one word?',
@@ -95,16 +98,18 @@ export const malformedOutputs: Rule = {
         // Short answers may be meant to fill their limit: what is cut off and earns something is not lost.
         severity: floor || progress.collapsed || !earns ? 'critical' : 'warning',
         title: cut
-          ? `${percent(late)} of the completions are cut off`
-          : `${name(track)} stays at its lowest, ${num(track.median)}, and ${name(seen)} never leaves ${num(seen.median)}`,
+          ? say`${cite(rowsOf(truncated!, 0.5), 'median', undefined, percent)} of the completions are cut off`
+          : say`${name(track)} stays at its lowest, ${cite(track, 'median')}, and ${name(seen)} stays at ${cite(seen, 'median')}`,
         cause: 'malformed-outputs',
         confidence: cut && floor ? 0.9 : cut ? 0.75 : 0.7,
         evidence: [
           Number.isNaN(late)
             ? undefined
-            : `${name(truncated!)} has a median of ${num(late)} in the second half`,
+            : say`${name(truncated!)} has a median of ${cite(rowsOf(truncated!, 0.5), 'median')} in the second half`,
           courseSaid(progress),
-          form === undefined ? undefined : `${name(form)} is ${num(form.median)} in all ${form.n} rows`,
+          form === undefined
+            ? undefined
+            : say`${name(form)} is ${cite(form, 'median')} in nearly all of ${cite(form, 'rows')} rows`,
         ],
         fix: [
           'read ten outputs: are the weights, the chat template and the stop token the right ones?',

@@ -1,14 +1,15 @@
+import { cite, citeSetting, limit, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { gainsNothing, long } from './levels.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
+import { gainsNothing, goesSaid, long } from './levels.ts';
 
-export const manyEpochsLimits = {
+const l = limitsOf('many-epochs', {
   rows: 8,
   /** Passes over each batch; 1 to 4 are usual. */
   epochs: 8,
   clipped: 0.15,
-} as const;
-const l = manyEpochsLimits;
+});
 
 export const manyEpochs: Rule = {
   code: 'many-epochs',
@@ -32,14 +33,12 @@ export const manyEpochs: Rule = {
     return [
       finding('many-epochs', {
         severity: gainsNothing(progress) || progress?.collapsed ? 'critical' : 'warning',
-        title: `${num(epochs)} passes over each batch, and ${percent(clipped.median)} of the tokens are clipped`,
+        title: say`${citeSetting('epochs', epochs)} passes over each batch, and ${cite(clipped, 'median', undefined, percent)} of the tokens are clipped`,
         cause: 'too-many-epochs',
         confidence: 0.85,
         evidence: [
-          `${name(clipped)} has a median of ${num(clipped.median)}; below 0.05 is usual`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          say`${name(clipped)} has a median of ${cite(clipped, 'median')}; below ${limit(0.05)} is usual`,
+          progress === undefined ? undefined : goesSaid(progress),
         ],
         fix: [change(run, { epochs: 2 }, 'use 2 passes over each batch')],
         watch: `${soon(run, signals.to - signals.from)} ${name(clipped)} should fall below 0.05`,

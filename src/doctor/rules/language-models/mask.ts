@@ -1,13 +1,14 @@
+import { cite, citeCourse, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 import { allOfOneLength, late, long } from './levels.ts';
 
-export const maskLimits = {
+const l = limitsOf('mask-counts-padding', {
   rows: 8,
   /** The share that is told to be cut off: fewer, and yet all are as long as allowed. */
   cut: 0.5,
-} as const;
-const l = maskLimits;
+});
 
 export const mask: Rule = {
   code: 'mask-counts-padding',
@@ -40,13 +41,13 @@ export const mask: Rule = {
     return [
       finding('mask-counts-padding', {
         severity: ends ? 'critical' : 'warning',
-        title: `${name(shortest!)} and ${name(longest)} are ${num(longest.q(1))} in all rows${ends ? ', and yet few completions are cut off' : ''}`,
+        title: say`${name(shortest!)} and ${name(longest)} are ${cite(longest, 'most')} in nearly all rows${ends ? ', and yet few completions are cut off' : ''}`,
         cause: 'wrong-mask',
         confidence: ends ? 0.9 : 0.75,
         evidence: [
-          cut === undefined ? undefined : `${name(cut)} has a median of ${num(cut.median)}`,
+          cut === undefined ? undefined : say`${name(cut)} has a median of ${cite(cut, 'median')}`,
           improved
-            ? `${name(signals.progress!.track)} improves, from ${num(signals.progress!.start)} to ${num(signals.progress!.end)}: answers do end`
+            ? say`${name(signals.progress!.track)} improves, from ${citeCourse(signals.progress!, 'start')} to ${citeCourse(signals.progress!, 'end')}: answers do end`
             : undefined,
         ],
         fix: [

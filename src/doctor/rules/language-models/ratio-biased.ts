@@ -1,10 +1,12 @@
+import { cite, citeCount, limit, rowsBetween, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { finding, mark, name, num, percent, soon } from '../words.ts';
 import { long, movedAtFirst } from './levels.ts';
 
-export const ratioBiasedLimits = {
+const l = limitsOf('ratio-biased', {
   rows: 5,
   /** The share of the tokens of the first rows that the clip holds. */
   clipped: 0.1,
@@ -14,8 +16,7 @@ export const ratioBiasedLimits = {
   moved: 0.02,
   /** A smaller clip range holds much by itself. */
   clip: 0.05,
-} as const;
-const l = ratioBiasedLimits;
+});
 
 /** What is far off in the first rows though nothing has moved yet. */
 function offAtFirst(signals: Signals): { readonly track: Track; readonly level: number } | undefined {
@@ -53,12 +54,12 @@ export const ratioBiased: Rule = {
     return [
       finding('ratio-biased', {
         severity: 'critical',
-        title: `${name(off.track)} is ${num(off.level)} or more in the first rows, before the policy has moved`,
+        title: say`${name(off.track)} is ${citeCount('least distance of the first three rows', off.level, num, off.track)} or more off ${limit(0)} in the first rows, before the policy has moved`,
         cause: 'importance-ratio-biased',
         confidence: 0.85,
         evidence: [
-          `${name(off.track)}: ${num(off.track.v[0])} in the first row, a median of ${num(off.track.median)}; before any step it must be 0`,
-          `${name(by)} is at most ${num(moved)} then: the policy is where it was`,
+          say`${name(off.track)}: ${cite(off.track, 'first')} in the first row, a median of ${cite(off.track, 'median')}; before any step it must be ${limit(0)}`,
+          say`${name(by)} is at most ${cite(by === exact ? rowsBetween(by, 0, 2) : rowsBetween(by, 1, 3), by === exact ? 'most' : 'largest size')} then: the policy is where it was`,
         ],
         fix: [
           'compute the old log-probabilities with the weights, temperature and precision of the new ones, under the same mask',

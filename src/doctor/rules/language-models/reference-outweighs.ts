@@ -1,10 +1,12 @@
+import { cite, citeSetting, rowsOf, say, usual } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
-import { late, long } from './levels.ts';
+import { citeLate, goesSaid, late, long } from './levels.ts';
 
-export const referenceOutweighsLimits = {
+export const referenceOutweighsLimits = limitsOf('reference-outweighs', {
   rows: 16,
   /** A weight that is large beside rewards of about 1. */
   weight: 0.5,
@@ -12,7 +14,7 @@ export const referenceOutweighsLimits = {
   kl: 0.05,
   /** It has come to where it is held: its end, over its level in the second quarter. */
   growth: 1.5,
-} as const;
+});
 const l = referenceOutweighsLimits;
 
 export const referenceOutweighs: Rule = {
@@ -40,12 +42,12 @@ export const referenceOutweighs: Rule = {
     return [
       finding('reference-outweighs', {
         severity: progress.improved ? 'warning' : 'critical',
-        title: `At a weight of ${num(coef)} ${name(ref)} is held at ${num(ends)} and ${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+        title: say`At a weight of ${citeSetting('refCoef', coef)} ${name(ref)} is held at ${citeLate(ref)} and ${goesSaid(progress)}`,
         cause: 'reference-too-strong',
         confidence: 0.85,
         evidence: [
-          `the weight of the KL is ${num(coef)}; 0 to 0.1 is usual`,
-          `${name(ref)}: ${num(ref.first)} at first, a median of ${num(median(part(ref, 0.25, 0.5)))} in the second quarter, ${num(ends)} at the end`,
+          say`the weight of the KL is ${citeSetting('refCoef', coef)}; ${usual(0, 0.1)}`,
+          say`${name(ref)}: ${cite(ref, 'first')} at first, a median of ${cite(rowsOf(ref, 0.25, 0.5), 'median')} in the second quarter, ${citeLate(ref)} at the end`,
         ],
         fix: [change(run, { refCoef: round(coef / 10) }, 'divide the weight of the KL by 10')],
         watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should grow and ${name(progress.track)} rise`,

@@ -1,8 +1,9 @@
+import { cite, citeSetting, rowsOf, say } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
-import { change, finding, mark, name, num, round, soon } from '../words.ts';
+import { change, finding, mark, name, round, soon } from '../words.ts';
 
 export const referencePinned: Rule = {
   code: 'reference-pinned',
@@ -33,13 +34,13 @@ export const referencePinned: Rule = {
     return [
       finding('reference-pinned', {
         severity: strong ? 'critical' : 'warning',
-        title: `${name(ref)} stays at ${num(late)} and ${name(progress.track)} does not rise`,
+        title: say`${name(ref)} stays at ${cite(rowsOf(ref, 0.3), 'median')} and ${name(progress.track)} does not rise`,
         cause: strong ? 'reference-too-strong' : 'learning-rate-too-low',
         confidence: strong ? 0.8 : 0.6,
         evidence: [
-          coef === undefined ? undefined : `the weight of the KL is ${num(coef)}`,
+          coef === undefined ? undefined : say`the weight of the KL is ${citeSetting('refCoef', coef)}`,
           courseSaid(progress),
-          rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
+          rate === undefined ? undefined : say`the learning rate is ${citeSetting('learningRate', rate)}`,
         ],
         fix: [
           strong

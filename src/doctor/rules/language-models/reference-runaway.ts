@@ -1,5 +1,6 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Finding } from '../../findings.ts';
+import { cite, citeCourse, citeSetting, limit, rowsOf, say, workOut } from '../../judge/facts.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
@@ -7,7 +8,8 @@ import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
-import { change, finding, mark, name, num, place, round, soon, stepAt } from '../words.ts';
+import { change, finding, mark, name, num, round, soon, stepAt } from '../words.ts';
+import { bestSaid } from './levels.ts';
 
 /** No language model is tuned at such a rate, not even an adapter. */
 const absurdRate = 1e-3;
@@ -21,15 +23,16 @@ function blownUp(run: CanonicalRun, signals: Signals, ref: Track): Finding | und
   const most = ref.q(1);
   if (!(most > (ref.kl?.per === 'sequence' ? 500 : 5)) && ref.broken.infinite === 0) return undefined;
   const gradient = signals.get('grad/norm');
+  const rated = citeSetting('learningRate', rate);
   return finding('reference-runaway', {
     severity: 'critical',
-    title: `At a learning rate of ${num(rate)} ${name(ref)} reaches ${num(most)}`,
+    title: say`At a learning rate of ${rated} ${name(ref)} reaches ${cite(ref, 'most')}`,
     cause: 'learning-rate-too-high',
     confidence: 0.9,
     evidence: [
-      `the learning rate of ${num(rate)} is ${num(rate / 2e-5)} times the largest that is usual for a language model`,
-      `${name(ref)}: ${num(ref.first)} at first, at most ${num(most)}`,
-      gradient === undefined ? undefined : `${name(gradient)} reaches ${num(gradient.q(1))}`,
+      say`the learning rate of ${rated} is ${workOut('times', rated, limit(2e-5))} times the largest that is usual for a language model`,
+      say`${name(ref)}: ${cite(ref, 'first')} at first, at most ${cite(ref, 'most')}`,
+      gradient === undefined ? undefined : say`${name(gradient)} reaches ${cite(gradient, 'most')}`,
       courseSaid(progress),
     ],
     fix:
@@ -79,10 +82,12 @@ export const referenceRunaway: Rule = {
       return [
         finding('reference-runaway', {
           severity: 'warning',
-          title: `${name(progress.track)} fell from ${num(progress.best)} to ${num(progress.end)}, and no KL term holds the policy`,
+          title: say`${name(progress.track)} fell from ${citeCourse(progress, 'best')} to ${citeCourse(progress, 'end')}, and no KL term holds the policy`,
           cause: high ? 'learning-rate-too-high' : 'reference-too-weak',
           confidence: 0.5,
-          evidence: [`the best stretch was at ${place(progress.bestX)}; the log has no KL to a reference`],
+          evidence: [
+            say`the best stretch was at ${citeCourse(progress, 'bestX')}; the log has no KL to a reference`,
+          ],
           fix: [
             change(run, { refCoef: 0.001 }, 'add a KL to the reference with a small weight'),
             change(
@@ -114,17 +119,18 @@ export const referenceRunaway: Rule = {
       ref.first < 0.1 &&
       median(part(ref, 0.5)) > 1.5;
     if (!harmed && !extreme && !far) return [];
+    const [half, last] = [cite(rowsOf(ref, 0, 0.5), 'median'), cite(rowsOf(ref, 0.8), 'median')];
     return [
       finding('reference-runaway', {
         severity: harmed || extreme ? 'critical' : 'warning',
-        title: `${name(ref)} goes from ${num(before)} to ${num(end)} and ${name(progress.track)} ${harmed ? `falls from ${num(progress.best)} to ${num(progress.end)}` : 'does not improve'}`,
+        title: say`${name(ref)} goes from ${half} to ${last} and ${name(progress.track)} ${harmed ? say`falls from ${citeCourse(progress, 'best')} to ${citeCourse(progress, 'end')}` : 'does not improve'}`,
         cause: high ? 'learning-rate-too-high' : 'reference-too-weak',
         confidence: harmed && races ? 0.8 : harmed || extreme ? 0.65 : 0.5,
         evidence: [
-          `${name(ref)}: median ${num(before)} in the first half, ${num(end)} at the end, at most ${num(ref.q(1))}`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, best ${num(progress.best)} at ${place(progress.bestX)}, ${num(progress.end)} at the end`,
-          coef === undefined ? undefined : `the weight of the KL is ${num(coef)}`,
-          rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
+          say`${name(ref)}: median ${half} in the first half, ${last} in the last fifth, at most ${cite(ref, 'most')}`,
+          bestSaid(progress),
+          coef === undefined ? undefined : say`the weight of the KL is ${citeSetting('refCoef', coef)}`,
+          rate === undefined ? undefined : say`the learning rate is ${citeSetting('learningRate', rate)}`,
         ],
         fix: [
           change(

@@ -1,11 +1,13 @@
+import { say } from '../../judge/facts.ts';
 import { courseOf, falls, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { early, late } from './levels.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
+import { citeEarly, citeLate, early, firstAndLast, late } from './levels.ts';
 
-export const rewardHackingLimits = {
+const l = limitsOf('reward-hacking', {
   rows: 16,
   /** Of a score, which validations have fewer of. */
   scoreRows: 6,
@@ -15,8 +17,7 @@ export const rewardHackingLimits = {
   grown: 0.25,
   /** The share of the reward's gain that comes from parts other than the score. */
   fromOthers: 0.7,
-} as const;
-const l = rewardHackingLimits;
+});
 
 /** Names of what tells whether an answer is right. */
 const scoring = /exact|correct|accura|\bacc\b|solve|pass|success|answer|right/i;
@@ -84,14 +85,14 @@ export const rewardHacking: Rule = {
       return [
         finding('reward-hacking', {
           severity: fell ? 'critical' : 'warning',
-          title: `${name(progress.track)} rises from ${num(early(progress.track))} to ${num(late(progress.track))} while ${name(score)} ${fell ? 'falls' : 'goes'} from ${num(before)} to ${num(after)}`,
+          title: say`${name(progress.track)} rises from ${citeEarly(progress.track)} to ${citeLate(progress.track)} while ${name(score)} ${fell ? 'falls' : 'goes'} from ${citeEarly(score)} to ${citeLate(score)}`,
           cause: 'reward-hacking',
           confidence: fell ? 0.85 : 0.7,
           evidence: [
             paid === undefined
               ? undefined
-              : `${name(paid)} gains most: from ${num(early(paid))} to ${num(late(paid))}`,
-            `${name(score)}: ${num(before)} in the first tenth, ${num(after)} in the last fifth`,
+              : say`${name(paid)} gains most: from ${citeEarly(paid)} to ${citeLate(paid)}`,
+            firstAndLast(score),
           ],
           fix: [
             paid === undefined

@@ -1,17 +1,18 @@
+import { cite, citeCourse, say } from '../../judge/facts.ts';
 import { courseOf, falls, rises } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
-import { early, late, long } from './levels.ts';
+import { citeLate, early, endsSaid, firstAndLast, late, long } from './levels.ts';
 
-export const rewardWithoutMeaningLimits = {
+const l = limitsOf('reward-without-meaning', {
   rows: 30,
   /** The policy has moved so far from the reference, per token, by small steps. */
   moved: 0.05,
   step: 0.02,
   /** Entropy that has not fallen to less than this share: what is learnt from makes a policy surer. */
   entropy: 0.5,
-} as const;
-const l = rewardWithoutMeaningLimits;
+});
 
 export const rewardWithoutMeaning: Rule = {
   code: 'reward-without-meaning',
@@ -42,12 +43,12 @@ export const rewardWithoutMeaning: Rule = {
     return [
       finding('reward-without-meaning', {
         severity: 'warning',
-        title: `${name(ref)} reaches ${num(late(ref))} and ${name(progress.track)} stays where it was, at ${num(progress.end)}`,
+        title: say`${name(ref)} reaches ${citeLate(ref)} and ${name(progress.track)} stays where it was, at ${citeCourse(progress, 'end')}`,
         cause: 'no-reward-signal',
         confidence: 0.6,
         evidence: [
-          `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end, with a noise of ${num(course.noise)} from row to row`,
-          `${name(entropy)}: ${num(early(entropy))} in the first tenth, ${num(late(entropy))} in the last fifth`,
+          say`${endsSaid(progress)}, with a noise of ${cite(progress.track, 'course noise')} from row to row`,
+          firstAndLast(entropy),
         ],
         fix: [
           'score ten completions by hand: does the reward know good ones from bad?',

@@ -1,16 +1,21 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Finding } from '../../findings.ts';
+import { cite, citeStep, limit, rowsBetween, rowsOf, say, settledOf } from '../../judge/facts.ts';
+import type { Statistic } from '../../judge/statistics.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
-import { part, type Track } from '../track.ts';
-import { finding, mark, name, num, place, soon } from '../words.ts';
+import type { Track } from '../track.ts';
+import { finding, mark, name, num, soon } from '../words.ts';
 
 interface Gauge {
   readonly what: string;
   readonly find: (signals: Signals) => Track | undefined;
   /** How far a value is from agreement, on a scale where `warn` and `bad` are limits. */
   readonly distance: (value: number) => number;
+  /** The median of it, as it is cited. */
+  readonly off: Statistic;
   readonly warn: number;
   readonly bad: number;
 }
@@ -21,6 +26,7 @@ const gauges: readonly Gauge[] = [
     what: 'KL between sampler and scorer',
     find: s => s.get('kl/sampler'),
     distance: Math.abs,
+    off: 'median size',
     warn: 0.02,
     bad: 0.1,
   },
@@ -28,6 +34,7 @@ const gauges: readonly Gauge[] = [
     what: 'difference of probabilities',
     find: s => s.get('sampler/prob_diff'),
     distance: Math.abs,
+    off: 'median size',
     warn: 0.04,
     bad: 0.1,
   },
@@ -35,6 +42,7 @@ const gauges: readonly Gauge[] = [
     what: 'difference of log-probabilities',
     find: s => s.get('sampler/logp_diff'),
     distance: Math.abs,
+    off: 'median size',
     warn: 0.1,
     bad: 0.3,
   },
@@ -42,6 +50,7 @@ const gauges: readonly Gauge[] = [
     what: 'importance ratio',
     find: s => s.get('sampler/ratio_mean'),
     distance: v => Math.abs(Math.log(Math.max(v, 1e-6))),
+    off: 'median size of the logarithm',
     warn: 0.2,
     bad: 0.7,
   },
@@ -59,11 +68,11 @@ const freshen = [
 ];
 
 /** What tells two programs from old weights: the first are apart from the first row on, the others only once something is learnt. */
-export const staleLimits = {
+const staleLimits = limitsOf('sampler-gap/stale', {
   /** The first rows, and the share of the later level that they may have come to. */
   rows: 3,
   share: 0.3,
-} as const;
+});
 
 function growsWithLearning({ kind }: CanonicalRun, far: Float64Array, level: number): boolean {
   if (kind !== 'language-model' || far.length < 4 * staleLimits.rows) return false;
@@ -106,11 +115,11 @@ export const samplerGap: Rule = {
       out.push(
         finding('sampler-gap', {
           severity: level > gauge.bad ? 'critical' : 'warning',
-          title: `${name(track)} is ${num(median(part(track, 0.5)))}: sampler and scorer disagree${stale ? ', ever more as the policy moves' : ''}`,
+          title: say`${name(track)} is ${cite(rowsOf(track, 0.5), 'median')}: sampler and scorer disagree${stale ? ', ever more as the policy moves' : ''}`,
           cause: stale ? 'stale-rollouts' : 'sampler-mismatch',
           confidence: level > gauge.bad ? 0.85 : 0.65,
           evidence: [
-            `${gauge.what}: median ${num(level)} in the second half, ${num(median(far.subarray(0, Math.max(1, Math.floor(far.length / 10)))))} at the start; it should be next to 0`,
+            say`${gauge.what}, off by a median of ${cite(rowsBetween(track, Math.floor(track.n / 2)), gauge.off)} in the second half and ${cite(rowsBetween(track, 0, Math.max(1, Math.floor(track.n / 10))), gauge.off)} at the start; it should be next to ${limit(0)}`,
           ],
           fix: stale ? freshen : fix,
           watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be within ${num(gauge.warn)} of agreement`,
@@ -141,12 +150,12 @@ function movesWithoutRate(signals: Signals): Finding | undefined {
   const track = clipped ? clip : kl!.track;
   return finding('sampler-gap', {
     severity: 'critical',
-    title: `${name(track)} is ${num(track.median)} although the learning rate is 0`,
+    title: say`${name(track)} is ${cite(track, 'median')} although the learning rate is ${limit(0)}`,
     cause: 'sampler-mismatch',
     confidence: 0.9,
     evidence: [
-      `${name(rate)} is exactly 0 in ${rate.n} rows, so the policy cannot move`,
-      kl === undefined ? undefined : `${name(kl.track)} has a median of ${num(kl.median)}`,
+      say`${name(rate)} is exactly ${limit(0)} in ${cite(rate, 'share at', 0)} of ${cite(rate, 'rows')} rows, so the policy cannot move`,
+      kl === undefined ? undefined : say`${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
     ],
     fix,
     watch: `before any step ${name(track)} should be 0`,
@@ -164,10 +173,12 @@ function farAtStart(signals: Signals): Finding | undefined {
     if (off(ratio.first) > 0.1 && median(ratio.v.map(off)) > 0.1) {
       return finding('sampler-gap', {
         severity: 'warning',
-        title: `${name(ratio)} is ${num(ratio.first)} from the first row on`,
+        title: say`${name(ratio)} is ${cite(ratio, 'first')} from the first row on`,
         cause: 'sampler-mismatch',
         confidence: 0.6,
-        evidence: [`${name(ratio)} has a median of ${num(ratio.median)}; before any step it must be 1`],
+        evidence: [
+          say`${name(ratio)} has a median of ${cite(ratio, 'median')}; before any step it must be ${limit(1)}`,
+        ],
         fix,
         watch: `${name(ratio)} should be 1 in the first row`,
         marks: [mark(ratio, signals.from, signals.to)],
@@ -176,18 +187,18 @@ function farAtStart(signals: Signals): Finding | undefined {
   }
   const ref = signals.get('kl/ref');
   if (ref?.kl === undefined || ref.n < 5) return undefined;
-  const limit = ref.kl.per === 'sequence' ? 12 : 4;
+  const far = ref.kl.per === 'sequence' ? 12 : 4;
   const head = Math.max(1, Math.floor(ref.n / 20));
   const first = quantile(ref.v.subarray(0, head), 0.5);
-  if (!(ref.first > limit && first > limit && ref.median < 3 * first)) return undefined;
+  if (!(ref.first > far && first > far && ref.median < 3 * first)) return undefined;
   return finding('sampler-gap', {
     severity: 'critical',
-    title: `${name(ref)} is ${num(ref.first)} in the first row, before anything was learnt`,
+    title: say`${name(ref)} is ${cite(ref, 'first')} in the first row, before anything was learnt`,
     cause: 'sampler-mismatch',
     confidence: 0.6,
     evidence: [
-      `${name(ref)}: ${num(ref.first)} at ${place(ref.x[0])}, median ${num(ref.median)} over the run: it began there and did not grow there`,
-      'weights do not change while data is collected, so a KL at step 0 is a difference between two programs, not between two policies',
+      say`${name(ref)}: ${cite(ref, 'first')} at ${citeStep(ref, 0)}, median ${cite(ref, 'median')} over the run: it began there and did not grow there`,
+      'weights do not change while data is collected, so a KL before the first step is a difference between two programs, not between two policies',
     ],
     fix: [...fix, 'if the reference is another model on purpose, start from it'],
     watch: `${name(ref)} should be about 0 in the first row`,

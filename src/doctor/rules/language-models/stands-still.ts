@@ -1,16 +1,17 @@
+import { cite, citeSetting, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
-import { late, long } from './levels.ts';
+import { citeLate, endsSaid, late, long } from './levels.ts';
 import { referenceOutweighsLimits } from './reference-outweighs.ts';
 
-export const standsStillLimits = {
+const l = limitsOf('stands-still', {
   rows: 30,
   /** The KL to the reference that the policy has come to, per token. */
   moved: 1e-4,
   /** A share of groups without spread from which on it is they that teach nothing. */
   flat: 0.8,
-} as const;
-const l = standsStillLimits;
+});
 
 export const standsStill: Rule = {
   code: 'stands-still',
@@ -40,12 +41,12 @@ export const standsStill: Rule = {
     return [
       finding('stands-still', {
         severity: 'warning',
-        title: `${name(ref)} is ${num(late(ref))} after ${ref.n} rows and ${name(progress.track)} does not improve`,
+        title: say`${name(ref)} is ${citeLate(ref)} after ${cite(ref, 'rows')} rows and ${name(progress.track)} does not improve`,
         cause: 'learning-rate-too-low',
         confidence: 0.85,
         evidence: [
-          lr === undefined ? undefined : `the learning rate is ${num(lr)}`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, ${num(progress.end)} at the end`,
+          lr === undefined ? undefined : say`the learning rate is ${citeSetting('learningRate', lr)}`,
+          endsSaid(progress),
         ],
         fix: [
           change(

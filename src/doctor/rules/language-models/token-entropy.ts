@@ -1,7 +1,9 @@
+import { cite, citeSetting, rowsBetween, say } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, soon } from '../words.ts';
+import { change, finding, mark, name, soon } from '../words.ts';
+import { bestSaid } from './levels.ts';
 
 export const tokenEntropy: Rule = {
   code: 'token-entropy',
@@ -25,22 +27,23 @@ export const tokenEntropy: Rule = {
     const over = trend(entropy.v);
     const climbs = over.end > 3 * over.start && over.end > 1 && over.z > 3;
     // It may die within a few rows: the very beginning counts.
-    const began = median(entropy.v.subarray(0, Math.max(3, Math.floor(entropy.n / 50))));
+    const firstRows = Math.max(3, Math.floor(entropy.n / 50));
+    const began = median(entropy.v.subarray(0, firstRows));
     const dies = over.end < 0.02 * began && over.end < 0.01 && began > 0.05;
     if (!climbs && !dies) return [];
     if (climbs && run.config.entropyCoef === 0) return [];
     return [
       finding('token-entropy', {
         severity: climbs ? (progress.collapsed ? 'critical' : 'warning') : 'critical',
-        title: `${name(entropy)} goes from ${num(climbs ? over.start : began)} to ${num(over.end)} and ${name(progress.track)} is poor`,
+        title: say`${name(entropy)} goes from ${climbs ? cite(entropy, 'trend start') : cite(rowsBetween(entropy, 0, firstRows), 'median')} to ${cite(entropy, 'trend end')} and ${name(progress.track)} is poor`,
         cause: climbs ? 'entropy-bonus-too-large' : 'entropy-collapse',
         confidence: climbs ? ((run.config.entropyCoef ?? 0) > 0 ? 0.8 : 0.55) : 0.7,
         evidence: [
-          `${name(entropy)} moves steadily (${num(over.z)} standard scores)`,
-          `${name(progress.track)}: ${num(progress.start)} at the start, best ${num(progress.best)}, ${num(progress.end)} at the end`,
+          say`${name(entropy)} ${climbs ? 'climbs' : 'falls'} with a trend of ${cite(entropy, 'trend score')} standard scores`,
+          bestSaid(progress),
           run.config.entropyCoef === undefined
             ? undefined
-            : `the entropy coefficient is ${num(run.config.entropyCoef)}`,
+            : say`the entropy coefficient is ${citeSetting('entropyCoef', run.config.entropyCoef)}`,
         ],
         fix: climbs
           ? [change(run, { entropyCoef: 0 }, 'set the entropy coefficient to 0')]

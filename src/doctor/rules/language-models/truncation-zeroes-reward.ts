@@ -1,15 +1,25 @@
+import { cite, citeSetting, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, soon } from '../words.ts';
-import { allOfOneLength, early, gainsNothing, late, long } from './levels.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
+import {
+  allOfOneLength,
+  citeEarly,
+  early,
+  firstAndLast,
+  gainsNothing,
+  goesSaid,
+  late,
+  long,
+} from './levels.ts';
 
-export const truncationLimits = {
+const l = limitsOf('truncation-zeroes-reward', {
   rows: 8,
   /** The share of the first completions that are cut off. */
   cut: 0.25,
   /** The mean length, as a share of the longest that is allowed. */
   near: 0.6,
-} as const;
-const l = truncationLimits;
+});
 
 export const truncationZeroesReward: Rule = {
   code: 'truncation-zeroes-reward',
@@ -41,18 +51,20 @@ export const truncationZeroesReward: Rule = {
       return [];
     const limit = run.config.maxCompletionLength ?? longest?.q(1);
     if (limit === undefined || early(length) < l.near * limit) return [];
+    const allowed =
+      run.config.maxCompletionLength === undefined
+        ? cite(longest!, 'most')
+        : citeSetting('maxCompletionLength', limit);
     return [
       finding('truncation-zeroes-reward', {
         severity: gainsNothing(progress) ? 'critical' : 'warning',
-        title: `${percent(early(cut))} of the first completions are cut off at ${num(limit)} tokens`,
+        title: say`${citeEarly(cut, percent)} of the first completions are cut off at ${allowed} tokens`,
         cause: 'truncation-zeroes-reward',
         confidence: 0.85,
         evidence: [
-          `${name(cut)}: ${num(early(cut))} in the first tenth, ${num(late(cut))} in the last fifth`,
-          `${name(length)} is ${num(early(length))} at first, of at most ${num(limit)}`,
-          progress === undefined
-            ? undefined
-            : `${name(progress.track)} goes from ${num(progress.start)} to ${num(progress.end)}`,
+          firstAndLast(cut),
+          say`${name(length)} is ${citeEarly(length)} at first, of at most ${allowed}`,
+          progress === undefined ? undefined : goesSaid(progress),
         ],
         fix: [
           change(run, { maxCompletionLength: Math.ceil(2 * limit) }, `allow ${Math.ceil(2 * limit)} tokens`),

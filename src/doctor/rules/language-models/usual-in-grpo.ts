@@ -1,16 +1,17 @@
+import { cite, limit, say } from '../../judge/facts.ts';
 import { quantile } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num } from '../words.ts';
 import { long } from './levels.ts';
 
-export const usualInGrpoLimits = {
+const l = limitsOf('usual-in-grpo', {
   rows: 5,
   /** A loss whose rows are all this near to 0. */
   loss: 0.02,
   /** The share of rows with a negative loss from which on people ask. */
   negative: 0.2,
-} as const;
-const l = usualInGrpoLimits;
+});
 
 export const usualInGrpo: Rule = {
   code: 'usual-in-grpo',
@@ -38,8 +39,8 @@ export const usualInGrpo: Rule = {
       finding('usual-in-grpo', {
         severity: 'info',
         title: [
-          small ? `${name(loss)} is about 0` : below ? `${name(loss)} is often negative` : undefined,
-          unclipped ? `${name(clip)} is 0` : undefined,
+          small ? `${name(loss)} is next to nothing` : below ? `${name(loss)} is often negative` : undefined,
+          unclipped ? `nothing is clipped (${name(clip)})` : undefined,
         ]
           .filter(text => text !== undefined)
           .join(' and ')
@@ -48,10 +49,10 @@ export const usualInGrpo: Rule = {
         confidence: 0.9,
         evidence: [
           small || below
-            ? `${name(loss)} has a median of ${num(loss.median)}, and ${name(gradient)} one of ${num(gradient.median)}: the mean advantage of a group is 0, its gradient is not`
+            ? say`${name(loss)} has a median of ${cite(loss, 'median')}, and ${name(gradient)} one of ${cite(gradient, 'median')}: the mean advantage of a group is ${limit(0)}, its gradient is not`
             : undefined,
           unclipped
-            ? `${name(clip)} is 0 in all ${clip.n} rows: with one step a batch every ratio is 1`
+            ? say`${name(clip)} is ${limit(0)} in all ${cite(clip, 'rows')} rows: with one step a batch every ratio is ${limit(1)}`
             : undefined,
         ],
         fix: ['nothing is to be changed for it: judge the run by its reward, its KL and its entropy'],

@@ -1,9 +1,10 @@
+import { cite, citeEnd, citeSetting, rowsBetween, say, workOut } from '../../judge/facts.ts';
 import { median, spread } from '../../statistics/order.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { OK_KL } from '../steps/streak.ts';
 import type { Track } from '../track.ts';
-import { finding, mark, name, num, place, said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, place, soon, unitOf } from '../words.ts';
 
 /** Whether a total of one or two digits (60,000) lies within the last row's steps: what people type as a length. */
 function isRoundEnd(previous: number, last: number): boolean {
@@ -71,22 +72,21 @@ export const endsInBurst: Rule = {
     const total = run.config.totalSteps;
     const previous = signals.progress?.track.x.at(-2) ?? kl.x[kl.n - 2];
     if (total === undefined ? isRoundEnd(previous, signals.to) : signals.to >= 0.95 * total) return [];
-    const base = median(kl.v.subarray(0, kl.n - 1));
+    const calm = rowsBetween(kl, 0, kl.n - 1);
     return [
       finding('ends-in-burst', {
         severity: 'critical',
-        title: `The log stops at ${stepAt(run, signals.to)}, one row after its first large update`,
+        title: say`The log stops at ${unitOf(run)} ${citeEnd(signals)}, one row after its first large update`,
         cause: 'non-finite',
         confidence: 0.55,
         evidence: [
-          said(
-            kl,
-            `the last ${name(kl)} is ${num(kl.last)}, ${num(kl.last / base)} times the median of the ${kl.n - 1} rows before it`,
+          say`the last ${name(kl)} is ${cite(kl, 'last')}, ${workOut('times', cite(kl, 'last'), cite(calm, 'median'))} times the median of the ${cite(calm, 'rows')} rows before it`,
+          ...others.map(
+            t => say`the last ${name(t)} is ${cite(t, 'last')}; its median is ${cite(t, 'median')}`,
           ),
-          ...others.map(t => `the last ${name(t)} is ${num(t.last)}; its median was ${num(t.median)}`),
           total === undefined
-            ? `${place(signals.to)} is no length that one would ask for: the run did not end by itself`
-            : `the run was to take ${place(total)} steps`,
+            ? say`${citeEnd(signals)} is no length that one would ask for: the run did not end by itself`
+            : say`the run was to take ${citeSetting('totalSteps', total, place)} steps`,
         ],
         fix: [
           'read the error message of the run: a NaN ends a run before it can be logged',

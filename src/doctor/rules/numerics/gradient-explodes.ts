@@ -1,17 +1,18 @@
+import { cite, citeCourse, rowsOf, say } from '../../judge/facts.ts';
 import { median, quantile, spread } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
-import { change, finding, mark, name, num, place, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, round, soon } from '../words.ts';
 
-export const gradientExplodesLimits = {
+const limits = limitsOf('gradient-explodes', {
   rows: 20,
   /** The norm of the last fifth against the median of the first half: in times, and beyond it in its spreads. */
   times: 20,
   spreads: 20,
   /** Three quarters of the last fifth are at least so many times as large. */
   most: 5,
-} as const;
-const limits = gradientExplodesLimits;
+});
 
 export const gradientExplodes: Rule = {
   code: 'gradient-explodes',
@@ -47,18 +48,12 @@ export const gradientExplodes: Rule = {
     return [
       finding('gradient-explodes', {
         severity: 'critical',
-        title: `${name(norm)} grows from ${num(base)} to ${num(level)} and ${name(progress.track)} falls to ${num(progress.end)}`,
+        title: say`${name(norm)} grows from ${cite(rowsOf(norm, 0, 0.5), 'median')} to ${cite(rowsOf(norm, 0.8), 'median')} and ${name(progress.track)} falls to ${citeCourse(progress, 'end')}`,
         cause: 'learning-rate-too-high',
         confidence: 0.55,
         evidence: [
-          said(
-            norm,
-            `${name(norm)}: median ${num(base)} in the first half, ${num(level)} in the last fifth, at most ${num(norm.q(1))}`,
-          ),
-          said(
-            progress.track,
-            `${name(progress.track)} was ${num(progress.best)} at ${place(progress.bestX)}`,
-          ),
+          say`${name(norm)}: median ${cite(rowsOf(norm, 0, 0.5), 'median')} in the first half, ${cite(rowsOf(norm, 0.8), 'median')} in the last fifth, at most ${cite(norm, 'most')}`,
+          say`${name(progress.track)} was ${citeCourse(progress, 'best')} at ${citeCourse(progress, 'bestX')}`,
         ],
         fix: [
           change(

@@ -1,9 +1,10 @@
 import type { Finding } from '../../findings.ts';
+import { cite, limit, quoted, say } from '../../judge/facts.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, share } from '../../statistics/order.ts';
 import type { Rule } from '../rule.ts';
 import type { Track } from '../track.ts';
-import { finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { finding, mark, name, soon } from '../words.ts';
 
 /** Estimators that cannot be negative, whatever the samples. */
 const nonNegative = ['exact', 'k2', 'k3'];
@@ -64,19 +65,16 @@ export const klImpossible: Rule = {
         finding('kl-impossible', {
           severity: hard || long ? 'critical' : 'warning',
           title: hard
-            ? `${name(track)} is negative in ${percent(negative(track))} of the rows, which ${estimator === 'exact' ? 'an exact KL' : estimator} cannot be`
+            ? say`${name(track)} is negative in ${cite(track, 'share below', 0)} of the rows, which ${estimator === 'exact' ? 'an exact KL' : quoted(estimator)} cannot be`
             : long
-              ? `${name(track)} is negative for long (median ${num(track.median)})`
-              : `${name(track)} is cut off at 0`,
+              ? say`${name(track)} is negative for long (median ${cite(track, 'median')})`
+              : say`${name(track)} is cut off at ${limit(0)}`,
           cause: 'kl-estimator-broken',
           confidence: hard ? 0.85 : long ? 0.75 : 0.65,
           evidence: [
-            said(
-              track,
-              `${name(track)}: smallest ${num(track.q(0))}, median ${num(track.median)}, largest ${num(track.q(1))}`,
-            ),
+            say`${name(track)}: smallest ${cite(track, 'least')}, median ${cite(track, 'median')}, largest ${cite(track, 'most')}`,
             cut
-              ? `${percent(share(track.v, v => v === 0))} of the rows are exactly 0 and none is negative: log-ratios scatter around 0, so they were clamped`
+              ? say`${cite(track, 'share at', 0)} of the rows are exactly ${limit(0)} and none is negative: log-ratios scatter around 0, so they were clamped`
               : undefined,
             long
               ? 'top-k, a minimum length or padding in the sampler makes sampled sequences likelier than the policy says'

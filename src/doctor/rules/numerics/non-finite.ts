@@ -1,8 +1,10 @@
+import { whole } from '../../../base/numbers.ts';
+import { cite, citeCount, citeEnd, limit, quoted, rowsBetween, say } from '../../judge/facts.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { PROBLEM_KL } from '../steps/streak.ts';
 import type { Track } from '../track.ts';
-import { change, type Draft, finding, mark, name, percent, place, said, soon, stepAt } from '../words.ts';
+import { change, type Draft, finding, mark, name, place, type Said, soon, stepAt, unitOf } from '../words.ts';
 
 /** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
 const core = [
@@ -94,8 +96,8 @@ export const nonFinite: Rule = {
       finding('non-finite', {
         severity,
         title: lasting
-          ? `${first.map(name).join(', ')} is not finite from ${stepAt(run, onset)}`
-          : `${first.map(name).join(', ')} is not finite now and then, first at ${stepAt(run, onset)}`,
+          ? say`${first.map(name).join(', ')} is not finite from ${unitOf(run)} ${brokenFrom(first[0])}`
+          : say`${first.map(name).join(', ')} is not finite now and then, first at ${unitOf(run)} ${brokenFrom(first[0])}`,
         cause: 'non-finite',
         confidence: lasting ? 0.9 : 0.5,
         evidence: [
@@ -103,9 +105,9 @@ export const nonFinite: Rule = {
             .slice(0, 6)
             .map(
               t =>
-                `${name(t)}: ${t.broken.points} of ${t.rows} rows are ${t.broken.infinite > 0 ? 'infinite' : 'NaN'}, the first at ${place(t.broken.from)}${t.broken.trailing > 0 ? `, and the last ${t.broken.trailing} of the log` : ''}`,
+                say`${name(t)}: ${citeCount('rows that are not finite', t.broken.points, whole, t)} of ${citeCount('rows that there are', t.rows, whole, t)} rows are ${t.broken.infinite > 0 ? 'infinite' : 'NaN'}, the first at ${brokenFrom(t)}${t.broken.trailing > 0 ? say`, and the last ${citeCount('rows at the end that are not finite', t.broken.trailing, whole, t)} of the log` : ''}`,
             ),
-          crash === undefined ? undefined : `the log came with an error: ${crash.slice(0, 160)}`,
+          crash === undefined ? undefined : say`the log came with an error: ${quoted(crash.slice(0, 160))}`,
           calm(signals, onset),
         ],
         fix: fixes(signals, onset),
@@ -168,7 +170,7 @@ function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): Retu
   const isNull = tracks.every(t => t.blank!.kind === 'null');
   return finding('non-finite', {
     severity: updates ? 'critical' : isNull ? 'warning' : 'info',
-    title: `${tracks.slice(0, 3).map(name).join(', ')} ${tracks.length === 1 ? 'has' : 'have'} no value from ${stepAt(run, onset)} on`,
+    title: say`${tracks.slice(0, 3).map(name).join(', ')} ${tracks.length === 1 ? 'has' : 'have'} no value from ${unitOf(run)} ${citeCount('step of the first empty cell', onset, place)} on`,
     cause: updates || isNull ? 'non-finite' : null,
     confidence: updates ? 0.8 : 0.5,
     evidence: [
@@ -176,12 +178,9 @@ function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): Retu
         .slice(0, 6)
         .map(
           t =>
-            `${name(t)} had a value in ${t.rows} of ${t.blank!.before} rows, and is ${t.blank!.kind} in the last ${t.blank!.rows}`,
+            say`${name(t)} had a value in ${citeCount('rows that there are', t.rows, whole, t)} of ${citeCount('rows before its cells are empty', t.blank!.before, whole, t)} rows, and is ${t.blank!.kind} in the last ${citeCount('rows with an empty cell', t.blank!.rows, whole, t)}`,
         ),
-      said(
-        alive,
-        `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
-      ),
+      `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
       calm(signals, onset),
     ],
     fix: fixes(signals, onset),
@@ -195,10 +194,10 @@ function crashed(signals: Signals, text: string): ReturnType<typeof finding> {
   const track = signals.kl?.track ?? [...signals.tracks.values()].find(t => t.n > 0);
   return finding('non-finite', {
     severity: 'critical',
-    title: `The run stopped at ${stepAt(run, signals.to)} on a value that is not finite`,
+    title: say`The run stopped at ${unitOf(run)} ${citeEnd(signals)} on a value that is not finite`,
     cause: 'non-finite',
     confidence: 0.9,
-    evidence: [`the log came with an error: ${text.slice(0, 200)}`, calm(signals, signals.to)],
+    evidence: [say`the log came with an error: ${quoted(text.slice(0, 200))}`, calm(signals, signals.to)],
     fix: fixes(signals, signals.to),
     watch: `${soon(run, signals.to - signals.from)} of a restart no loss should be NaN`,
     marks: track === undefined ? [] : [mark(track, signals.to, signals.to)],
@@ -207,8 +206,12 @@ function crashed(signals: Signals, text: string): ReturnType<typeof finding> {
   });
 }
 
+/** Where a series first is not finite. */
+const brokenFrom = (track: Track): Said =>
+  citeCount('step of the first row that is not finite', track.broken.from, place, track);
+
 /** What KL did before: the reader wants to know whether it came out of the blue. */
-function calm(signals: Signals, onset: number): string | undefined {
+function calm(signals: Signals, onset: number): Said | undefined {
   const kl = signals.kl?.track;
   if (kl === undefined || signals.run.kind !== 'classic') return undefined;
   let rows = 0;
@@ -218,9 +221,10 @@ function calm(signals: Signals, onset: number): string | undefined {
     if (kl.v[i] > PROBLEM_KL) high++;
   }
   if (rows < 3) return undefined;
+  const large = cite(rowsBetween(kl, 0, rows), 'share above', PROBLEM_KL);
   return high / rows > 0.2
-    ? `before that ${name(kl)} was above ${PROBLEM_KL} in ${percent(high / rows)} of the rows: the updates were too large already`
-    : `before that ${name(kl)} was calm (above ${PROBLEM_KL} in ${percent(high / rows)} of the rows): look at the data, not at the learning rate`;
+    ? say`before that ${name(kl)} was above ${limit(PROBLEM_KL)} in ${large} of the rows: the updates were too large already`
+    : say`before that ${name(kl)} was calm (above ${limit(PROBLEM_KL)} in ${high === 0 ? 'none' : large} of the rows): look at the data, not at the learning rate`;
 }
 
 function fixes(signals: Signals, onset: number): Draft['fix'] {

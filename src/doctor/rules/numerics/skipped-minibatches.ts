@@ -1,6 +1,7 @@
+import { cite, citeAt, limit, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, percent, soon, stepAt } from '../words.ts';
+import { finding, mark, name, soon, unitOf } from '../words.ts';
 
 export const skippedMinibatches: Rule = {
   code: 'skipped-minibatches',
@@ -24,10 +25,12 @@ export const skippedMinibatches: Rule = {
     return [
       finding('skipped-minibatches', {
         severity: often >= 0.2 ? 'critical' : 'warning',
-        title: `Minibatches were skipped in ${percent(often)} of the rows, first at ${stepAt(run, first)}`,
+        title: say`Minibatches were skipped in ${cite(skipped, 'share above', 0)} of the rows, first at ${unitOf(run)} ${citeAt(skipped, first)}`,
         cause: 'non-finite',
         confidence: 0.85,
-        evidence: [`${name(skipped)} is above 0 in ${Math.round(often * skipped.n)} of ${skipped.n} rows`],
+        evidence: [
+          say`${name(skipped)} is above ${limit(0)} in ${cite(skipped, 'rows above', 0)} of ${cite(skipped, 'rows')} rows`,
+        ],
         fix: ['check observations and rewards for NaN and infinity', 'clip rewards and observations'],
         watch: `${soon(run, signals.to - signals.from)} ${name(skipped)} should be 0`,
         marks: [mark(skipped, first, signals.to)],

@@ -1,12 +1,14 @@
+import { cite, citeCourse, citeStep, rowsOf, say } from '../../judge/facts.ts';
 import { median, spread } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Progress } from '../progress.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part, split, type Track } from '../track.ts';
-import { finding, mark, name, num, place, said, soon } from '../words.ts';
+import { finding, mark, name, num, soon } from '../words.ts';
 
-export const noRewardLimits = {
+const l = limitsOf('no-reward', {
   /** Rows of a return; of a language model, which may well earn nothing early on; and of the other series. */
   rows: 8,
   modelRows: 20,
@@ -34,8 +36,7 @@ export const noRewardLimits = {
   solved: 0.5,
   /** A constant other than 0 that the critic explains may be a bad start: with fewer rows it is a warning. */
   earlyRows: 40,
-} as const;
-const l = noRewardLimits;
+});
 
 /** In which a critic may still have a loss though there is nothing to learn. */
 const UNTRAINED_ROWS = 3;
@@ -133,8 +134,8 @@ export const noReward: Rule = {
       finding('no-reward', {
         severity: early ? 'warning' : 'critical',
         title: constant
-          ? `${name(track)} is ${num(level)} in every row`
-          : `The critic has nothing to learn: ${name(loss ?? advantages ?? track)} is ${num(loss === undefined ? 0 : critic.lossLate)}`,
+          ? say`${name(track)} is ${cite(track, 'median')} in every row`
+          : say`The critic has nothing to learn: ${name(loss ?? advantages ?? track)} is ${cite(loss === undefined ? rowsOf(advantages ?? track, 0.3) : rowsOf(loss, 0.5), 'median')}`,
         cause: 'no-reward-signal',
         confidence: early
           ? 0.45
@@ -145,25 +146,14 @@ export const noReward: Rule = {
               : 0.85,
         evidence: [
           constant
-            ? said(
-                track,
-                `${name(track)} has the same value, ${num(level)}, in all ${track.n} rows from ${place(track.x[0])} to ${place(signals.to)}`,
-              )
+            ? say`${name(track)} has the same value, ${cite(track, 'median')}, in all ${cite(track, 'rows')} rows from ${citeStep(track, 0)} to ${citeStep(track, track.n - 1)}`
             : progress.improved
-              ? said(
-                  track,
-                  `${name(track)} goes from ${num(progress.start)} to ${num(progress.end)}, but nothing of it reaches the learner`,
-                )
+              ? say`${name(track)} goes from ${citeCourse(progress, 'start')} to ${citeCourse(progress, 'end')}, but nothing of it reaches the learner`
               : courseSaid(progress),
           loss === undefined
             ? undefined
-            : said(
-                loss,
-                `${name(loss)} goes from ${num(loss.first)} to ${num(critic.lossLate)}: there is ${critic.lossLate < l.some ? 'nothing' : 'little'} to predict`,
-              ),
-          flatAdvantages
-            ? said(advantages, `${name(advantages)} is ${num(median(part(advantages, 0.3)))}`)
-            : undefined,
+            : say`${name(loss)} begins at ${cite(loss, 'first')} and has a median of ${cite(rowsOf(loss, 0.5), 'median')} in the second half: there is ${critic.lossLate < l.some ? 'nothing' : 'little'} to predict`,
+          flatAdvantages ? say`${name(advantages)} is ${cite(rowsOf(advantages, 0.3), 'median')}` : undefined,
         ],
         fix: classic
           ? [

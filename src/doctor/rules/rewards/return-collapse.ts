@@ -1,3 +1,4 @@
+import { cite, citeCount, citeCourse, rowsSince, say } from '../../judge/facts.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Progress } from '../progress.ts';
@@ -5,7 +6,7 @@ import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { suspectOf } from '../steps/unstable.ts';
 import { part, type Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, said, soon, stepAt } from '../words.ts';
+import { change, finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
 
 /** Values of a track between two steps. */
 function between(track: Track, from: number, to: number): number[] {
@@ -60,6 +61,7 @@ export const returnCollapse: Rule = {
     const { track, bestX } = progress;
     const reach = 0.15 * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
+    const since = kl === undefined ? undefined : rowsSince(kl.track, bestX - reach);
     const large = share(around, v => v > 0.05) >= 0.1 && quantile(around, 0.95) > 0.1;
     const rate = plunged ? rateRanUp(signals, progress.worstX) : undefined;
     const suspect = suspectOf(signals);
@@ -71,25 +73,19 @@ export const returnCollapse: Rule = {
     return [
       finding('return-collapse', {
         severity: large ? 'critical' : rate !== undefined || lasting ? 'warning' : 'info',
-        title: `${name(track)} reached ${num(best)} at ${stepAt(run, bestX)}, ${plunged ? `fell to ${num(worst)} ` : ''}and ends at ${num(progress.end)}`,
+        title: say`${name(track)} reached ${citeCourse(progress, 'best')} at ${unitOf(run)} ${citeCourse(progress, 'bestX')}, ${plunged ? say`fell to ${citeCourse(progress, 'worst')} ` : ''}and ends at ${citeCourse(progress, 'end')}`,
         cause: large ? suspect.cause : rate === undefined ? null : 'learning-rate-too-high',
         confidence: large ? suspect.confidence - 0.05 : rate === undefined ? 0.3 : 0.5,
         evidence: [
           best > start && best > progress.end
-            ? `it started at ${num(start)}: ${percent(Math.min(1, (best - progress.end) / (best - start)))} of the gain is lost`
+            ? say`it started at ${citeCourse(progress, 'start')}: ${citeCount('share of the gain that is lost', Math.min(1, (best - progress.end) / (best - start)), percent)} of the gain is lost`
             : courseSaid(progress),
           large
-            ? said(
-                kl!.track,
-                `${name(kl!.track)} since then: median ${num(median(around))}, a twentieth above ${num(quantile(around, 0.95))}`,
-              )
+            ? say`${name(kl!.track)} since then: median ${cite(since!, 'median')}, a twentieth above ${cite(since!, 'quantile', 0.95)}`
             : undefined,
           rate === undefined
             ? undefined
-            : said(
-                rate,
-                `${name(rate)} ran up to ${num(quantile(part(rate, 0), 1))}, its median is ${num(rate.median)}`,
-              ),
+            : say`${name(rate)} ran up to ${cite(rate, 'most')}, its median is ${cite(rate, 'median')}`,
           told || around.some(v => v > 0.1)
             ? undefined
             : 'no large update came with it: it may be the task that changed',

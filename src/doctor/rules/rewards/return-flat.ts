@@ -1,11 +1,12 @@
 /** What is said of a return that shows no progress where no other rule has found anything wrong. */
 import { loud } from '../../findings.ts';
+import { cite, say } from '../../judge/facts.ts';
 import { falls } from '../../judge/trends.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 
-export const returnFlatLimits = { rows: 12 } as const;
-const limits = returnFlatLimits;
+const limits = limitsOf('return-flat', { rows: 12 });
 
 export const returnFlat: Rule = {
   code: 'return-flat',
@@ -32,18 +33,15 @@ export const returnFlat: Rule = {
     return [
       finding('return-flat', {
         severity: 'warning',
-        title: `${name(track)} ${down ? 'falls' : 'does not rise'} over the whole run, from ${num(course.start)} to ${num(course.end)}`,
+        title: say`${name(track)} ${down ? 'falls' : 'does not rise'} over the whole run, from ${cite(track, 'course start')} to ${cite(track, 'course end')}`,
         cause: null,
         confidence: 0.6,
         evidence: [
-          {
-            text: down
-              ? `its trend is down by ${num(-course.change)}, ${num(Math.abs(course.score))} standard scores beyond chance in ${course.n} rows`
-              : progress.constant
-                ? `it is ${num(course.end)} in all ${course.n} rows`
-                : `what it changed by is ${num(course.change)} at most ${num(Math.abs(course.change) + course.margin)}, and single rows scatter by ${num(course.noise)}`,
-            of: [mark(track, from, to)],
-          },
+          down
+            ? say`its trend is down by ${cite(track, 'course change', undefined, v => num(-v))}, with a standard score of ${cite(track, 'course score')} in ${cite(track, 'rows')} rows`
+            : progress.constant
+              ? say`it is ${cite(track, 'course end')} in all ${cite(track, 'rows')} rows`
+              : say`its trend is ${cite(track, 'course change')} over the run, give or take ${cite(track, 'course margin')}, and single rows scatter by ${cite(track, 'course noise')}`,
           'no other rule has anything to say',
         ],
         fix: [

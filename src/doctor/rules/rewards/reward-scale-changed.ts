@@ -1,11 +1,23 @@
 import { typed } from '../../../base/typed.ts';
 import { fixOf } from '../../fixes.ts';
+import {
+  cite,
+  citeAt,
+  citeCount,
+  citeStep,
+  limit,
+  rowsBefore,
+  rowsBetween,
+  rowsSince,
+  say,
+  workOut,
+} from '../../judge/facts.ts';
 import { abruptStep, changePoint } from '../../statistics/change-point.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { split, type Track } from '../track.ts';
-import { finding, mark, name, num, place, type Said, said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, num, type Said, soon, stepAt, unitOf } from '../words.ts';
 
 const limits = {
   shrunk: {
@@ -118,14 +130,19 @@ function byRatio(signals: Signals): Change | undefined {
   const lengths = Math.abs(Math.log(median(long) / median(short)));
   if (lengths > 0.5 * Math.abs(jump)) return undefined;
   const a = signals.get('episode/return')!;
+  const sign = Math.sign(ratio.v[0]);
+  const was = citeCount(
+    'reward of a step before the jump',
+    Math.exp(jump > 0 ? median(before) : median(before)) * sign,
+    num,
+    a,
+  );
+  const is = citeCount('reward of a step after the jump', Math.exp(median(after)) * sign, num, a);
   return {
     x,
     confidence: constant || grew ? 0.95 : 0.7,
     evidence: [
-      said(
-        a,
-        `the reward of a step (${name(a)} / ${name(length)}) goes from ${num(Math.exp(median(before)) * Math.sign(ratio.v[0]))} to ${num(Math.exp(median(after)) * Math.sign(ratio.v[n - 1]))} at ${place(x)}, ${num(Math.exp(Math.abs(jump)))} times, while episodes stay as long`,
-      ),
+      say`the reward of a step (${name(a)} / ${name(length)}) goes from ${was} to ${is} at ${citeAt(a, x)}, ${jump > 0 ? workOut('times', is, was) : workOut('times', was, is)} times, while episodes stay as long`,
     ],
     tracks: [a],
   };
@@ -154,7 +171,7 @@ function byCritic(signals: Signals): Change | undefined {
     const [was, is] = split(ev, x);
     const tail = was.subarray(Math.floor(was.length / 2));
     blind = quantile(tail, 0.6) > 0.3 && quantile(is, 0.75) < 0.2;
-    evidenceOfEv = said(ev, `${name(ev)} was ${num(median(tail))} and is ${num(median(is))} since`);
+    evidenceOfEv = say`${name(ev)} was ${cite(rowsBetween(ev, was.length - tail.length, was.length), 'median')} and is ${cite(rowsSince(ev, x), 'median')} since`;
   }
   let still = false;
   let returns: Said | undefined;
@@ -166,10 +183,7 @@ function byCritic(signals: Signals): Change | undefined {
     const grown = sizeOf(is) / Math.max(sizeOf(was), 1e-9);
     // Returns that grow raise the value loss with their square: that is learning, not a change of scale.
     still = grown < 1.8 && jump > 2 * Math.log(Math.max(grown, 1)) + Math.log(8);
-    returns = said(
-      progress.track,
-      `${name(progress.track)} hardly notices: ${num(median(near))} before, ${num(median(is))} after`,
-    );
+    returns = say`${name(progress.track)} hardly notices: ${cite(rowsBetween(progress.track, was.length - near.length, was.length), 'median')} before, ${cite(rowsSince(progress.track, x), 'median')} after`;
   }
   if (!still) return undefined;
   let starved = false;
@@ -178,26 +192,21 @@ function byCritic(signals: Signals): Change | undefined {
     const [was, is] = split(kl.track, x);
     starved = median(is) < 0.1 * median(was);
     if (starved)
-      evidenceOfKl = said(
-        kl.track,
-        `${name(kl.track)} falls from ${num(median(was))} to ${num(median(is))}: the value loss takes the whole gradient`,
-      );
+      evidenceOfKl = say`${name(kl.track)} falls from ${cite(rowsBefore(kl.track, x), 'median')} to ${cite(rowsSince(kl.track, x), 'median')}: the value loss takes the whole gradient`;
   }
   const restart = signals.run.restarts.some(r => Math.abs(r - x) <= 0.05 * (signals.to - signals.from));
   if (!blind && !starved && !restart) return undefined;
+  const [lossWas, lossIs] = [cite(rowsBefore(loss, x), 'median'), cite(rowsSince(loss, x), 'median')];
   return {
     x,
     confidence: Math.min(0.95, 0.6 + (blind ? 0.15 : 0) + (starved ? 0.1 : 0) + (restart ? 0.1 : 0)),
     evidence: [
-      said(
-        loss,
-        `${name(loss)} jumps from ${num(Math.exp(sharp.before))} to ${num(Math.exp(sharp.after))} at ${place(x)}, ${num(Math.exp(jump))} times, and stays there`,
-      ),
+      say`${name(loss)} jumps from ${lossWas} to ${lossIs} at ${citeAt(loss, x)}, ${workOut('times', lossIs, lossWas)} times, and stays there`,
       ...[
         evidenceOfEv,
         returns,
         evidenceOfKl,
-        restart ? `the log begins anew at about ${place(x)}` : undefined,
+        restart ? say`the log begins anew at about ${citeAt(loss, x)}` : undefined,
       ].filter(s => s !== undefined),
     ],
     tracks: [loss, ...(ev === undefined ? [] : [ev])],
@@ -244,14 +253,8 @@ function byLevel(signals: Signals): Change | undefined {
     x,
     confidence: best.rise > 25 * grown ** 2 ? 0.9 : 0.75,
     evidence: [
-      said(
-        loss,
-        `${name(loss)} was at most ${num(best.before)} up to ${place(x)} and has a median of ${num(best.after)} in the four rows after it`,
-      ),
-      said(
-        progress.track,
-        `${name(progress.track)} hardly notices: ${num(median(was.subarray(Math.floor(was.length * 0.7))))} before, ${num(median(is))} after`,
-      ),
+      say`${name(loss)} was at most ${cite(rowsBetween(loss, 0, best.at), 'most')} before ${citeStep(loss, best.at)} and has a median of ${cite(rowsBetween(loss, best.at, best.at + 4), 'median')} in the four rows from it on`,
+      say`${name(progress.track)} hardly notices: ${cite(rowsBetween(progress.track, Math.floor(was.length * 0.7), was.length), 'median')} before, ${cite(rowsSince(progress.track, x), 'median')} after`,
     ],
     tracks: [loss],
   };
@@ -285,14 +288,8 @@ function byDip(signals: Signals): Change | undefined {
       x,
       confidence: 0.65,
       evidence: [
-        said(
-          ev,
-          `${name(ev)} falls from ${num(median(before))} to ${num(ev.v[i])} at ${place(x)} and is back above 0.7 after ${back + 1} rows`,
-        ),
-        said(
-          loss,
-          `${name(loss)} had a level of ${num(level)} before and has ${num(after)} since, while ${name(progress.track)} hardly notices: ${num(median(near))} and ${num(median(next))}`,
-        ),
+        say`${name(ev)} falls from ${cite(rowsBetween(ev, i - 5, i), 'median')} to ${cite(rowsBetween(ev, i, i + 1), 'first')} at ${citeStep(ev, i)} and is back above ${limit(0.7)} at ${citeStep(ev, i + 1 + back)}`,
+        say`${name(loss)} had a median of ${cite(rowsBetween(loss, i - 5, i), 'median')} before and has ${cite(rowsBetween(loss, Math.min(loss.n - 3, i + back + 2)), 'median')} since, while ${name(progress.track)} hardly notices: ${cite(rowsBetween(progress.track, was.length - 3, was.length), 'median')} and ${cite(rowsBetween(progress.track, was.length, was.length + 3), 'median')}`,
       ],
       tracks: [loss, ev],
     };
@@ -322,18 +319,13 @@ function byShrinking(signals: Signals): Change | undefined {
   const varied = size(later) / Math.max(size(returns.subarray(returns.length >> 1)), 1e-12);
   // The loss goes with the square of what the returns vary by.
   if (!(varied ** 2 > limits.shrunk.returns * Math.exp(found.after - found.before))) return undefined;
+  const variesNow = cite(rowsSince(progress.track, x), 'range of most');
   return {
     x,
     confidence: 0.4,
     evidence: [
-      said(
-        loss,
-        `${name(loss)} had a level of ${num(Math.exp(found.before))} before ${place(x)} and has ${num(Math.exp(found.after))} since, and the critic explains as much of the returns as before`,
-      ),
-      said(
-        progress.track,
-        `${name(progress.track)} varies by ${num(size(later))} since, ${num(varied)} times what it did just before`,
-      ),
+      say`${name(loss)} had a median of ${cite(rowsBefore(loss, x), 'median')} before ${citeAt(loss, x)} and has ${cite(rowsSince(loss, x), 'median')} since, and the critic explains as much of the returns as before`,
+      say`${name(progress.track)} varies by ${variesNow} since, ${workOut('times', variesNow, cite(rowsBetween(progress.track, returns.length >> 1, returns.length), 'range of most'))} times what it did just before`,
     ],
     tracks: [loss],
   };
@@ -363,7 +355,7 @@ export const rewardScaleChanged: Rule = {
       finding('reward-scale-changed', {
         // Smaller rewards heal by themselves.
         severity: grown !== undefined ? 'critical' : shrunk !== undefined ? 'warning' : 'info',
-        title: `The scale of the reward ${(grown ?? shrunk) ? 'changed' : 'may have shrunk'} at ${stepAt(run, found.x)}`,
+        title: say`The scale of the reward ${(grown ?? shrunk) ? 'changed' : 'may have shrunk'} at ${unitOf(run)} ${citeAt(found.tracks[0], found.x)}`,
         cause: 'reward-scale-changed',
         confidence: found.confidence,
         evidence: found.evidence,

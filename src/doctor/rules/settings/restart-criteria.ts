@@ -1,12 +1,15 @@
+import { whole } from '../../../base/numbers.ts';
+import { cite, citeCount, citeCourse, citeStep, limit, rowsBetween, rowsOf, say } from '../../judge/facts.ts';
 import { courseSaid } from '../course.ts';
 import { VAST_LOSS } from '../critic/reward-scale.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { lateSpikesOf } from '../steps/kl-spikes.ts';
 import { inARow, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from '../steps/streak.ts';
-import { finding, mark, name, num, type Said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, num, type Said, soon, stepAt, unitOf } from '../words.ts';
 
-export const restartCriteriaLimits = {
+const limits = limitsOf('restart-criteria', {
   rows: 20,
   /** So many of the five. */
   signs: 2,
@@ -16,8 +19,7 @@ export const restartCriteriaLimits = {
   loss: 1e-3,
   /** A large step counts from so much of the run before the best return on. */
   before: 0.15,
-} as const;
-const limits = restartCriteriaLimits;
+});
 
 /** Which of the five hold, each in a sentence, in their order. */
 function signsOf(signals: Signals): Said[] {
@@ -29,40 +31,30 @@ function signsOf(signals: Signals): Said[] {
     const late = streaksOf(kl).filter(streak => track.x[streak.to] >= from + span / 2);
     const longest = late.toSorted((a, b) => b.length - a.length)[0];
     if (longest !== undefined)
-      signs.push({
-        text: `${inARow(longest.length, rowWord(run, track))} with ${name(track)} above ${num(WARNING_KL)}`,
-        of: [mark(track, track.x[longest.from], track.x[longest.to])],
-      });
+      signs.push(
+        say`${inARow(cite(rowsBetween(track, longest.from, longest.to + 1), 'rows above', WARNING_KL), rowWord(run, track))} with ${name(track)} above ${limit(WARNING_KL)}`,
+      );
     const spikes = lateSpikesOf(signals);
     if (spikes?.grow)
-      signs.push({
-        text: `${spikes.late.length} spikes of ${name(track)}, the later half ${num(spikes.growth)} times the earlier`,
-        of: [mark(track, track.x[spikes.late[0].index], track.x[spikes.late.at(-1)!.index])],
-      });
+      signs.push(
+        say`${citeCount('late spikes', spikes.late.length, whole, track)} spikes of ${name(track)}, the later half ${citeCount('growth of late spikes', spikes.growth, num)} times the earlier`,
+      );
   }
   if (kl !== undefined && !kl.signed && progress?.collapsed) {
-    const { track, best, bestX, end } = progress;
+    const { track, bestX } = progress;
     const at = kl.track.v.findIndex(
       (v, i) => v > PROBLEM_KL && kl.track.x[i] >= bestX - limits.before * span,
     );
     if (at >= 0)
-      signs.push({
-        text: `${name(track)} collapsed from ${num(best)} to ${num(end)}, with ${name(kl.track)} at ${num(kl.track.v[at])} at ${stepAt(run, kl.track.x[at])}`,
-        of: [mark(track, bestX, to), mark(kl.track, kl.track.x[at], kl.track.x[at])],
-      });
+      signs.push(
+        say`${name(track)} collapsed from ${citeCourse(progress, 'best')} to ${citeCourse(progress, 'end')}, with ${name(kl.track)} at ${cite(rowsBetween(kl.track, at, at + 1), 'first')} at ${unitOf(run)} ${citeStep(kl.track, at)}`,
+      );
   }
   const { ev, evLate, loss, lossLate } = critic;
-  const half = from + span / 2;
   if (ev !== undefined && evLate < limits.explained && !(lossLate < limits.loss))
-    signs.push({
-      text: `${name(ev)} has a median of ${num(evLate)} in the second half`,
-      of: [mark(ev, half, to)],
-    });
+    signs.push(say`${name(ev)} has a median of ${cite(rowsOf(ev, 0.5), 'median')} in the second half`);
   if (loss !== undefined && lossLate > VAST_LOSS)
-    signs.push({
-      text: `${name(loss)} has a median of ${num(lossLate)} in the second half`,
-      of: [mark(loss, half, to)],
-    });
+    signs.push(say`${name(loss)} has a median of ${cite(rowsOf(loss, 0.5), 'median')} in the second half`);
   return signs;
 }
 
@@ -87,7 +79,7 @@ export const restartCriteria: Rule = {
     return [
       finding('restart-criteria', {
         severity: 'info',
-        title: `${signs.length} of the five signs that a run will not recover${improving ? `, though ${name(track)} still rises` : ''}`,
+        title: say`${citeCount('signs of five', signs.length)} of the five signs that a run will not recover${improving ? `, though ${name(track)} still rises` : ''}`,
         cause: null,
         confidence: improving ? 0.4 : 0.6,
         evidence: [...signs, improving ? courseSaid(progress) : undefined],

@@ -1,40 +1,28 @@
 /** Settings that hardly anybody uses, where they have done no harm so far: said, so that nobody is surprised later. */
 import type { Finding, RootCause } from '../../findings.ts';
 import { loud } from '../../findings.ts';
-import { lossWeights } from '../../judge/loss-weights.ts';
+import { citeCount, citeSetting, limit, say, usual } from '../../judge/facts.ts';
+import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import type { KnownSetting } from '../../known-settings.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import { suspectOf, UNUSUAL } from '../steps/unstable.ts';
-import { change, finding, mark, num } from '../words.ts';
+import { change, finding, mark, num, type Said } from '../words.ts';
 
-export const unusualSettingsLimits = {
-  /** Doublings beyond the upper end of what is usual, of the learning rate, the epochs and the clip range. */
-  doublings: UNUSUAL,
+const limits = limitsOf('unusual-settings', {
   /** Of agents; language models mostly have none. */
   entropyCoef: 0.05,
   valueCoef: 1e-3,
   targetKl: 0.003,
-  /** Standard errors beyond which a weight that the losses imply is surely not 0. */
-  errors: 3,
-} as const;
-const limits = unusualSettingsLimits;
+});
 
 interface Unusual {
   readonly cause: RootCause;
   readonly setting: KnownSetting;
-  readonly text: string;
+  readonly text: Said;
   readonly usual: number;
-}
-
-/** An entropy coefficient that is told, or that the losses imply. */
-function entropyCoefOf(signals: Signals): { value: number; implied: boolean } | undefined {
-  const told = signals.run.config.entropyCoef;
-  if (told !== undefined) return { value: told, implied: false };
-  const weights = lossWeights(signals);
-  if (weights === undefined || !(weights.entropy > limits.errors * weights.entropyError)) return undefined;
-  return { value: weights.entropy, implied: true };
 }
 
 function unusualOf(signals: Signals): Unusual[] {
@@ -43,22 +31,23 @@ function unusualOf(signals: Signals): Unusual[] {
   const suspect = suspectOf(signals);
   // A rate that a controller moves is nobody's setting.
   const moved = suspect.cause === 'learning-rate-too-high' && run.klProxy !== undefined;
-  if (suspect.excess >= limits.doublings && !moved) {
+  if (suspect.excess >= UNUSUAL && !moved) {
     const setting =
       suspect.cause === 'too-many-epochs'
         ? 'epochs'
         : suspect.cause === 'clip-range-too-large'
           ? 'clipRange'
           : 'learningRate';
-    const usual = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
-    out.push({ cause: suspect.cause, setting, text: suspect.why, usual });
+    const common = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
+    out.push({ cause: suspect.cause, setting, text: suspect.why, usual: common });
   }
-  const coef = entropyCoefOf(signals);
-  if (coef !== undefined && coef.value >= limits.entropyCoef)
+  const told = run.config.entropyCoef;
+  const coef = told ?? entropyWeightOf(signals);
+  if (coef !== undefined && coef >= limits.entropyCoef)
     out.push({
       cause: 'entropy-bonus-too-large',
       setting: 'entropyCoef',
-      text: `${coef.implied ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${num(coef.value)}; 0 to 0.01 is usual`,
+      text: say`${told === undefined ? 'the losses imply an entropy coefficient of' : 'the entropy coefficient is'} ${told === undefined ? citeCount('entropy coefficient that the losses imply', coef, num) : citeSetting('entropyCoef', coef)}; ${usual(0, 0.01)}`,
       usual: 0.01,
     });
   const { valueCoef } = run.config;
@@ -66,7 +55,7 @@ function unusualOf(signals: Signals): Unusual[] {
     out.push({
       cause: 'critic-not-learning',
       setting: 'valueCoef',
-      text: `the value loss has a weight of ${num(valueCoef)}; 0.5 is usual`,
+      text: say`the value loss has a weight of ${citeSetting('valueCoef', valueCoef)}; ${limit(0.5)} is usual`,
       usual: 0.5,
     });
   const { targetKl } = settings;
@@ -74,7 +63,7 @@ function unusualOf(signals: Signals): Unusual[] {
     out.push({
       cause: 'target-kl-too-tight',
       setting: 'targetKl',
-      text: `the target KL is ${num(targetKl)}; 0.01 to 0.03 is usual`,
+      text: say`the target KL is ${citeSetting('targetKl', targetKl)}; ${usual(0.01, 0.03)}`,
       usual: 0.02,
     });
   return out;
@@ -95,7 +84,7 @@ export const unusualSettings: Rule = {
   text: {
     means:
       'A setting is far from what people use. The run does not suffer from it as far as the log shows; the next one, or a longer one, may.',
-    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** limits.doublings)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
+    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** UNUSUAL)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
     todo: 'Nothing has to change. Take the usual value if the return stalls.',
     silent: 'Where another rule accuses the same setting, and for language models.',
     references: ['docs/ppo.md'],
@@ -123,14 +112,14 @@ export const unusualSettings: Rule = {
     return unusualOf(signals)
       .filter(({ cause }) => !accused.has(cause))
       .map(
-        ({ cause, setting, text, usual }): Finding =>
+        ({ cause, setting, text, usual: value }): Finding =>
           finding('unusual-settings', {
             severity: 'info',
-            title: `an unusual setting: ${text}`,
+            title: say`an unusual setting: ${text}`,
             cause,
             confidence: 0.5,
             evidence: [text, courseSaid(progress)],
-            fix: [change(run, { [setting]: usual }, `the usual value is ${num(usual)}`)],
+            fix: [change(run, { [setting]: value }, `the usual value is ${num(value)}`)],
             marks: [mark(progress.track, signals.from, signals.to)],
           }),
       );

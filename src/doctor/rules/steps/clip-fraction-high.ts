@@ -1,18 +1,19 @@
+import { cite, limit, rowsOf, say, usual } from '../../judge/facts.ts';
 import { median, share } from '../../statistics/order.ts';
 import { courseSaid, standingOf } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS } from '../signals.ts';
 import { part } from '../track.ts';
-import { finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { finding, mark, name, percent, soon } from '../words.ts';
 import { suspectOf, UNUSUAL } from './unstable.ts';
 
-export const clipFractionHighLimits = {
+const limits = limitsOf('clip-fraction-high', {
   clipped: 0.3,
   /** Shares of the updates after the first tenth: beside an unusual setting, and without one. */
   often: 0.5,
   mostly: 0.7,
-} as const;
-const limits = clipFractionHighLimits;
+});
 
 export const clipFractionHigh: Rule = {
   code: 'clip-fraction-high',
@@ -57,14 +58,11 @@ export const clipFractionHigh: Rule = {
     return [
       finding('clip-fraction-high', {
         severity: critical ? 'critical' : 'warning',
-        title: `${name(clip)} is above ${limits.clipped} in ${percent(often)} of the updates`,
+        title: say`${name(clip)} is above ${limit(limits.clipped)} in ${cite(rowsOf(clip, 0.1), 'share above', limits.clipped)} of the updates`,
         cause: suspect.cause === 'clip-range-too-large' ? 'learning-rate-too-high' : suspect.cause,
         confidence: suspect.confidence - 0.15,
         evidence: [
-          said(
-            clip,
-            `${name(clip)}: median ${num(clip.median)}, largest ${num(clip.q(1))}; 0.02 to 0.2 is usual`,
-          ),
+          say`${name(clip)}: median ${cite(clip, 'median')}, largest ${cite(clip, 'most')}; ${usual(0.02, 0.2)}`,
           suspect.why,
           progress !== undefined && (fell || stuck) ? courseSaid(progress) : undefined,
         ],

@@ -1,10 +1,12 @@
+import { cite, citeSetting, limit, say, settledOf, usual } from '../../judge/facts.ts';
 import { fellBack } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS } from '../signals.ts';
-import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
 import { OK_KL, WARNING_KL } from './streak.ts';
 
-export const clipRangeInertLimits = {
+const limits = limitsOf('clip-range-inert', {
   clip: 0.5,
   /** A KL that clipping would have held back, and in what share of the updates. */
   kl: 0.015,
@@ -14,8 +16,7 @@ export const clipRangeInertLimits = {
   unheldKl: 0.005,
   /** Critical where the return fell and this share is far too large. */
   harmful: 0.2,
-} as const;
-const limits = clipRangeInertLimits;
+});
 
 export const clipRangeInert: Rule = {
   code: 'clip-range-inert',
@@ -46,21 +47,17 @@ export const clipRangeInert: Rule = {
     return [
       finding('clip-range-inert', {
         severity: fell && kl.above(WARNING_KL) >= limits.harmful ? 'critical' : 'warning',
-        title: `A clip range of ${num(clip)} does not hold the updates: ${name(kl.track)} has a median of ${num(kl.median)}`,
+        title: say`A clip range of ${citeSetting('clipRange', clip)} does not hold the updates: ${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
         cause: 'clip-range-too-large',
         confidence: others ? 0.5 : 0.85,
         evidence: [
-          `the clip range is ${num(clip)}; 0.1 to 0.2 is usual`,
+          say`the clip range is ${citeSetting('clipRange', clip)}; ${usual(0.1, 0.2)}`,
           fraction === undefined
             ? undefined
-            : said(
-                fraction,
-                `${name(fraction)} has a median of ${num(fraction.median)}: clipping ${fraction.median < limits.unclipped ? 'never acts' : 'acts late'}`,
-              ),
-          said(
-            kl.track,
-            `${name(kl.track)} is above ${limits.kl} in ${percent(large)} of the updates, at most ${num(kl.max)}`,
-          ),
+            : say`${name(fraction)} has a median of ${cite(fraction, 'median')}: clipping ${fraction.median < limits.unclipped ? 'never acts' : 'acts late'}`,
+          large > 0
+            ? say`${name(kl.track)} is above ${limit(limits.kl)} in ${cite(settledOf(kl), 'share above', limits.kl)} of the updates, at most ${cite(settledOf(kl), 'most')}`
+            : say`${name(kl.track)} is at most ${cite(settledOf(kl), 'most')}`,
         ],
         fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2')],
         watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${OK_KL}`,

@@ -2,11 +2,12 @@ import { klMarks } from '../../../metrics/registry.ts';
 import type { CanonicalRun } from '../../canonical.ts';
 import type { Finding } from '../../findings.ts';
 import type { Fix } from '../../fixes.ts';
+import { cite, citeCount, citeSetting, citeStep, quoted, rowsBetween, say } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
-import { change, finding, mark, name, num, percent, place, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, round, type Said, soon } from '../words.ts';
 import { suspectOf } from './unstable.ts';
 
 /** The guard is for now and then: in a third of the updates it is what sets the pace. */
@@ -67,22 +68,16 @@ export const guardBusy: Rule = {
     return [
       finding('guard-busy', {
         severity: 'warning',
-        title: `The guard acted in ${percent(often)} of the updates of the second half (${name(loudest.track)})`,
+        title: say`The guard acted in ${citeCount('updates in which the guard acted', often, percent)} of the updates of the second half (${name(loudest.track)})`,
         cause: suspect.cause,
         confidence: Math.max(0.6, suspect.confidence),
         evidence: [
           raw === undefined || raw.n === 0
             ? undefined
-            : said(
-                raw,
-                `${name(raw)} before the guard: median ${num(raw.median)}, largest ${num(raw.q(1))}${held?.key === 'guard' ? `; the bound is ${num(held.bound)}` : ''}`,
-              ),
+            : say`${name(raw)} before the guard: median ${cite(raw, 'median')}, largest ${cite(raw, 'most')}${held?.key === 'guard' ? say`; the bound is ${citeSetting('guard', held.bound)}` : ''}`,
           held?.track === undefined || held.key === 'guard'
             ? undefined
-            : said(
-                held.track,
-                `what acts is ${run.wording.nameOf(held.key) ?? held.key}, the bound of ${num(held.bound)} on single states: ${name(held.track)} is at it`,
-              ),
+            : say`what acts is ${quoted(run.wording.nameOf(held.key) ?? held.key)}, the bound of ${citeSetting(held.key, held.bound)} on single states: ${name(held.track)} is at it`,
           left(signals, middle),
           suspect.why,
         ],
@@ -100,18 +95,16 @@ function rateTaken(run: CanonicalRun, signals: Signals, from: number): Finding[]
   const recent = left?.v.filter((_, i) => left.x[i] > from) ?? [];
   if (left === undefined || recent.length < MIN_POINTS || !(median(recent) < LITTLE_LEFT)) return [];
   const { learningRate, guard } = run.config;
+  const late = rowsBetween(left, left.n - recent.length);
   const fitting = learningRate === undefined ? undefined : round(learningRate * median(recent));
   return [
     finding('guard-busy', {
       severity: 'warning',
-      title: `The guard has left ${percent(median(recent))} of the learning rate in the second half (${name(left)})`,
+      title: say`The guard has left ${cite(late, 'median', undefined, percent)} of the learning rate in the second half (${name(left)})`,
       cause: 'learning-rate-too-high',
       confidence: 0.6,
       evidence: [
-        said(
-          left,
-          `${name(left)}: median ${num(median(recent))} since ${place(from)}${guard !== undefined && Number.isFinite(guard) ? `; the bound is ${num(guard)}` : ''}`,
-        ),
+        say`${name(left)}: median ${cite(late, 'median')} since ${citeStep(left, left.n - recent.length)}${guard !== undefined && Number.isFinite(guard) ? say`; the bound is ${citeSetting('guard', guard)}` : ''}`,
         'every update that left the bound has cut the rate, and too few calm ones have won it back',
       ],
       fix: [
@@ -181,9 +174,9 @@ const share = ({ track, acted }: Seen, rows: ReadonlySet<number>): number =>
   track.x.filter((x, i) => rows.has(x) && acted(track.v[i])).length;
 
 /** What is left of the updates that the guard took back. */
-function left(signals: Signals, from: number): string | undefined {
+function left(signals: Signals, from: number): Said | undefined {
   const scale = signals.get('guard/scale');
   const cut = scale?.v.filter((v, i) => v < 1 && scale.x[i] > from);
   if (scale === undefined || cut === undefined || cut.length === 0) return undefined;
-  return `of the updates that it took back, ${percent(median(cut))} is left (median of ${name(scale)})`;
+  return say`of the updates that it took back, ${citeCount('scale of updates that the guard took back', median(cut), percent)} is left (median of ${name(scale)})`;
 }

@@ -1,5 +1,6 @@
+import { cite, citeStep, limit, rowsBetween, say } from '../../judge/facts.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, stepAt } from '../words.ts';
+import { finding, mark, name, unitOf } from '../words.ts';
 import { PROBLEM_KL } from './streak.ts';
 import { unguarded } from './unstable.ts';
 
@@ -26,10 +27,13 @@ export const guardOff: Rule = {
     return [
       finding('guard-off', {
         severity: 'info',
-        title: `the guard is off, and ${beyond.length === 1 ? '1 update' : `${beyond.length} updates`} had a ${name(kl.track)} above ${num(PROBLEM_KL)}`,
+        title: say`the guard is off, and ${cite(kl.track, 'rows above', PROBLEM_KL)} ${beyond.length === 1 ? 'update' : 'updates'} had a ${name(kl.track)} above ${limit(PROBLEM_KL)}`,
         cause: null,
         confidence: 0.9,
-        evidence: [`the largest is ${num(kl.track.v[top])} at ${stepAt(run, kl.track.x[top])}`, off.why],
+        evidence: [
+          say`the largest is ${cite(rowsBetween(kl.track, top, top + 1), 'most')} at ${unitOf(run)} ${citeStep(kl.track, top)}`,
+          off.why,
+        ],
         fix: [off.fix],
         watch: `no ${name(kl.track)} should exceed the bound any more`,
         marks: [mark(kl.track, kl.track.x[beyond[0]], kl.track.x[beyond.at(-1)!])],

@@ -1,5 +1,6 @@
+import { cite, citeStep, say, settledOf } from '../../judge/facts.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, place, said, soon } from '../words.ts';
+import { finding, mark, name, soon } from '../words.ts';
 import { suspectOf } from './unstable.ts';
 
 export const klCoefRunaway: Rule = {
@@ -25,14 +26,14 @@ export const klCoefRunaway: Rule = {
     return [
       finding('kl-coef-runaway', {
         severity: 'warning',
-        title: `${name(coef)} grew from ${num(coef.first)} to ${num(coef.last)}`,
+        title: say`${name(coef)} grew from ${cite(coef, 'first')} to ${cite(coef, 'last')}`,
         cause: suspect.cause,
         confidence: 0.6,
         evidence: [
-          said(coef, `${name(coef)} is at its largest, ${num(coef.q(1))}, at the end (${place(signals.to)})`),
+          say`${name(coef)} ends at ${cite(coef, 'last')} (${citeStep(coef, coef.n - 1)}); its largest is ${cite(coef, 'most')}`,
           kl === undefined
             ? undefined
-            : said(kl.track, `${name(kl.track)} has a median of ${num(kl.median)}`),
+            : say`${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
         ],
         fix: [...suspect.fix, 'cap the coefficient, or raise the KL that it aims at'],
         watch: `${soon(run, signals.to - signals.from)} ${name(coef)} should find a level`,

@@ -2,18 +2,30 @@ import { healthyWords, type KlContract, klBand, klBandsFor } from '../../../metr
 import { contractOfRun } from '../../contract.ts';
 import type { Severity } from '../../findings.ts';
 import { type Fix, withAside } from '../../fixes.ts';
+import {
+  type Cited,
+  cite,
+  citeSetting,
+  citeStep,
+  limit,
+  quoted,
+  rowsBetween,
+  say,
+  settledOf,
+} from '../../judge/facts.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, share } from '../../statistics/order.ts';
 import { longestAbove, type Stretch, stretchesAbove } from '../../statistics/stretches.ts';
 import { courseSaid, courseWords, fellBack, standingOf } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from '../signals.ts';
-import { finding, mark, name, num, percent, place, type Said, said, soon } from '../words.ts';
+import { finding, mark, name, num, percent, type Said, soon } from '../words.ts';
 import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from './streak.ts';
 import { FAR, suspectOf, UNUSUAL, unguarded } from './unstable.ts';
 
 /** Shares of the rows after the first tenth above the marks of a KL. */
-export const klHighLimits = {
+const limits = limitsOf('kl-high', {
   /** Far above all marks, and beyond even that. */
   far: 0.1,
   vast: 0.2,
@@ -32,8 +44,7 @@ export const klHighLimits = {
   borderline: 0.3,
   /** A return slips that ends so many of its noises below its best. */
   slipped: 4,
-} as const;
-const limits = klHighLimits;
+});
 
 /** Rows in a row above a mark with which a KL is taken to have become high. */
 const ONSET = 3;
@@ -79,9 +90,8 @@ export const klHigh: Rule = {
 
 interface Level {
   readonly severity: Severity;
-  /** The mark that is cited, and the share of the settled rows above it. */
+  /** The mark that is cited. */
   readonly mark: number;
-  readonly share: number;
   /** From where on it is high. Only rows before it decide, so that it stays where it is while the run goes on. */
   readonly from: number;
 }
@@ -123,7 +133,6 @@ function levelOf(signals: Signals, kl: StepKl): Level | undefined {
   return {
     severity,
     mark: mark * scale,
-    share: above(mark),
     from: onsetOf(kl, scale * (severity === 'info' || f3 < 0.2 ? OK_KL : WARNING_KL)),
   };
 }
@@ -135,23 +144,24 @@ function onsetOf({ track }: StepKl, level: number): number {
   return track.x[first?.from ?? 0];
 }
 
-function sustained(signals: Signals, kl: StepKl, { severity, mark: level, share, from }: Level) {
+function sustained(signals: Signals, kl: StepKl, { severity, mark: level, from }: Level) {
   const { run, progress } = signals;
   const suspect = suspectOf(signals);
   const off = unguarded(run);
   const word = rowWord(run, kl.track);
   // Block medians of k1 may be above a level that no single row in a row is.
   const longest = longestAbove(kl.settled, level);
+  const skipped = kl.track.n - kl.settled.length;
   return finding('kl-high', {
     severity,
-    title: `${name(kl.track)} is above ${num(level)} in ${percent(share)} of the ${word}`,
+    title: say`${name(kl.track)} is above ${limit(level)} in ${cite(settledOf(kl), kl.signed ? 'share of stretches above' : 'share above', level)} of the ${kl.signed ? `stretches of ${word}` : word}`,
     cause: severity === 'info' ? null : suspect.cause,
     confidence: severity === 'critical' ? suspect.confidence : suspect.confidence - 0.1,
     evidence: [
       sizes(kl, contractOfRun(run)),
-      longest === undefined
+      longest === undefined || longest.length < 2
         ? undefined
-        : `${inARow(longest.length, word)} are above ${num(level)}, from ${place(kl.settledX[longest.from])} to ${place(kl.settledX[longest.to])}`,
+        : say`${inARow(cite(settledOf(kl), 'longest above', level), word)} are above ${limit(level)}, from ${citeStep(kl.track, skipped + longest.from)} to ${citeStep(kl.track, skipped + longest.to)}`,
       suspect.why,
       progress === undefined ? undefined : courseSaid(progress),
       off?.why,
@@ -164,12 +174,10 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, share,
 
 /** `median 0.034 (problem), largest 0.048 (problem); healthy to 0.01, ok to 0.02`: by the run's own bands. */
 function sizes(kl: StepKl, contract: KlContract): Said {
-  const banded = (value: number): string =>
-    kl.signed ? num(value) : `${num(value)} (${klBand(value, contract).name})`;
-  return said(
-    kl.track,
-    `${name(kl.track)}: median ${banded(kl.median)}, largest ${banded(kl.max)}; ${healthyWords(klBandsFor(contract))}`,
-  );
+  const banded = (value: Cited): Said =>
+    kl.signed ? value : say`${value} (${klBand(value.value, contract).name})`;
+  const settled = settledOf(kl);
+  return say`${name(kl.track)}: median ${banded(cite(settled, 'median'))}, largest ${banded(cite(settled, 'most'))}; ${quoted(healthyWords(klBandsFor(contract)))}`;
 }
 
 /**
@@ -193,22 +201,21 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
   const guard = typeof contract.guard === 'number' ? contract.guard : undefined;
   return finding('kl-high', {
     severity: 'warning',
-    title: `larger steps than usual: ${inARow(longest.length, word)} with ${name(track)} above ${num(WARNING_KL)}${progress === undefined ? '' : `; ${name(progress.track)} ${courseWords(progress)}`}`,
+    title: say`larger steps than usual: ${inARow(cite(track, 'longest above', WARNING_KL), word)} with ${name(track)} above ${limit(WARNING_KL)}${progress === undefined ? '' : `; ${name(progress.track)} ${courseWords(progress)}`}`,
     cause: null,
     confidence: 0.5,
     evidence: [
-      `${inARow(longest.length, word)} are above ${num(WARNING_KL)}, from ${place(track.x[longest.from])} to ${place(track.x[longest.to])}; ${STREAK} are enough to be watched`,
+      say`${inARow(cite(track, 'longest above', WARNING_KL), word)} are above ${limit(WARNING_KL)}, from ${citeStep(track, longest.from)} to ${citeStep(track, longest.to)}; ${limit(STREAK)} are enough to be watched`,
       sizes(kl, contract),
       settings.targetKl !== undefined && own.name !== absolute.name
-        ? `by the run's own target KL of ${num(settings.targetKl)} these steps are ${own.name}; by the absolute marks they are ${absolute.name}`
+        ? say`by the run's own target KL of ${citeSetting('targetKl', settings.targetKl)} these steps are ${own.name}; by the absolute marks they are ${absolute.name}`
         : undefined,
       progress === undefined ? undefined : courseSaid(progress),
-      guard === undefined ? off?.why : `the guard holds every update within ${num(guard)}`,
+      guard === undefined
+        ? off?.why
+        : say`the guard holds every update within ${citeSetting('guard', guard)}`,
       after.length >= STREAK
-        ? said(
-            track,
-            `since then ${name(track)} has a median of ${num(median(after))} (${klBand(median(after), contract).name})`,
-          )
+        ? say`since then ${name(track)} has a median of ${cite(rowsBetween(track, track.n - after.length), 'median')} (${klBand(median(after), contract).name})`
         : undefined,
     ],
     fix: [...suspect.fix.map(later), off?.fix],

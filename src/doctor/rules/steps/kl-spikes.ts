@@ -1,13 +1,16 @@
+import { whole } from '../../../base/numbers.ts';
+import { citeCount, citeStep, say, workOut } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
 import { type Spike, spikes } from '../../statistics/spikes.ts';
 import { fellBack } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
-import { finding, mark, name, num, percent, place, said, soon, stepAt } from '../words.ts';
+import { finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
 import { PROBLEM_KL } from './streak.ts';
 import { suspectOf, unguarded } from './unstable.ts';
 
-export const klSpikesLimits = {
+const limits = limitsOf('kl-spikes', {
   rows: 15,
   /** Before this share of the rows a spike is the start of learning. */
   settled: 1 / 3,
@@ -24,8 +27,7 @@ export const klSpikesLimits = {
   growth: 2,
   /** What a fall after a spike is at least, of the whole range of the return. */
   fall: 0.3,
-} as const;
-const limits = klSpikesLimits;
+});
 
 /** Late spikes, those that the return fell after, and whether they grow. */
 export interface LateSpikes {
@@ -113,20 +115,23 @@ export const klSpikes: Rule = {
     const severity = hurt && confidence >= 0.5 ? 'critical' : 'warning';
     const top = late.reduce((a, b) => (b.value > a.value ? b : a));
     const from = kl.track.x[late[0].index];
+    const largest = citeCount('largest late spike', top.value, num);
+    const base = citeCount('surroundings of the largest late spike', top.base, num);
     return [
       finding('kl-spikes', {
         severity,
-        title: `${late.length} late spikes of ${name(kl.track)}, up to ${num(top.value)} at ${stepAt(run, kl.track.x[top.index])}`,
+        title: say`${citeCount('late spikes', late.length)} late spikes of ${name(kl.track)}, up to ${largest} at ${unitOf(run)} ${citeStep(kl.track, top.index)}`,
         cause: suspect.cause,
         confidence,
         evidence: [
-          `spikes stand ${num(top.value / Math.max(top.base, 1e-12))} times above the median of ${num(top.base)} around them`,
-          growing ? `they grow: the later half is ${num(growth)} times the earlier` : undefined,
+          top.base > 0
+            ? say`the largest is ${workOut('times', largest, base)} times the median of ${base} around it`
+            : undefined,
+          growing
+            ? say`they grow: the later half is ${citeCount('growth of late spikes', growth, num)} times the earlier`
+            : undefined,
           harmful.length > 0
-            ? said(
-                progress!.track,
-                `${name(progress!.track)} falls after ${harmful.length} of them, first at ${place(kl.track.x[harmful[0].index])}`,
-              )
+            ? say`${name(progress!.track)} falls after ${citeCount('harmful late spikes', harmful.length, whole, progress!.track)} of them, first at ${citeStep(kl.track, harmful[0].index)}`
             : undefined,
           suspect.why,
           off?.why,

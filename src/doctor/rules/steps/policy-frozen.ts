@@ -1,13 +1,14 @@
 import { FROZEN_KL } from '../../../metrics/kl-bands.ts';
-import { spread } from '../../statistics/order.ts';
+import { cite, citeSetting, limit, say } from '../../judge/facts.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { part } from '../track.ts';
-import { change, finding, mark, name, num, percent, round, said, soon } from '../words.ts';
+import { change, finding, mark, name, num, percent, round, soon } from '../words.ts';
 import { stalledLimits, stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 
-export const policyFrozenLimits = {
+const limits = limitsOf('policy-frozen', {
   /** A rate that lets nothing move; a tenth above what people type as 1e-5. */
   lowRate: 1.1e-5,
   /** Without such a rate: a KL below this in most rows. */
@@ -16,8 +17,7 @@ export const policyFrozenLimits = {
   entropy: 0.01,
   /** Nothing moves at all for so many rows: as bad as a rate of 0, whatever it is said to be. */
   deadRows: 20,
-} as const;
-const limits = policyFrozenLimits;
+});
 
 export const policyFrozen: Rule = {
   code: 'policy-frozen',
@@ -74,24 +74,18 @@ export const policyFrozen: Rule = {
       finding('policy-frozen', {
         severity:
           !lucky && (dead || (low && (progress !== undefined || stalled.frozen))) ? 'critical' : 'warning',
-        title: `The policy does not move: ${name(stalled.track)} has a median of ${num(stalled.level)}`,
+        title: say`The policy does not move: ${name(stalled.track)} has a median of ${cite(stalled.rows, 'median size')}`,
         cause: 'learning-rate-too-low',
         confidence: certain,
         evidence: [
-          said(
-            stalled.track,
-            `${name(stalled.track)} is below ${num(stalled.most)} in ${percent(stalledLimits.most)} of the updates; ${SMALL_KL} to ${HEALTHY_KL} is what learning looks like`,
-          ),
+          say`${name(stalled.track)} is at most ${cite(stalled.rows, 'quantile of the sizes', stalledLimits.most)} in ${limit(stalledLimits.most, percent)} of the updates; ${limit(SMALL_KL)} to ${limit(HEALTHY_KL)} is what learning looks like`,
           Number.isNaN(stalled.unclipped)
             ? undefined
-            : `the clip fraction is 0 in ${percent(stalled.unclipped)} of the rows`,
+            : say`the clip fraction is ${limit(0)} in ${cite(signals.get('policy/clip_fraction')!, 'share at', 0)} of the rows`,
           still === true
-            ? said(
-                entropy!,
-                `${name(entropy!)} stays at ${num(entropy!.first)} (spread ${num(spread(entropy!.v))})`,
-              )
+            ? say`${name(entropy!)} stays at ${cite(entropy!, 'first')} (spread ${cite(entropy!, 'spread')})`
             : undefined,
-          rate === undefined ? undefined : `the learning rate is ${num(rate)}`,
+          rate === undefined ? undefined : say`the learning rate is ${citeSetting('learningRate', rate)}`,
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [

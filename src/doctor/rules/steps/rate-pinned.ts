@@ -1,7 +1,11 @@
+import { cite, limit, quoted, say } from '../../judge/facts.ts';
 import { share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, num, percent, soon } from '../words.ts';
+import { finding, mark, name, soon } from '../words.ts';
+
+/** So many times its floor, a rate is at it. */
+const AT_FLOOR = 1.05;
 
 export const ratePinned: Rule = {
   code: 'rate-pinned',
@@ -21,15 +25,15 @@ export const ratePinned: Rule = {
     const { lrTrack } = signals.settings;
     const { progress } = signals;
     if (proxy === undefined || lrTrack === undefined || lrTrack.n < 30 || progress === undefined) return [];
-    const low = share(lrTrack.v, v => v <= 1.05 * proxy.floor);
+    const low = share(lrTrack.v, v => v <= AT_FLOOR * proxy.floor);
     if (low < 0.8 || progress.improved || progress.saturated) return [];
     return [
       finding('rate-pinned', {
         severity: 'warning',
-        title: `${name(lrTrack)} is at its floor of ${num(proxy.floor)} in ${percent(low)} of the rows`,
+        title: say`${name(lrTrack)} is at its floor of ${limit(proxy.floor)} in ${cite(lrTrack, 'share up to', AT_FLOOR * proxy.floor)} of the rows`,
         cause: null,
         confidence: 0.5,
-        evidence: [proxy.meaning, courseSaid(progress)],
+        evidence: [quoted(proxy.meaning), courseSaid(progress)],
         fix: [
           'normalise observations and scale rewards; a std that starts below 0.3 also makes the KL large',
           'use larger minibatches, or raise the KL that the schedule aims at',

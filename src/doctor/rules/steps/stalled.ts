@@ -1,12 +1,16 @@
 /** Whether the policy hardly moves, and over which rows that holds. Shared by the rules that ask why. */
 import { FROZEN_KL } from '../../../metrics/kl-bands.ts';
+import { type Rows, rowsBetween } from '../../judge/facts.ts';
 import { quantile, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 
 export interface Stalled {
   readonly track: Track;
-  /** Median size of the KL over the rows at which the learning rate had not been annealed away. */
+  /** The rows at which the learning rate had not been annealed away. */
+  readonly rows: Rows;
+  /** Median size of the KL over these rows. */
   readonly level: number;
   /** Most of these rows (`stalledLimits.most`) are below this. */
   readonly most: number;
@@ -16,14 +20,14 @@ export interface Stalled {
   readonly unclipped: number;
 }
 
-export const stalledLimits = {
+export const stalledLimits = limitsOf('stalled', {
   rows: 8,
   /** Below this, in so many of the rows, a policy of an ordinary learning rate is held back by something. */
   kl: 3e-4,
   most: 0.8,
   /** Rows in which the rate is above this share of its top have not been annealed. */
   annealed: 0.3,
-} as const;
+});
 const limits = stalledLimits;
 
 /** Undefined when the step KL is not known, has too few rows, or is of ordinary size. */
@@ -48,6 +52,7 @@ export function stalledOf(signals: Signals): Stalled | undefined {
   const clip = signals.get('policy/clip_fraction');
   return {
     track,
+    rows: rowsBetween(track, 0, end),
     level: quantile(sizes, 0.5),
     most,
     frozen: most < FROZEN_KL,

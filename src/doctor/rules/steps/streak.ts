@@ -1,9 +1,11 @@
 /** Updates in a row that move the policy far: what is sustained, as opposed to a spike. Shared by the rules that ask. */
 import { klMarks } from '../../../metrics/registry.ts';
 import type { CanonicalRun } from '../../canonical.ts';
+import { say } from '../../judge/facts.ts';
 import { type Stretch, stretchesAbove } from '../../statistics/stretches.ts';
 import type { StepKl } from '../signals.ts';
 import type { Track } from '../track.ts';
+import type { Said } from '../words.ts';
 
 /** The marks that the rules measure a step KL with, whatever the run's own contract. */
 export const [SMALL_KL, HEALTHY_KL, OK_KL, WARNING_KL, PROBLEM_KL] = klMarks;
@@ -26,6 +28,6 @@ export function rowWord(
 }
 
 /** `12 updates in a row`. */
-export function inARow(length: number, word: string): string {
-  return word === 'rows' ? `${length} rows on end` : `${length} ${word} in a row`;
+export function inARow(length: Said, word: string): Said {
+  return word === 'rows' ? say`${length} rows on end` : say`${length} ${word} in a row`;
 }

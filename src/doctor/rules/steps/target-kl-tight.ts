@@ -1,7 +1,8 @@
+import { cite, citeSetting, say, settledOf, usual } from '../../judge/facts.ts';
 import { share, spread } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, num, percent, said, soon } from '../words.ts';
+import { change, finding, mark, name, soon } from '../words.ts';
 import { stalledOf } from './stalled.ts';
 import { HEALTHY_KL, SMALL_KL } from './streak.ts';
 
@@ -85,23 +86,21 @@ export const targetKlTight: Rule = {
         severity: (stalled === undefined && learns) || progress?.saturated ? 'warning' : 'critical',
         title:
           target === undefined
-            ? `Every update ends${ran === undefined ? '' : ` after ${num(ran.median)} epoch`} at a KL of ${num(kl.median)}: a target KL stops it`
-            : `The target KL of ${num(target)} stops the updates`,
+            ? say`Every update ends${ran === undefined ? '' : say` after ${cite(ran, 'median')} epoch`} at a KL of ${cite(settledOf(kl), 'median')}: a target KL stops it`
+            : say`The target KL of ${citeSetting('targetKl', target)} stops the updates`,
         cause: 'target-kl-too-tight',
         confidence: tiny || passed ? 0.95 : told ? 0.8 : early ? 0.75 : 0.6,
         evidence: [
-          target === undefined ? undefined : `the target KL is ${num(target)}; 0.01 to 0.03 is usual`,
+          target === undefined
+            ? undefined
+            : say`the target KL is ${citeSetting('targetKl', target)}; ${usual(0.01, 0.03)}`,
           ran === undefined
             ? undefined
-            : said(
-                ran,
-                `${percent(share(ran.v, v => v <= 1))} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : ` of ${configured}`}`,
-              ),
-          stopped ? `${percent(share(stops.v, v => v >= 0.5))} of the updates were stopped early` : undefined,
-          said(
-            kl.track,
-            `${name(kl.track)} has a median of ${num(kl.median)} at a learning rate of ${num(rate)}: too little for so ordinary a rate`,
-          ),
+            : say`${cite(ran, 'share up to', 1)} of the updates run no more than one epoch (${name(ran)})${configured === undefined ? '' : say` of ${citeSetting('epochs', configured)}`}`,
+          stopped ? say`${cite(stops, 'share from', 0.5)} of the updates were stopped early` : undefined,
+          settings.lr === undefined
+            ? say`${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}: too little for an ordinary learning rate`
+            : say`${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')} at a learning rate of ${citeSetting('learningRate', rate)}: too little for so ordinary a rate`,
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],

@@ -5,8 +5,9 @@
 import type { CanonicalRun } from '../../canonical.ts';
 import type { RootCause } from '../../findings.ts';
 import { type Fix, withAside } from '../../fixes.ts';
+import { citeSetting, limit, say, usual, workOut } from '../../judge/facts.ts';
 import type { Signals } from '../signals.ts';
-import { change, num, round } from '../words.ts';
+import { change, num, round, type Said } from '../words.ts';
 import { PROBLEM_KL } from './streak.ts';
 
 export interface Suspect {
@@ -14,7 +15,7 @@ export interface Suspect {
   readonly confidence: number;
   /** Doublings beyond the upper end of what is usual; above 0 is unusual. */
   readonly excess: number;
-  readonly why: string;
+  readonly why: Said;
   readonly fix: readonly (Fix | undefined)[];
 }
 
@@ -23,19 +24,19 @@ export const UNUSUAL = 0.9;
 export const FAR = 2;
 
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
-const usual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
+const largestUsual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
 /** PufferLib's default goes with the optimiser Muon, whose rates are of another size. */
 const defaultRates: Readonly<Record<string, number>> = { pufferlib: 0.02 };
 
 /** The largest learning rate that is usual. Keel's language models have some million parameters: they stand more. */
 function usualRate({ trainer, kind }: CanonicalRun): number {
   if (trainer === 'keel' && kind === 'language-model') return 3e-4;
-  return defaultRates[trainer] ?? usual[kind].lr;
+  return defaultRates[trainer] ?? largestUsual[kind].lr;
 }
 
 /** A learning rate to come down to: of small policies a lower one heals as surely, and then learns too slowly (docs/results.md). */
 function safeRate({ trainer, kind }: CanonicalRun): number {
-  return kind === 'classic' ? usual.classic.lr : trainer === 'keel' ? 3e-5 : 1e-6;
+  return kind === 'classic' ? largestUsual.classic.lr : trainer === 'keel' ? 3e-5 : 1e-6;
 }
 
 const usualEpochs = 10;
@@ -61,6 +62,7 @@ function suspectIn(signals: Signals): Suspect {
   // Beyond 1 a clip range is as good as none: a larger one is no more suspect.
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
+  const rated = citeSetting('learningRate', rate ?? Number.NaN);
   const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, safeRate(run))));
   // Never looser than what is set, and well within the guard's bound.
   const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
@@ -75,19 +77,19 @@ function suspectIn(signals: Signals): Suspect {
       {
         cause: 'learning-rate-too-high',
         excess: lr,
-        why: `the learning rate of ${num(rate ?? Number.NaN)} is ${num(2 ** lr)} times the largest that is usual`,
+        why: say`the learning rate of ${rated} is ${workOut('times', rated, limit(usualRate(run)))} times the largest that is usual`,
         fix: [slower, target],
       },
       {
         cause: 'too-many-epochs',
         excess: epochs,
-        why: `${num(settings.epochs ?? Number.NaN)} epochs go over the same samples, where 3 to 10 are usual`,
+        why: say`${citeSetting('epochs', settings.epochs ?? Number.NaN)} epochs go over the same samples, where ${limit(3)} to ${limit(10)} are usual`,
         fix: [change(run, { epochs: run.kind === 'classic' ? 10 : 1 }, 'use 3 to 10 epochs'), target],
       },
       {
         cause: 'clip-range-too-large',
         excess: clip,
-        why: `a clip range of ${num(settings.clip ?? Number.NaN)} holds back nothing; 0.1 to 0.2 is usual`,
+        why: say`a clip range of ${citeSetting('clipRange', settings.clip ?? Number.NaN)} holds back nothing; ${usual(0.1, 0.2)}`,
         fix: [change(run, { clipRange: 0.2 }, 'set the clip range to 0.2'), target],
       },
     ] as const
@@ -104,8 +106,8 @@ function suspectIn(signals: Signals): Suspect {
     excess: Math.max(0, lr, 0),
     why:
       rate === undefined
-        ? 'no setting is known; a learning rate that is too high is the most common reason'
-        : `no setting is far from usual; a learning rate of ${num(rate)} that is too high for this task is the most common reason`,
+        ? say`no setting is known; a learning rate that is too high is the most common reason`
+        : say`no setting is far from usual; a learning rate of ${rated} that is too high for this task is the most common reason`,
     fix: [slower, target],
   };
 }

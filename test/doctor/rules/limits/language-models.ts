@@ -4,39 +4,8 @@
  */
 import type { CanonicalRun } from '../../../../src/doctor/canonical.ts';
 import type { KnownConfig } from '../../../../src/doctor/known-settings.ts';
-import { clipRangeOpenLimits } from '../../../../src/doctor/rules/language-models/clip-range-open.ts';
-import { clipRangeTinyLimits } from '../../../../src/doctor/rules/language-models/clip-range-tiny.ts';
-import { coldSamplingLimits } from '../../../../src/doctor/rules/language-models/cold-sampling.ts';
-import { entropyWeightLimits } from '../../../../src/doctor/rules/language-models/entropy-weight.ts';
-import { groupOfOneLimits } from '../../../../src/doctor/rules/language-models/group-of-one.ts';
-import { klSignLimits } from '../../../../src/doctor/rules/language-models/kl-sign.ts';
-import { lengthExplosionLimits } from '../../../../src/doctor/rules/language-models/length-explosion.ts';
-import { manyEpochsLimits } from '../../../../src/doctor/rules/language-models/many-epochs.ts';
-import { maskLimits } from '../../../../src/doctor/rules/language-models/mask.ts';
-import { ratioBiasedLimits } from '../../../../src/doctor/rules/language-models/ratio-biased.ts';
-import { referenceOutweighsLimits } from '../../../../src/doctor/rules/language-models/reference-outweighs.ts';
-import { rewardHackingLimits } from '../../../../src/doctor/rules/language-models/reward-hacking.ts';
-import { rewardWithoutMeaningLimits } from '../../../../src/doctor/rules/language-models/reward-without-meaning.ts';
-import { staleLimits } from '../../../../src/doctor/rules/language-models/sampler-gap.ts';
-import { standsStillLimits } from '../../../../src/doctor/rules/language-models/stands-still.ts';
-import { truncationLimits } from '../../../../src/doctor/rules/language-models/truncation-zeroes-reward.ts';
-import { usualInGrpoLimits } from '../../../../src/doctor/rules/language-models/usual-in-grpo.ts';
-import { type More, rows, run } from './build.ts';
-
-type Numbers = Readonly<Record<string, number>>;
-
-/** A rule, and how to stand at each of its limits. */
-export interface AtLimits {
-  readonly code: string;
-  readonly limits: Numbers;
-  readonly make: (at: Numbers) => CanonicalRun;
-  /** What to set, just inside and just outside of the limit. */
-  readonly cases: Readonly<Record<string, readonly [inside: Numbers, outside: Numbers]>>;
-  /** Limits within which it is critical, and outside of which it warns. */
-  readonly louder?: readonly string[];
-  /** What it argues for inside, where a rule speaks outside too, for another cause. */
-  readonly cause?: string;
-}
+import type { AtLimits } from '../support/at-limits.ts';
+import { type More, rows, run } from '../support/build.ts';
 
 /** Level for the first fifth, a line, level for the last fifth. */
 const bend = (n: number, from: number, to: number): number[] =>
@@ -60,10 +29,9 @@ const model = (
     ...more,
   });
 
-export const atLimits: readonly AtLimits[] = [
+export const languageModels: readonly AtLimits[] = [
   {
     code: 'reward-hacking',
-    limits: rewardHackingLimits,
     make: ({ rows: n = 40, scoreRows = n, before = 0.5, after = 0.2, tailed = 0, paid = 1, part = 0 }) =>
       model({
         'reward/mean': bend(n, 0, 1),
@@ -93,8 +61,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'length-explosion',
-    limits: lengthExplosionLimits,
-    louder: ['most'],
     make: ({ rows: n = 40, to = 60, first = 0.05, last = 0.8 }) =>
       model({ 'completion/length': bend(n, 20, to), 'completion/truncated': tail(n, first, last) }),
     cases: {
@@ -102,12 +68,11 @@ export const atLimits: readonly AtLimits[] = [
       growth: [{ to: 40.1 }, { to: 39.9 }],
       cut: [{ last: 0.31 }, { last: 0.29 }],
       before: [{ first: 0.09 }, { first: 0.11 }],
-      most: [{ last: 0.51 }, { last: 0.49 }],
+      most: [{ last: 0.51 }, { last: 0.49 }, 'critical'],
     },
   },
   {
     code: 'truncation-zeroes-reward',
-    limits: truncationLimits,
     make: ({ rows: n = 20, cut = 0.5, length = 80 }) =>
       model(
         {
@@ -125,7 +90,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'ratio-biased',
-    limits: ratioBiasedLimits,
     make: ({ rows: n = 20, clipped = 0.4, k1 = 0, moved = 0.001, clip = 0.2 }) =>
       model(
         {
@@ -149,7 +113,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'clip-range-tiny',
-    limits: clipRangeTinyLimits,
     make: ({ rows: n = 20, clip = 1e-4, clipped = 0.5 }) =>
       model({ 'policy/clip_fraction': level(n, clipped) }, { clipRange: clip }),
     cases: {
@@ -160,7 +123,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'clip-range-open',
-    limits: clipRangeOpenLimits,
     make: ({ rows: n = 20, clip = 0.2, high = 10, clipped = 0.001 }) =>
       model(
         { 'policy/clip_fraction': level(n, clipped), 'reward/mean': bend(n, 0.8, 0.1) },
@@ -178,7 +140,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'many-epochs',
-    limits: manyEpochsLimits,
     make: ({ rows: n = 20, epochs = 20, clipped = 0.4 }) =>
       model({ 'policy/clip_fraction': level(n, clipped) }, { epochs }),
     cases: {
@@ -189,7 +150,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'stands-still',
-    limits: standsStillLimits,
     make: ({ rows: n = 40, moved = 1e-5, flat = 0.1 }) =>
       model({
         'kl/ref': bend(n, 0, moved),
@@ -205,7 +165,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'kl-sign',
-    limits: klSignLimits,
     make: ({ rows: n = 40, first = 0.01, last = 2, coef = 10 }) =>
       model({ 'kl/ref': bend(n, first, last), 'reward/mean': bend(n, 1, 0) }, { refCoef: coef }),
     cases: {
@@ -217,7 +176,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'group-of-one',
-    limits: groupOfOneLimits,
     make: ({ rows: n = 20, same = 20, off = 0 }) => {
       const reward = rows(n, i => 0.3 + 0.01 * i);
       return model({
@@ -233,7 +191,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'mask-counts-padding',
-    limits: maskLimits,
     make: ({ rows: n = 20, cut = 0 }) =>
       model({
         'completion/length_min': level(n, 64),
@@ -244,7 +201,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'entropy-weight',
-    limits: entropyWeightLimits,
     make: ({ rows: n = 40, coef = 0.5, to = 1 }) =>
       model({ 'policy/entropy': bend(n, 1, to), 'reward/mean': level(n, 0.2) }, { entropyCoef: coef }),
     cases: {
@@ -259,7 +215,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'reference-outweighs',
-    limits: referenceOutweighsLimits,
     make: ({ rows: n = 40, weight = 5, kl = 0.01, last = kl, rises = 0 }) =>
       model(
         { 'kl/ref': tail(n, kl, last), 'reward/mean': rows(n, (_, t) => 0.2 + rises * t) },
@@ -277,7 +232,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'reward-without-meaning',
-    limits: rewardWithoutMeaningLimits,
     make: ({ rows: n = 60, moved = 0.2, step = 0.005, entropy = 1 }) =>
       model({
         'reward/mean': rows(n, i => 0.2 + 0.02 * Math.sin(2.4 * i)),
@@ -294,7 +248,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'cold-sampling',
-    limits: coldSamplingLimits,
     make: ({ rows: n = 20, temperature = 0.1, entropy = 0.05 }) =>
       model({ 'policy/entropy': level(n, entropy) }, { temperature }),
     cases: {
@@ -305,7 +258,6 @@ export const atLimits: readonly AtLimits[] = [
   },
   {
     code: 'usual-in-grpo',
-    limits: usualInGrpoLimits,
     make: ({ rows: n = 20, loss = 0.01, below = 0 }) =>
       model({
         'grad/norm': level(n, 0.3),
@@ -315,20 +267,60 @@ export const atLimits: readonly AtLimits[] = [
       rows: [{ rows: 5 }, { rows: 4 }],
       loss: [{ loss: 0.019 }, { loss: 0.021 }],
       negative: [
-        { loss: 1, below: 5 },
-        { loss: 1, below: 3 },
+        { rows: 50, loss: 1, below: 11 },
+        { rows: 50, loss: 1, below: 9 },
       ],
     },
   },
   {
     code: 'sampler-gap',
+    table: 'sampler-gap/stale',
     cause: 'stale-rollouts',
-    limits: staleLimits,
     make: ({ rows: n = 40, share = 0.1 }) =>
-      model({ 'kl/sampler': rows(n, i => (i < staleLimits.rows ? 0.5 * share : 0.5)) }),
+      model({ 'kl/sampler': rows(n, i => (i < 3 ? 0.5 * share : 0.5)) }),
     cases: {
       rows: [{ rows: 12 }, { rows: 11 }],
       share: [{ share: 0.29 }, { share: 0.31 }],
+    },
+  },
+  {
+    code: 'kl-in-reward',
+    make: ({ n = 30, lost = 0.4 }) =>
+      model(
+        {
+          'reward/penalised': bend(n, -1, 0.5),
+          'reward/mean': bend(n, 1, 1 - lost),
+          'kl/ref': bend(n, 2, 0.1),
+        },
+        { refCoef: 0.5 },
+      ),
+    cases: {
+      rows: [{ n: 16 }, { n: 15 }],
+      lost: [{ lost: 0.101 }, { lost: 0.099 }],
+    },
+  },
+  {
+    code: 'reward-collapse',
+    // Up to 1 in the first third, down to what is left from a place on; rows go up and down by a wave.
+    make: ({ n = 40, left = 0.1, wave = 0, low = 0.5, up = 0 }) =>
+      model({
+        'reward/mean': rows(n, (i, t) => {
+          const way = t < 0.3 ? t / 0.3 : t < low ? 1 : left;
+          return way + (i % 2 === 0 ? wave : -wave) + (i === n - 2 || i === n - 4 ? up : 0);
+        }),
+      }),
+    cases: {
+      rows: [{ n: 20 }, { n: 19 }],
+      noise: [{ wave: 0.047 }, { wave: 0.048 }],
+      lost: [{ left: 0.41 }, { left: 0.43 }],
+      end: [
+        { n: 200, low: 0.845 },
+        { n: 200, low: 0.87 },
+      ],
+      below: [
+        { n: 200, up: 0.3 },
+        { n: 200, up: 0.6 },
+      ],
     },
   },
 ];
