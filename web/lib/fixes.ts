@@ -1,6 +1,5 @@
 /** The changes of all findings together, the root cause's first. */
 import { type Finding, loud } from '../../src/doctor/findings.ts';
-import type { Fix } from '../../src/doctor/fixes.ts';
 
 /** As sentences or code, each once; one that only changes settings that were changed before it is left out. */
 export function allFixes(findings: readonly Finding[]): string[] {
@@ -25,7 +24,7 @@ export interface FixLine {
  * The changes of one finding as they are typed, each with what is said of it. Of a run of Keel they are the settings alone: the
  * commands that have them all, with the run's own steps and seed, are in one place, and two would train twice.
  */
-export function fixLines(fixes: readonly Fix[], isKeel: boolean): FixLine[] {
+export function fixLines(fixes: Finding['fixes'], isKeel: boolean): FixLine[] {
   return fixes.map(fix => ({
     code:
       fix.kind === 'setting' && isKeel
