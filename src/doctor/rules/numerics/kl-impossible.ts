@@ -95,7 +95,7 @@ export const klImpossible: Rule = {
           evidence: [
             say`${name(track)}: smallest ${cite(track, 'least')}, median ${cite(track, 'median')}, largest ${cite(track, 'most')}`,
             cut
-              ? say`${cite(track, 'share at', 0)} of the rows are exactly ${limit(0)} and none is negative: log-ratios scatter around 0, so they were clamped`
+              ? say`${cite(track, 'share at', 0)} of the rows are exactly ${limit(0)} and none is negative: log-ratios scatter around ${limit(0)}, so they were clamped`
               : undefined,
             long
               ? 'top-k, a minimum length or padding in the sampler makes sampled sequences likelier than the policy says'

@@ -35,7 +35,16 @@ const collapsed = (at: LimitTable): CanonicalRun => {
 
 /** A return that plunges in the middle and comes back to where it began, while an adaptive rate runs up. */
 const plunged = (at: LimitTable): CanonicalRun => {
-  const { n = 100, depth = 300, shake = 1, rateRows = n, ran = 0.06, ceiling = 1, vee = 0, middle = 0.5 } = at;
+  const {
+    n = 100,
+    depth = 300,
+    shake = 1,
+    rateRows = n,
+    ran = 0.06,
+    ceiling = 1,
+    vee = 0,
+    middle = 0.5,
+  } = at;
   return agent(
     {
       'episode/return': rows(n, (i, t) => {
