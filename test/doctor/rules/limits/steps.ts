@@ -230,4 +230,14 @@ export const steps: readonly AtLimits[] = [
       slipped: [{ share: 0.5, going: 3, slip: 19.6 }, { share: 0.5, going: 3, slip: 18.8 }, 'warning'],
     },
   },
+  {
+    code: 'kl-high',
+    table: 'streak',
+    make: ({ high = 5 }) =>
+      agent({
+        'kl/step': rows(100, i => (i >= 50 && i < 50 + high ? 0.04 : 0.005)),
+        'episode/return': returns(100, 1),
+      }),
+    cases: { rows: [{ high: 5 }, { high: 4 }] },
+  },
 ];
