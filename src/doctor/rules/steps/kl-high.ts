@@ -21,7 +21,16 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from '../signals.ts';
 import { finding, mark, name, num, percent, type Said, soon } from '../words.ts';
-import { inARow, OK_KL, PROBLEM_KL, rowWord, streakLimits, streaksOf, WARNING_KL } from './streak.ts';
+import {
+  inARow,
+  OK_KL,
+  PROBLEM_KL,
+  rowWord,
+  scaleOf,
+  streakLimits,
+  streaksOf,
+  WARNING_KL,
+} from './streak.ts';
 import { suspectLimits, suspectOf, unguarded } from './unstable.ts';
 
 /** Shares of the rows after the first tenth above the marks of a KL. */
@@ -96,14 +105,11 @@ interface Level {
   readonly from: number;
 }
 
-/** A token's KL is larger than an action's before it does harm, and is mostly logged with k1 or k2. */
-const scaleOf = ({ run }: Signals): number => (run.kind === 'language-model' ? 4 : 1);
-
 /** How high the KL is over the rows after the first tenth, and whether that does harm. */
 function levelOf(signals: Signals, kl: StepKl): Level | undefined {
   const { progress } = signals;
   if (kl.settled.length < MIN_POINTS) return undefined;
-  const scale = scaleOf(signals);
+  const scale = scaleOf(signals.run);
   const values = kl.signed ? blockMedians(kl.settled, 20) : kl.settled;
   const above = (level: number): number => share(values, v => v > level * scale);
   const [f2, f3, f5, f10] = [above(OK_KL), above(WARNING_KL), above(PROBLEM_KL), above(limits.far)];
@@ -167,7 +173,7 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, from }
       off?.why,
     ],
     fix: [...suspect.fix, off?.fix],
-    watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${num(OK_KL * scaleOf(signals))}`,
+    watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${num(OK_KL * scaleOf(signals.run))}`,
     marks: [mark(kl.track, from, signals.to)],
   });
 }

@@ -14,7 +14,13 @@ export const [SMALL_KL, HEALTHY_KL, OK_KL, WARNING_KL, PROBLEM_KL] = klMarks;
 export const streakLimits = limitsOf('streak', {
   /** So many in a row above {@link WARNING_KL} are no chance. In the healthy runs of the matrix it is two at most. */
   rows: 5,
+  /** A token's KL is so many times an action's before it does harm, and is mostly logged with k1 or k2. */
+  token: 4,
 });
+
+/** What the marks are multiplied with in a run. */
+export const scaleOf = ({ kind }: Pick<CanonicalRun, 'kind'>): number =>
+  kind === 'language-model' ? streakLimits.token : 1;
 
 /** The stretches of so many rows and more above the mark; of a KL that scatters around 0 a single row says nothing. */
 export function streaksOf(kl: StepKl | undefined): readonly Stretch[] {
