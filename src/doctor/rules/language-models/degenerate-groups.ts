@@ -1,4 +1,6 @@
+import type { CanonicalRun } from '../../canonical.ts';
 import { cite, citeCount, limit, rowsOf, say } from '../../judge/facts.ts';
+import { jitter } from '../../statistics/blocks.ts';
 import { median, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import { limitsOf } from '../limits.ts';
@@ -40,6 +42,21 @@ function advantageless(signals: Signals): number {
 /** Within a tenth of 1, the most that a reward of right or wrong can be, and not all the same. */
 function isCeiling(track: Track): boolean {
   return track.q(0.05) >= l.ceiling && track.q(1) <= 1 + 1e-9 && track.q(0.95) - track.q(0.05) > l.vary;
+}
+
+/** Completions that differ: rows, so warm a sampler, and so much entropy (nats a token) in the second half. */
+const differ = limitsOf('degenerate-groups/by-prompt', { rows: 8, temperature: 0.7, entropy: 0.05 });
+
+/**
+ * Whether the reward is told by the prompt alone: completions differ, rewards differ from batch to batch, and yet no group has
+ * ever a better answer and a worse one. Prompts that are all solved, or never, give the same reward in every batch.
+ */
+function isByPrompt({ config }: CanonicalRun, signals: Signals): boolean {
+  const entropy = signals.get('policy/entropy');
+  const { progress } = signals;
+  if (entropy === undefined || entropy.n < differ.rows || progress === undefined) return false;
+  const lively = median(part(entropy, 0.5)) >= differ.entropy;
+  return lively && (config.temperature ?? 0) >= differ.temperature && jitter(progress.track.v) > 0;
 }
 
 export const degenerateGroups: Rule = {
@@ -116,6 +133,9 @@ export const degenerateGroups: Rule = {
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
+          all && !blown && isByPrompt(run, signals)
+            ? 'score several completions of one prompt by hand: they differ and earn the same, so the reward does not look at what was written'
+            : undefined,
           change(
             run,
             {

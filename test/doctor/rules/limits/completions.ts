@@ -1,4 +1,6 @@
 /** The limits of the rules about what a language model writes and earns, each from both sides. */
+import { degenerateGroups } from '../../../../src/doctor/rules/language-models/degenerate-groups.ts';
+import { signalsOf } from '../../../../src/doctor/rules/signals.ts';
 import { bend, level, partly } from '../support/agents.ts';
 import type { AtLimits } from '../support/at-limits.ts';
 import { rows } from '../support/build.ts';
@@ -121,6 +123,29 @@ export const completions: readonly AtLimits[] = [
         { zero: 1, reward: 0.95, vary: 0.49e-6 },
         { zero: 1, reward: 0.95, vary: 0.52e-6 },
       ],
+    },
+  },
+  {
+    code: 'degenerate-groups',
+    table: 'degenerate-groups/by-prompt',
+    make: ({ n = 40, entropy = 0.5, temperature = 1 }) =>
+      model(
+        {
+          'reward/mean': still(40),
+          'reward/zero_std_groups': level(40, 1),
+          'policy/entropy': level(n, entropy),
+        },
+        { temperature },
+      ),
+    // Whether it is the reward that does not look.
+    says: made =>
+      degenerateGroups
+        .check(made, signalsOf(made), [])
+        .some(({ fix }) => fix.some(text => text.includes('does not look'))),
+    cases: {
+      rows: [{ n: 8 }, { n: 7 }],
+      temperature: [{ temperature: 0.7 }, { temperature: 0.69 }],
+      entropy: [{ entropy: 0.0501 }, { entropy: 0.0499 }],
     },
   },
   {
