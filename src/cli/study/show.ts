@@ -169,6 +169,6 @@ export function printNext(
     return;
   }
   if (study.space.length > 0 && hasWinner)
-    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
+    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}-best.yaml`)}`);
   print(`look:    ${typed('dash', at)}`);
 }
