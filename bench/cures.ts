@@ -3,8 +3,8 @@
  * the start and from the newest checkpoint before anything went wrong.
  *
  * `npm run bench -- cures [part of a name] [--report] [--spelling keel]` trains what is not in `bench/doctor/cures.jsonl`
- * yet, which may be ended at any time; `--report` trains nothing; `--write` puts the
- * figures into docs/results.md and src/doctor/cure-figures.ts. `--try '{"epochs":5}'` has other settings in place of the
+ * yet, which may be ended at any time; `cures lm [part of a name]` does so with the language models (`lm-cures.jsonl`).
+ * `--report` trains nothing; `--write` puts the figures of both into docs/results.md and src/doctor/cure-figures.ts. `--try '{"epochs":5}'` has other settings in place of the
  * fix, and keeps no record.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,6 +18,7 @@ import { addRecord, type CureRecord, keyOf, readLines } from './doctor/cure-reco
 import { type CureCase, curesByRule, markdownOf, tableOf } from './doctor/cure-table.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
 import { healthySpans, isWell, wellOfHealthy } from './doctor/healthy.ts';
+import { lmCureCases } from './doctor/lm/cures.ts';
 import { jobs } from './doctor/plan.ts';
 import { type From, type Remedy, remedyOf } from './doctor/remedy.ts';
 import { spell, spellingsOf } from './doctor/spellings.ts';
@@ -58,9 +59,37 @@ export async function run(): Promise<void> {
       write: { type: 'boolean', default: false },
     },
   });
-  const [filter = ''] = positionals;
-  const instead = values.try === undefined ? undefined : (JSON.parse(values.try) as PpoSettings);
   report({ bench: 'cures', ...machine() });
+  const isLm = positionals[0] === 'lm';
+  const [filter = ''] = isLm ? positionals.slice(1) : positionals;
+  if (isLm) for (const line of tableOf(await lmCureCases(filter, !values.report))) report(line);
+  else await classic(filter, values);
+  if (!values.write) return;
+  const [agents, models] = [await classicCases('', { report: true }), await lmCureCases('', false)];
+  const results = new URL('../docs/results.md', import.meta.url);
+  const text = withMarked(readFileSync(results, 'utf8'), 'cures', markdownOf(agents.lines));
+  writeFileSync(
+    results,
+    withMarked(text, 'lm-cures', markdownOf(models, 'seeds and tasks that nothing was tuned on')),
+  );
+  const figures = new URL('../src/doctor/cure-figures.ts', import.meta.url);
+  writeFileSync(figures, figuresFile(curesByRule([...agents.lines, ...models])));
+}
+
+interface How {
+  readonly report?: boolean | undefined;
+  readonly spelling?: string | undefined;
+  readonly try?: string | undefined;
+}
+
+async function classic(filter: string, how: How): Promise<void> {
+  const { lines, spanOf } = await classicCases(filter, how);
+  for (const line of [...wellOfHealthy([...planned.values()], spanOf), ...tableOf(lines)]) report(line);
+}
+
+/** Every sick log of an agent, and what following its first advice came to. */
+async function classicCases(filter: string, values: How) {
+  const instead = values.try === undefined ? undefined : (JSON.parse(values.try) as PpoSettings);
   const records = new Map(readLines<CureRecord>('cures').map(record => [keyOf(record), record]));
   const spanOf = await healthySpans([...planned.values()], !values.report);
   const root = mkdtempSync(join(tmpdir(), 'keel-cures-'));
@@ -109,12 +138,7 @@ export async function run(): Promise<void> {
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-  for (const line of [...wellOfHealthy([...planned.values()], spanOf), ...tableOf(lines)]) report(line);
-  if (!values.write) return;
-  const results = new URL('../docs/results.md', import.meta.url);
-  writeFileSync(results, withMarked(readFileSync(results, 'utf8'), 'cures', markdownOf(lines)));
-  const figures = new URL('../src/doctor/cure-figures.ts', import.meta.url);
-  writeFileSync(figures, figuresFile(curesByRule(lines)));
+  return { lines, spanOf };
 }
 
 /** What the doctor reads of it. */

@@ -1,12 +1,11 @@
 /** How often the first fix cures, by cause and by rule. */
 import type { Diagnosis, RootCause } from '../../src/doctor/index.ts';
 import { rootCauses } from '../../src/doctor/index.ts';
-import type { Label } from './cache.ts';
 import type { From } from './remedy.ts';
 
 /** One log, what was said of it, and what following it came to; null where it said nothing that could be done. */
 export interface CureCase {
-  readonly label: Label;
+  readonly label: { readonly name: string; readonly fault: RootCause | null; readonly heldOut: boolean };
   /** That it was as good as healthy ones all the same. */
   readonly wellBefore: boolean;
   readonly spelling: string;
@@ -45,7 +44,10 @@ export function curesByRule(cases: readonly CureCase[]): Record<string, { runs: 
 }
 
 /** The same by cause, as a table of docs/results.md. */
-export function markdownOf(cases: readonly CureCase[]): string {
+export function markdownOf(
+  cases: readonly CureCase[],
+  heldOutOf = 'seeds that nothing was tuned on',
+): string {
   const cell = (part: number, whole: number): string => (whole === 0 ? '–' : `${part} of ${whole}`);
   const row = (name: string, of: readonly CureCase[]): string => {
     const { runs, well_before, ...c } = countsOf(of);
@@ -60,7 +62,7 @@ export function markdownOf(cases: readonly CureCase[]): string {
       .map(cause => [cause, heldOut.filter(({ label }) => label.fault === cause)] as const)
       .filter(([, of]) => of.length > 0)
       .map(([cause, of]) => row(cause, of)),
-    row('**all, seeds that nothing was tuned on**', heldOut),
+    row(`**all, ${heldOutOf}**`, heldOut),
     row(
       'seeds that rules were tuned on',
       named.filter(({ label }) => !label.heldOut),

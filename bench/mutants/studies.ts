@@ -42,7 +42,7 @@ export const studies = mutantsOf('src/studies', [
   ['seeds.ts', 'block * blockSize', '0', 'studies/study-file', 'constant'],
   ['space.ts', 'countOf(domain) - named.length', '0', 'studies/space', 'dropped'],
   ['space.ts', 'if (size > maxGrid)', 'if (false)', 'studies/space', 'bound'],
-  ['space.ts', 'return at === belowOne ? high : ', 'return ', 'studies/space', 'precision'],
+  ['unit.ts', 'return u === 1 ? domain.high : ', 'return ', 'studies/unit', 'precision'],
   ['space-file.ts', 'isLog && low <= 0', 'isLog && low < 0', 'studies/space', 'boundary'],
   ['space-file.ts', 'if (!(low < high))', 'if (low > high)', 'studies/space', 'boundary'],
   ['statistics.ts', 'one === other ? 0.5 : 0', '0', 'studies/statistics', 'ties'],

@@ -2,6 +2,8 @@
 import { rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigError, TrainError } from '../base/errors.ts';
+import { wholeTrace } from '../base/trace.ts';
+import { loadingFile } from '../envs/registry.ts';
 import type { Adjustment } from '../runs/inbox.ts';
 import { readRows } from '../runs/log.ts';
 import { recentReturn, type ScoreKind, scoreEpisodes } from '../runs/score.ts';
@@ -52,11 +54,21 @@ export async function runSession(
   open: () => SessionStart,
 ): Promise<SessionResult> {
   try {
+    refuseWhileLoading();
     refuseBlind(opened, hooks);
     return await trainIn(open(), opened, hooks);
   } finally {
     await opened.learner.close();
   }
+}
+
+/** A program that trains was named where an environment's file belongs: it would train as often as somebody looks for one in it. */
+function refuseWhileLoading(): void {
+  const file = loadingFile();
+  if (file !== undefined)
+    throw new ConfigError(
+      `${file} trains while it is being loaded as an environment or a task: run a program of your own by itself, npx tsx ${file}`,
+    );
 }
 
 /** An algorithm of someone's own may have the setting, and nothing that evaluates; a caller may bring no doctor. */
@@ -200,8 +212,7 @@ async function trainIn(
       tell(step, written + 1);
       return handOver(step);
     }
-    const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
-    writer.end('failed', message, stack);
+    writer.end('failed', error instanceof Error ? error.message : String(error), wholeTrace(error));
     byHand?.close('the run has failed');
     if (start.made && counters.iteration === 0 && hooks.discardsFailedStart?.())
       rmSync(writer.dir, { recursive: true, force: true });

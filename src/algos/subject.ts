@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, codeOf } from '../base/errors.ts';
-import type { EnvDefinition } from '../envs/definition.ts';
+import { type EnvDefinition, exportedIn } from '../envs/definition.ts';
 import { resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
@@ -31,11 +31,12 @@ export type SubjectReference = string | EnvDefinition | TextTaskDefinition;
  * that was made in code can be found again, by another program.
  */
 export async function resolveSubject(
-  what: SubjectReference,
+  named: SubjectReference,
   options: object = {},
   file?: string,
 ): Promise<Subject> {
   const given = options as OptionValues;
+  const what = exportedIn(named) as SubjectReference;
   if (typeof what === 'string') {
     const reference = file === undefined ? what : await inFile(file, what);
     if (await meansTask(reference)) return taskSubject(await resolveTask(reference), reference, given);

@@ -3,6 +3,7 @@ import { CommanderError } from 'commander';
 import { withoutControls } from '../base/controls.ts';
 import { errorsAsJson, KeelError } from '../base/errors.ts';
 import { fileError } from '../base/files.ts';
+import { wholeTrace } from '../base/trace.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /** What was asked for is wrong, and nothing was tried: exit code 2. */
@@ -61,7 +62,7 @@ export function reportError(error: unknown, print: (text: string) => void): numb
   if (error instanceof ExitWith) return error.exitCode;
   // Commander has printed its own.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUse;
-  const { name, stack } = error instanceof Error ? error : { name: 'Error', stack: undefined };
+  const name = error instanceof Error ? error.name : 'Error';
   const system = typeof (error as { syscall?: unknown } | null)?.syscall === 'string';
   const message = system ? fromSystem(error as NodeJS.ErrnoException) : messageOf(error);
   const lines = message.split('\n').filter(line => line.trim() !== '');
@@ -71,10 +72,7 @@ export function reportError(error: unknown, print: (text: string) => void): numb
   } else {
     write(`keel: ${name}: ${lines[0]?.trim() ?? ''} (this is a fault in Keel: KEEL_DEBUG=1 shows where)\n`);
   }
-  if (process.env.KEEL_DEBUG === '1' && stack !== undefined) {
-    write(`${stack}\n`);
-    const { cause } = error as Error;
-    if (cause instanceof Error) write(`caused by ${cause.stack}\n`);
-  }
+  const trace = process.env.KEEL_DEBUG === '1' ? wholeTrace(error) : undefined;
+  if (trace !== undefined) write(`${trace}\n`);
   return error instanceof KeelError && wrongUse.has(error.code ?? '') ? exitCodes.wrongUse : exitCodes.failed;
 }

@@ -62,6 +62,9 @@ export function comparison(
   return { by, error, differ: by > (Number.isNaN(error) ? 0 : error) };
 }
 
+/** Standard errors beyond which a difference is taken for one: chance alone gives it in one of twenty cases. */
+const SURE = 2;
+
 /** What two ways of acting that differ say of the policy. */
 function meaning(
   asked: Tried,
@@ -69,6 +72,8 @@ function meaning(
   { by, error }: { readonly by: number; readonly error: number },
 ): string {
   if (Number.isNaN(error)) return 'They differ, which says nothing of so few: try more (-n 100)';
+  if (by < SURE * error)
+    return `They differ by ${number(by)} (standard error ${number(error)}), which may be chance: try more (-n 1000)`;
   const [likely, drawn] = asked.sampled ? [other, asked] : [asked, other];
   const leans = worthOf(drawn.evaluation)!.mean > worthOf(likely.evaluation)!.mean;
   const what = leans
@@ -143,7 +148,7 @@ function printOne({ print, paint }: Context, tried: Tried, seed: number, brief =
   }
 }
 
-const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
+const percent = (value: number): string => `${(100 * value).toFixed(1)}%`;
 const meanOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 
 const spreadOf = (values: readonly number[]) => ({

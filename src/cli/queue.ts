@@ -14,11 +14,8 @@ export function shardsOn(queue: string | undefined): { shardPlace?: OpenShardPla
   const address = redisAddress(queue);
   return {
     async shardPlace() {
-      const { connect, connectionOptions } = await import('../sweep/redis/connection.ts');
       const { shardQueue } = await import('../sweep/shard-queue.ts');
-      // A Redis that is not there is said now; one that goes away later is waited for.
-      (await connect(address)).disconnect();
-      return shardQueue({ connection: connectionOptions(address) });
+      return shardQueue({ url: queue });
     },
     remark: `shards are collected by ${typed('worker', '--queue', shownAddress(address))}, on any machine; without one it waits`,
   };

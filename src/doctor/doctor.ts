@@ -159,7 +159,7 @@ export function judged(run: CanonicalRun): Diagnosis {
   if (rows < FEWEST_ROWS) {
     throw new ReadError(
       run.path,
-      `looked for at least ${FEWEST_ROWS} rows, without which there is no telling how a run goes, and found ${rows}: wait until the run has logged more`,
+      `looked for at least ${FEWEST_ROWS} rows, without which there is no telling how a run goes, and found ${rows}: let it log more, or train for longer`,
     );
   }
   const diagnosis = diagnose(run);

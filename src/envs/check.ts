@@ -65,6 +65,9 @@ export interface CheckOptions {
 /** Beyond these, networks and value functions learn badly (facts: targets within ±10, better ±3). */
 const LARGE = 10;
 const SMALL = 1e-3;
+
+/** Numbers of an observation that are listed by their places. */
+const SHOWN = 12;
 /** Steps of each walk that is compared with another: the most, and the fewest for a slow environment. */
 const MOST_COMPARED = 120;
 const LEAST_COMPARED = 12;
@@ -301,7 +304,7 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
       add(
         'info',
         'observation-constant',
-        `observation numbers ${still.join(', ')} never changed in ${rewards.count} random steps`,
+        `${still.length} of ${perNumber.length} observation numbers never changed in ${rewards.count} random steps: ${still.slice(0, SHOWN).join(', ')}${still.length > SHOWN ? ' …' : ''}`,
       );
     if (lengths.count > 0) {
       const ends = `${terminated} terminated, ${lengths.count - terminated} truncated`;

@@ -94,6 +94,12 @@ export function defineEnv<O extends OptionValues = Record<never, never>>(
   return definition;
 }
 
+/** What a module exports as its default, where an import gave the module: of CommonJS, which a `.ts` of a project without `"type": "module"` becomes, it lies one level deeper. */
+export function exportedIn(imported: unknown): unknown {
+  const module = imported as { readonly __esModule?: unknown; readonly default?: unknown } | null | undefined;
+  return module?.__esModule === true ? module.default : imported;
+}
+
 /** What is wrong with a would-be definition, if anything. */
 export function definitionProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null)

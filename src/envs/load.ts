@@ -18,7 +18,7 @@ import {
   javascriptEndings,
   typescriptEndings,
 } from '../base/code-reference.ts';
-import { definitionProblem, type EnvDefinition } from './definition.ts';
+import { definitionProblem, type EnvDefinition, exportedIn } from './definition.ts';
 import { EnvError, fail, show } from './errors.ts';
 import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
 import { pythonFileDefinition } from './python/definition.ts';
@@ -106,7 +106,7 @@ export async function importDefault(file: string): Promise<unknown> {
   }
   await requireFile(file);
   try {
-    return unwrapped((await importFile(file, extension)).default);
+    return exportedIn((await importFile(file, extension)).default);
   } catch (error) {
     if (error instanceof EnvError) throw error;
     throw new EnvError('file-threw', `${file} failed to load: ${loadProblem(error)}`, { cause: error });
@@ -128,10 +128,4 @@ async function importFile(file: string, extension: string): Promise<{ readonly d
   const native =
     javascriptEndings.includes(extension) && !(extension === '.js' && (await isMistakenForCommonJs(file)));
   return native ? importNatively(url) : importThroughTsx(url);
-}
-
-/** The default export. CommonJS puts it one level deeper. */
-function unwrapped(exported: unknown): unknown {
-  const module = exported as { __esModule?: unknown; default?: unknown } | null | undefined;
-  return module?.__esModule === true ? module.default : exported;
 }

@@ -1,5 +1,6 @@
 /** Environments by id. */
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { isGymReference } from '../base/code-reference.ts';
 import { didYouMean, plainName } from '../base/nearest.ts';
 import { builtIn } from './built-in.ts';
@@ -8,6 +9,7 @@ import {
   createEnv,
   definitionProblem,
   type EnvDefinition,
+  exportedIn,
   identify,
   type MadeEnv,
 } from './definition.ts';
@@ -39,21 +41,21 @@ export interface RegisteredEnv extends EnvInfo {
 
 interface Registry {
   readonly byId: Map<string, RegisteredEnv>;
-  /** The file that is being loaded: what registers now comes from it. */
-  loadingFile: string | null;
+  /** The file whose own lines are running, because it is being loaded: what registers there comes from it. */
+  readonly loading: AsyncLocalStorage<string>;
 }
 
 /**
  * One registry for the whole thread, whichever copy of this module asks. A user's TypeScript file is loaded by tsx, apart
  * from the program, and gets its own copy; what it registers must be found here all the same.
  */
-const registry: Registry = globalRegistry(Symbol.for('keel.envs.registry.v1'));
+const registry: Registry = globalRegistry(Symbol.for('keel.envs.registry.v2'));
 
 function globalRegistry(key: symbol): Registry {
   const holder = globalThis as unknown as Record<symbol, Registry | undefined>;
   let shared = holder[key];
   if (shared === undefined) {
-    shared = { byId: new Map(), loadingFile: null };
+    shared = { byId: new Map(), loading: new AsyncLocalStorage() };
     for (const definition of builtIn) {
       const env: RegisteredEnv = { ...describe(definition, null), isOwn: true };
       shared.byId.set(env.id, env);
@@ -69,9 +71,9 @@ function globalRegistry(key: symbol): Registry {
  */
 export function registerEnv<O extends OptionValues>(
   typed: EnvDefinition<O>,
-  file: string | null = registry.loadingFile,
+  file: string | null = registry.loading.getStore() ?? null,
 ): RegisteredEnv {
-  const definition = typed as unknown as EnvDefinition;
+  const definition = exportedIn(typed) as EnvDefinition;
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
   const env = describe(definition, file);
@@ -158,14 +160,12 @@ export function makeEnv(id: string, options: AnyMakeOptions = {}): MadeEnv {
   return createEnv(env.definition, options, env.file);
 }
 
+/** The file from whose own lines this is called, while they run because it is being loaded as an environment or a task. */
+export const loadingFile = (): string | undefined => registry.loading.getStore();
+
 /** Runs `load`, which may register environments as of that file, and returns those that it did. */
 export async function registeringFrom(file: string, load: () => Promise<void>): Promise<RegisteredEnv[]> {
-  registry.loadingFile = file;
-  try {
-    await load();
-  } finally {
-    registry.loadingFile = null;
-  }
+  await registry.loading.run(file, load);
   return [...registry.byId.values()].filter(env => env.file === file);
 }
 

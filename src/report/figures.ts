@@ -6,6 +6,7 @@ import { isOwn } from '../doctor/beside.ts';
 import { merged, type Plot, type PlotPoint } from '../doctor/report/plot.ts';
 import { presentable } from '../doctor/report/presentable.ts';
 import type { RunReport } from '../doctor/report/run-report.ts';
+import { axisMetrics } from '../metrics/objectives.ts';
 import { aggregate, bootstrapInterval } from '../studies/statistics.ts';
 
 /** Points of all lines together, about 30 bytes each, and of a line. */
@@ -62,7 +63,9 @@ export interface Figures {
 export function figuresOf(raw: readonly RunReport[], names: readonly string[]): Figures {
   const reports = raw.map(report => presentable(report));
   const groups = groupsOf(reports);
-  const ids = [...new Set(reports.flatMap(({ plots }) => plots.map(({ metric }) => metric)))];
+  const ids = [...new Set(reports.flatMap(({ plots }) => plots.map(({ metric }) => metric)))].filter(
+    id => !axisMetrics.includes(id),
+  );
   const lines = reports.reduce((sum, { plots }) => sum + plots.length, 0);
   const points = Math.min(POINTS.most, Math.max(POINTS.least, Math.floor(POINTS.all / Math.max(1, lines))));
   const units = [...new Set(reports.map(({ unit }) => unit))];

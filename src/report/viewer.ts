@@ -15,11 +15,12 @@ button.critical{border-left:4px solid var(--bad)}
 button.warning{border-left:4px solid var(--warn)}
 #findings{display:flex;flex-wrap:wrap;gap:.4rem;width:100%;max-height:7rem;overflow-y:auto}
 #plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,28rem),1fr));gap:1rem}
-#plots figure{margin:0;padding:.7rem;background:var(--card);border:1px solid var(--edge);border-radius:.5rem;min-height:16rem}
+#plots figure{margin:0;padding:.7rem;background:var(--card);border:1px solid var(--edge);border-radius:.5rem}
 #plots svg{min-width:0;touch-action:pan-y;cursor:crosshair}
 #plots figcaption button{margin-left:auto;font-size:.8rem}
 #legend .swatch{width:.9rem;min-width:0;height:.25rem;margin:0}
-.readout{font-size:.82rem;min-height:1.4em;font-variant-numeric:tabular-nums;color:var(--dim)}
+.readout{font-size:.82rem;line-height:1.4;margin:.2rem 0 0;min-height:1.4em;font-variant-numeric:tabular-nums;color:var(--dim)}
+.several .readout{min-height:2.8em}
 .cursor{stroke:var(--dim);stroke-width:1}
 .chosen{fill:var(--blue);opacity:.18}
 .event{stroke:var(--dim);stroke-dasharray:2 5;opacity:.7}
@@ -32,6 +33,7 @@ var plots = document.getElementById('plots'), controls = document.getElementById
 var W = 560, H = 220, L = 58, R = 10, T = 8, B = 26;
 var hues = ['#3b82c4', '#d97706', '#0f9d78', '#c2418a', '#7c5cd6', '#8a8f2a', '#c0503a', '#2a9fb0'];
 var grouped = data.metrics.some(function (m) { return m.groups.length > 0; });
+plots.classList.toggle('several', data.runs.length > 1);
 var state = { zoom: null, grouped: grouped, hidden: {}, log: {}, find: '' };
 var frames = [];
 
@@ -53,7 +55,14 @@ function amount(v) {
   if (a >= 1e9) return +(v / 1e9).toPrecision(3) + 'B';
   if (a >= 1e6) return +(v / 1e6).toPrecision(3) + 'M';
   if (a >= 1e4) return +(v / 1e3).toPrecision(3) + 'k';
-  return a !== 0 && a < 1e-3 ? v.toExponential(1) : String(+v.toPrecision(3));
+  return (a !== 0 && a < 1e-3 ? power(v) : String(+v.toPrecision(3))).replace('-', '\u2212');
+}
+/** As on the page: 1.2 and the power of ten, small and raised. */
+function power(v) {
+  var parts = v.toExponential(1).split('e');
+  var raised = parts[1].replace('+', '').replace(/[-0-9]/g, function (c) { return c === '-' ? '\u207b' : '\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079'[c]; });
+  var head = parts[0].replace('.0', '');
+  return (head === '1' || head === '-1' ? head.replace('1', '') : head + '\u00d7') + '10' + raised;
 }
 function colour(of) { return hues[of % hues.length]; }
 
@@ -256,7 +265,7 @@ function box(parent, text, checked, onChange) {
   make('span', label, text);
   return label;
 }
-if (grouped) controls.insertBefore(box(controls, 'seeds as one line, with a 95 % interval', true, function (on) { state.grouped = on; keys(); redraw(); }), legend);
+if (grouped) controls.insertBefore(box(controls, 'seeds as one line, with a 95% interval', true, function (on) { state.grouped = on; keys(); redraw(); }), legend);
 function keys() {
   legend.replaceChildren();
   var seen = {};

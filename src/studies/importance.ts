@@ -5,7 +5,8 @@
  */
 import { Rng } from '../random/rng.ts';
 import type { Space, Trial } from './schema.ts';
-import { isActive, toUnit } from './space.ts';
+import { isActive } from './space.ts';
+import { toUnit } from './unit.ts';
 
 /** Trials below which nothing can be said, and as many again for each axis. */
 const leastTrials = 10;
@@ -50,7 +51,7 @@ export function importanceOf(
   const columns = space.map((axis): Column => {
     const at = used.map(({ params }) =>
       isActive(axis, params) && Object.hasOwn(params, axis.key)
-        ? toUnit(axis.domain, params[axis.key])
+        ? (toUnit(axis.domain, params[axis.key]) ?? Number.NaN)
         : Number.NaN,
     );
     return {

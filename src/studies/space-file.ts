@@ -58,7 +58,11 @@ export function checkSpace(
     const say = (text: string) => problems.push({ key: `space.${key}`, text: `space.${key} ${text}` });
     const other = axes.get(when.key);
     if (!names.includes(when.key)) {
-      const meant = didYouMean(when.key, names) || 'add it to the space, or remove the condition';
+      const meant =
+        didYouMean(
+          when.key,
+          names.filter(name => name !== key),
+        ) || 'add it to the space, or remove the condition';
       say(`depends on ${when.key}, which is not an axis: ${meant}`);
     } else if (other !== undefined) {
       const never = when.in.filter(value => !has(other.domain, value));

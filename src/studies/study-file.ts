@@ -13,6 +13,7 @@
  * ```
  */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { tableFor } from '../algos/settings.ts';
 import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
@@ -49,12 +50,9 @@ const defaultHalving = { eta: 3, rungs: 3 } as const;
 /** Code of an environment. */
 const maxCodeBytes = 64 * 2 ** 20;
 
-const keys = [
+/** Those that a file of settings has not. */
+const studyKeys = [
   'name',
-  'env',
-  'task',
-  'envOptions',
-  'taskOptions',
   'config',
   'space',
   'method',
@@ -66,6 +64,7 @@ const keys = [
   'objective',
   'constraints',
 ] as const;
+const keys = ['env', 'task', 'envOptions', 'taskOptions', ...studyKeys] as const;
 
 /** What is known beside the file. */
 export interface StudyContext {
@@ -80,6 +79,17 @@ export interface StudyContext {
 
 /** The keys of a study file, YAML or JSON, not yet checked. */
 export const readStudyFile = (path: string): Record<string, unknown> => readSettings(path);
+
+/** Whether a file that is there says what is searched and how, which a file of settings does not. */
+export function isStudyFile(path: string): boolean {
+  if (!existsSync(path)) return false;
+  try {
+    return Object.keys(readSettings(path)).some(key => (studyKeys as readonly string[]).includes(key));
+  } catch (error) {
+    if (error instanceof KeelError) return false;
+    throw error;
+  }
+}
 
 /** What a study file is about; undefined if it does not say, or not in a way that can be understood. */
 export function subjectIn({ env, task }: Values): StudyContext['subject'] {
@@ -107,7 +117,9 @@ export function studyOf(given: Values, context: StudyContext = {}): Study {
   for (const { key } of space)
     if (Object.hasOwn(config, key)) say(`config.${key}`, `is searched, too: remove it here or from space`);
   const below = { ...table.defaults, ...preset, ...config };
-  if (wrongAxes.length === 0) inertAxes(space, table, below, say);
+  // What is wrong otherwise is not judged twice, nor what depends on it.
+  const wrong = new Set(wrongAxes.map(({ key }) => key));
+  inertAxes(space, table, below, key => wrong.has(`space.${key}`), say);
   const method = methodOf(given.method, space, say);
   const study: Study = {
     kind: 'keel-study',
@@ -191,10 +203,16 @@ function configOf(given: unknown, table: SettingTable, preset: Values, say: Say)
 }
 
 /** Axes that would change nothing where others are as they are: every run of them would be refused. */
-function inertAxes(space: Space, table: SettingTable, below: Values, say: Say): void {
+function inertAxes(
+  space: Space,
+  table: SettingTable,
+  below: Values,
+  isWrong: (key: string) => boolean,
+  say: Say,
+): void {
   for (const axis of space) {
     const needs = table.keys[axis.key]?.needs;
-    if (needs === undefined || isOff(axis, needs)) continue;
+    if (needs === undefined || isOff(axis, needs) || isWrong(axis.key) || isWrong(needs.key)) continue;
     const needed = space.find(({ key }) => key === needs.key);
     if (needed === undefined) {
       if (!holds(needs, below[needs.key]))
@@ -324,7 +342,9 @@ function betterOf(metric: unknown, say: Say): 'lower' | 'higher' | 'none' {
   try {
     requireMetric(String(metric).slice(0, 200));
   } catch (error) {
-    say('objective.metric', `is ${show(metric)}: ${(error as Error).message}`);
+    const { message } = error as Error;
+    const meant = didYouMean(String(metric).slice(0, 200), ['score']);
+    say('objective.metric', meant === '' ? `is an ${message}` : `is ${show(metric)}: ${meant}`);
   }
   return 'higher';
 }

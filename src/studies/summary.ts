@@ -1,6 +1,6 @@
 /** What a study has come to so far: for the page, the command line and programs alike. */
 import type { Direction, Objective, Params, ParamValue, Study, Trial, TrialState } from './schema.ts';
-import { isActive, toUnit } from './space.ts';
+import { isActive } from './space.ts';
 import {
   aggregate,
   bootstrapInterval,
@@ -8,6 +8,7 @@ import {
   type Interval,
   probabilityOfImprovement,
 } from './statistics.ts';
+import { toUnit } from './unit.ts';
 
 /** What the search has come to after a trial ended. */
 export interface BestSoFar {
@@ -26,7 +27,7 @@ export interface BestSoFar {
 export interface AxisPoint {
   readonly trial: number;
   readonly param: ParamValue;
-  /** Where that is in the axis, in [0, 1). */
+  /** Where that is in the axis, from 0 to 1. */
   readonly at: number;
   /** Null until it is over; of a pruned trial what it had reached. */
   readonly value: number | null;
@@ -136,7 +137,7 @@ export function summaryOf(study: Study, trials: readonly Trial[]): StudySummary 
         const param = trial.params[axis.key];
         const at = toUnit(axis.domain, param);
         // Of another program, which may have tried what is not in the space.
-        if (!Number.isFinite(at)) return [];
+        if (at === undefined || !Number.isFinite(at)) return [];
         const { number, value, state, violations } = trial;
         return { trial: number, param, at, value, state, feasible: violations.length === 0 };
       }),

@@ -58,7 +58,7 @@ function slurm({ study, dir, runs, atOnce, program }: EmitOptions): string {
 #SBATCH --requeue
 # A minute before its time is up a task saves and ends; it goes on from there when it is started again.
 #SBATCH --signal=B:TERM@60
-#SBATCH --output=${dir}/slurm-%a.log
+#SBATCH --output=${sbatchPath(dir)}/slurm-%a.log"
 #SBATCH --open-mode=append
 set -u
 ${command} "$SLURM_ARRAY_TASK_ID" &
@@ -74,6 +74,9 @@ fi
 exit "$code"
 `;
 }
+
+/** A path in a directive, up to its closing quote: a % in it is one, not what Slurm fills in. */
+const sbatchPath = (path: string): string => `"${path.replaceAll('%', '%%').replaceAll(/["\\]/g, '\\$&')}`;
 
 function kubernetes({ study, dir, runs, atOnce, program, image, claim }: EmitOptions): unknown {
   // Names there have lower-case letters, digits and hyphens.

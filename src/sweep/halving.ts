@@ -79,12 +79,6 @@ export function finalist(
   return undefined;
 }
 
-/** The trials that are pruned when the study is over: those that wait at a rung below the end. */
-export const prunedAtEnd = (trials: readonly Halved[], maxSteps: number): number[] =>
-  trials
-    .filter(trial => isOpen(trial) && topOf(trial) > 0 && topOf(trial) < maxSteps)
-    .map(trial => trial.number);
-
 const isOpen = ({ state }: Halved): boolean => state === 'waiting' || state === 'running';
 
 const topOf = (trial: Halved): number => Math.max(0, ...trial.rungs.map(rung => rung.steps));

@@ -10,6 +10,7 @@ import type { Study } from '../studies/schema.ts';
 import { createStudy, defaultStudyRoot, type OpenStudy } from '../studies/store.ts';
 import { studyOf } from '../studies/study-file.ts';
 import { defaultSpace } from './default-space.ts';
+import { requireFitting } from './fitting.ts';
 
 export interface MakeStudyOptions {
   /** Directory of studies; `studies` unless told. */
@@ -39,6 +40,7 @@ export async function makeStudy(given: Values, options: MakeStudyOptions = {}): 
   });
   // What all runs have in common is wrong before the first of them begins; what a trial adds is the space's business.
   resolveSettings(algorithm.settings, { preset, given: study.config });
+  requireFitting(study, subject, algorithm.settings);
   options.check?.(study);
   return createStudy(study, root);
 }

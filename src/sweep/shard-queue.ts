@@ -8,8 +8,7 @@
  */
 
 import { createHash, randomUUID } from 'node:crypto';
-import type { Queue as BullQueue, Worker as BullWorker, QueueOptions } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { Queue as BullQueue, Worker as BullWorker, Job, QueueOptions } from 'bullmq';
 import * as z from 'zod/mini';
 import { refuseOther } from '../algos/ppo/shards/merge.ts';
 import {
@@ -26,14 +25,21 @@ import { KeelError, TrainError } from '../base/errors.ts';
 import { jsonOf } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import { sha256Of } from '../runs/named-code.ts';
+import { ElsewhereError } from './elsewhere.ts';
+import { permit } from './permit.ts';
+import { type RedisAddress, redisAddress } from './redis/address.ts';
+import { connect, connectionOptions } from './redis/connection.ts';
+import { prefix } from './redis/names.ts';
+import { othersHave } from './redis/presence.ts';
 
 /** Bits of another version may be others: its workers never see these jobs. */
 const queueName = `shards-${VERSION.replaceAll(/[^\w.-]/g, '_')}`;
-const prefix = 'keel';
 /** Seconds for which bytes stay that nobody has taken. */
 const LIFE_S = 3600;
 /** Seconds after which it is looked whether Redis still has what waits. */
 const LOOK_S = 2;
+/** For how long a worker leaves a shard alone that is for another, which has its file. */
+const HAND_BACK_MS = 200;
 const jobKey = (id: string): string => `${prefix}:shard:${id}`;
 const resultKey = (id: string): string => `${prefix}:shard:${id}:result`;
 const listKey = (run: string): string => `${prefix}:shards:${run}`;
@@ -50,45 +56,29 @@ const dataSchema = z.strictObject({
 type Data = z.infer<typeof dataSchema>;
 const toldSchema = z.strictObject({ id: digest, error: z.nullable(z.string().check(z.maxLength(2000))) });
 
-/** What both packages are told of a Redis. */
-export interface RedisConnection {
-  readonly host: string;
-  readonly port: number;
-  readonly db?: number;
-  readonly username?: string;
-  readonly password?: string;
-  readonly tls?: { readonly servername?: string };
-  readonly retryStrategy?: (times: number) => number;
-  readonly reconnectOnError?: (error: Error) => boolean;
-}
-
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const queueOptions = (connection: RedisConnection): QueueOptions => ({
-  connection: { ...connection, maxRetriesPerRequest: null },
+const queueOptions = (address: RedisAddress): QueueOptions => ({
+  connection: connectionOptions(address),
   prefix,
 });
-/** A Redis that is away is waited for. */
-async function connected(connection: RedisConnection): Promise<Redis> {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis({ ...connection, maxRetriesPerRequest: null });
-  redis.on('error', () => {});
-  return redis;
-}
 
 export interface ShardQueueOptions {
-  readonly connection: RedisConnection;
+  /** Of Redis or Valkey, as workers are told it. One that is not there is an error, one that goes away later is waited for. */
+  readonly url: string;
   /** How many workers there may be, for the time that environments took: as many as shards unless told. */
   readonly slots?: number;
 }
 
 /** The run's side. */
-export async function shardQueue({ connection, slots = 256 }: ShardQueueOptions): Promise<ShardPlace> {
-  const { Queue } = await import('bullmq');
-  const queue: BullQueue = new Queue(queueName, queueOptions(connection));
-  queue.on('error', () => {});
-  const redis = await connected(connection);
+export async function shardQueue({ url, slots = 256 }: ShardQueueOptions): Promise<ShardPlace> {
+  const address = redisAddress(url);
+  const redis = await connect(address);
   // It waits on the list, and nothing else can use it meanwhile.
-  const waiting = await connected(connection);
+  const waiting = redis.duplicate();
+  waiting.on('error', () => {});
+  const { Queue } = await import('bullmq');
+  const queue: BullQueue = new Queue(queueName, queueOptions(address));
+  queue.on('error', () => {});
   const run = randomUUID();
   const files = new Map<string, string>();
   let isClosed = false;
@@ -173,7 +163,8 @@ export async function shardQueue({ connection, slots = 256 }: ShardQueueOptions)
 }
 
 export interface ShardWorkerOptions {
-  readonly connection: RedisConnection;
+  /** Of Redis or Valkey. */
+  readonly url: string;
   /** Shards at once, each in a process of its own. */
   readonly concurrency?: number;
   /** Files with environments that may run here, matched by their content; Keel's own environments always may. */
@@ -190,37 +181,24 @@ export interface ShardWorker {
 
 /** The worker's side; ready to take shards when this returns. */
 export async function startShardWorker(options: ShardWorkerOptions): Promise<ShardWorker> {
-  const { connection, concurrency = 1, files = [], lockMs = 15_000 } = options;
-  const { Worker } = await import('bullmq');
-  const redis = await connected(connection);
+  const { url, concurrency = 1, files = [], lockMs = 15_000 } = options;
+  const address = redisAddress(url);
+  const redis = await connect(address);
+  const { DelayedError, Worker } = await import('bullmq');
+  const hashes = files.flatMap(path => (isGymReference(path) ? [] : (sha256Of(codeFileOf(path).file) ?? [])));
   const places = Array.from({ length: concurrency }, () => shardProcesses({ count: 1 }));
   const free = [...places];
-
-  /** The environment as it is called here, or a refusal: nothing of it is loaded before. */
-  function envHere(env: string | null, file: string | null): string {
-    if (env === null) throw new TrainError('a shard names no environment');
-    if (isGymReference(env) && !files.includes(env))
-      throw new TrainError(
-        `a worker refuses shards of ${env}: it was not named there; start it with --file ${env}, if you know what it does`,
-      );
-    if (!isEnvFile(env)) return env;
-    const { file: named, id } = codeFileOf(env);
-    const own = files
-      .map(path => codeFileOf(path).file)
-      .find(path => file !== null && sha256Of(path) === file);
-    if (own === undefined)
-      throw new TrainError(
-        `a worker refuses shards of ${named}: it was not named there, or has other content; start it with --file ${named}, if you know what it does`,
-      );
-    return id === undefined ? own : `${own}#${id}`;
-  }
 
   async function work(data: Data): Promise<Uint8Array | undefined> {
     const bytes = await redis.getBuffer(jobKey(data.id));
     // Its run has its result, or is gone.
     if (bytes === null) return undefined;
     const job = decodeShardJob(bytes);
-    const task = { ...job.task, env: envHere(job.task.env, data.file) };
+    const { env, options } = job.task;
+    if (env === null) throw new TrainError('a shard names no environment');
+    // Whose file it is, as for whole runs: nothing of it is loaded before.
+    const { reference } = permit({ kind: 'env', reference: env, sha256: data.file, options }, { files });
+    const task = { ...job.task, env: reference };
     const place = free.pop()!;
     try {
       const [result] = await place.collect([{ ...job, task }]);
@@ -232,8 +210,8 @@ export async function startShardWorker(options: ShardWorkerOptions): Promise<Sha
 
   const worker: BullWorker = new Worker(
     queueName,
-    async ({ data: given }) => {
-      const { data } = dataSchema.safeParse(given);
+    async (queued: Job, token) => {
+      const { data } = dataSchema.safeParse(queued.data);
       if (data === undefined) return;
       let error: string | null = null;
       try {
@@ -241,13 +219,21 @@ export async function startShardWorker(options: ShardWorkerOptions): Promise<Sha
         if (result === undefined) return;
         await redis.set(resultKey(data.id), Buffer.from(result), 'EX', LIFE_S);
       } catch (thrown) {
-        error = (thrown as Error).message.slice(0, 2000);
+        const { message } = thrown as Error;
+        if (thrown instanceof ElsewhereError && (await othersHave(redis, data.file, hashes))) {
+          await queued.moveToDelayed(Date.now() + HAND_BACK_MS, token);
+          throw new DelayedError();
+        }
+        error = (thrown instanceof ElsewhereError ? `a worker refused a shard: ${message}` : message).slice(
+          0,
+          2000,
+        );
       }
       await redis.rpush(listKey(data.run), JSON.stringify({ id: data.id, error }));
       await redis.expire(listKey(data.run), LIFE_S);
     },
     {
-      ...queueOptions(connection),
+      ...queueOptions(address),
       concurrency,
       lockDuration: lockMs,
       stalledInterval: lockMs,

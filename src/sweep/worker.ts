@@ -5,29 +5,26 @@
  * BullMQ delivers at least once. That is harmless, because a run resumes to the same bits: what was done is only judged,
  * and a run that somebody else writes is left to them.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Job, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { codeFileOf, isGymReference } from '../base/code-reference.ts';
-import { cleanDeadLeftovers, makeDirectories, readNames } from '../base/directories.ts';
+import { makeDirectories, readNames } from '../base/directories.ts';
 import { KeelError } from '../base/errors.ts';
-import { readBounded, temporaryBeside } from '../base/files.ts';
 import { VERSION } from '../base/version.ts';
 import { lockHolder, lockPattern } from '../runs/lock.ts';
 import { sha256Of } from '../runs/named-code.ts';
 import { ElsewhereError, isMachineWide, passes } from './elsewhere.ts';
 import { asSentence, DataError } from './job.ts';
+import { carryRun, fetchRun, forgetOldest, isHome, makeOwnRoot } from './own-runs.ts';
 import type { NamedHere } from './permit.ts';
 import { openPool, type Pool, type PoolOptions } from './places/here.ts';
 import { redisAddress, shownAddress } from './redis/address.ts';
-import { packRun, stepOf, unpackRun } from './redis/archive.ts';
 import { connect, connectionOptions, redisError, withoutSecrets } from './redis/connection.ts';
 import {
   type Envelope,
-  homeFile,
   keys,
   mostRefusals,
   mostStalls,
@@ -39,7 +36,7 @@ import {
   runLifeS,
   usualTimes,
 } from './redis/names.ts';
-import { endPresence, listWorkers, tellPresence, type WorkerPresence } from './redis/presence.ts';
+import { endPresence, listWorkers, othersHave, tellPresence, type WorkerPresence } from './redis/presence.ts';
 
 export interface WorkerOptions extends NamedHere {
   /** Of Redis or Valkey: `redis://host:6379`, `rediss://` for TLS. */
@@ -71,9 +68,6 @@ export interface RunningWorker {
   /** Ends it. May be called twice. */
   close(): Promise<void>;
 }
-
-/** Of its own runs that a worker keeps, in case that their next part comes to it. */
-const mostKept = 200;
 
 /** A job that this worker has. */
 interface Doing {
@@ -219,6 +213,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       forgetOldest(ownRoot, new Set([...active.values()].map(other => other.envelope.job.run)));
     }
   };
+  const told = new Set<string>();
   /** A job that names code that was not named here: for a worker that has it, if there is one; else a dead letter, in the end. */
   const refused = async (
     job: Job,
@@ -226,12 +221,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     { job: { subject } }: Envelope,
     { message }: ElsewhereError,
   ): Promise<never> => {
-    say(`refused ${job.id}: ${message}`);
-    const others = (await listWorkers(redis)).filter(other => other.version === VERSION && other.id !== id);
-    const isWelcome =
-      subject.sha256 !== null &&
-      others.some(({ files }) => files.includes(subject.sha256!)) &&
-      !hashes.includes(subject.sha256);
+    // It comes again, for another to take it.
+    if (!told.has(job.id!)) say(`refused ${job.id}: ${message}`);
+    told.add(job.id!);
+    const isWelcome = await othersHave(redis, subject.sha256, hashes);
     const refusals = await redis.incr(keys.refused(job.id!));
     await redis.expire(keys.refused(job.id!), runLifeS);
     if (!isWelcome && refusals >= mostRefusals) {
@@ -350,59 +343,4 @@ function hashOf(path: string): string {
       code: 'file-not-found',
     });
   return hash;
-}
-
-/** A directory of its own, which the next worker clears away if this one is killed. */
-function makeOwnRoot(): string {
-  const base = join(tmpdir(), `keel-worker-${process.getuid?.() ?? 'user'}`);
-  makeDirectories(base);
-  cleanDeadLeftovers(base);
-  const own = temporaryBeside(join(base, 'runs'));
-  makeDirectories(own);
-  return own;
-}
-
-/** Whether this is the study's own directory of runs, as its conductor has marked it. */
-function isHome(root: string, home: string): boolean {
-  try {
-    return readBounded(join(root, homeFile), 100).toString('utf8').trim() === home;
-  } catch {
-    return false;
-  }
-}
-
-/** Gets what was done of a run elsewhere, if that is more than what is here. */
-async function fetchRun(redis: Redis, { study, job }: Envelope, root: string): Promise<void> {
-  const bytes = await redis.getBuffer(keys.run(study, job));
-  if (bytes === null) return;
-  try {
-    await unpackRun(bytes, root, job.run);
-  } catch (error) {
-    // A damaged one costs the time to train it again.
-    if (!(error instanceof DataError)) throw error;
-  }
-}
-
-/** Puts a run into Redis: the hash of its bytes; null if there is no run, undefined if it is too large. */
-async function carryRun(
-  redis: Redis,
-  { study, job }: Envelope,
-  root: string,
-): Promise<string | null | undefined> {
-  const dir = join(root, job.run);
-  if (stepOf(dir) < 0) return null;
-  const bytes = packRun(dir);
-  if (bytes === undefined) return undefined;
-  await redis.set(keys.run(study, job), bytes, 'EX', runLifeS);
-  return createHash('sha256').update(bytes).digest('hex');
-}
-
-/** Keeps a worker's own directory small; what is needed again comes from Redis. */
-function forgetOldest(root: string, used: ReadonlySet<string>): void {
-  const dirs = readNames(root).flatMap(study =>
-    readNames(join(root, study)).map(run => join(root, study, run)),
-  );
-  if (dirs.length <= mostKept) return;
-  for (const dir of dirs.slice(0, dirs.length - mostKept))
-    if (!used.has(basename(dir))) rmSync(dir, { recursive: true, force: true });
 }

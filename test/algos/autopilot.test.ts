@@ -271,3 +271,30 @@ test('with the doctor a run with a rate of .1 learns', async () => {
   expect(before).toBeLessThan(60);
   expect(readRows(dir).items.at(-1)!['episode/return']).toBeGreaterThan(150);
 });
+
+test('the judge is told from which row on a person has changed a setting, and of nothing else', async () => {
+  const told: [rows: number, changed: number][] = [];
+  const advisor: Advisor = async ({ rows, changed }) => {
+    told.push([rows.length, changed]);
+    return undefined;
+  };
+  const first = new AbortController();
+  const onRow = (row: Readonly<Record<string, number>>): void => {
+    if (row['train/iteration'] === 10) first.abort();
+  };
+  const { dir } = await begin('changed', { steps: 32 * 16 }, { advisor, onRow, signal: first.signal });
+  expect(told).toEqual([
+    [4, 0],
+    [8, 0],
+  ]);
+  told.length = 0;
+  // To go on is no change; another rate is one.
+  const second = new AbortController();
+  const until = (row: Readonly<Record<string, number>>): void => {
+    if (row['train/iteration'] === 13) second.abort();
+  };
+  await resume(dir, { advisor, onRow: until, signal: second.signal });
+  expect(told).toEqual([[12, 0]]);
+  await resume(dir, { advisor, config: { learningRate: 0.2 } });
+  expect(told.slice(1)).toEqual([[16, 13]]);
+});

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Learner } from '../../src/algos/algorithm.ts';
 import { type Opened, runSession } from '../../src/algos/session.ts';
+import { registeringFrom } from '../../src/envs/registry.ts';
 import { listCheckpoints, openRun, RunWriter, readEvents, readRows } from '../../src/runs/index.ts';
 import { rowOf, spec } from '../runs/support/spec.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
@@ -180,4 +181,20 @@ test('an algorithm that cannot evaluate is not asked to', async () => {
   await expect(run(3, { evaluateEvery: 1 })).rejects.toThrow(
     /^evaluateEvery 1 has no effect: the learner of .* has no evaluate\(\); add one, or remove evaluateEvery$/,
   );
+});
+
+test('a program that trains is refused where it is loaded as an environment, and one beside it is not', async () => {
+  let inside: Promise<unknown> | undefined;
+  await registeringFrom('/home/me/program.ts', async () => {
+    inside = run(1, {});
+    await inside.catch(() => {});
+  });
+  await expect(inside).rejects.toThrow(
+    '/home/me/program.ts trains while it is being loaded as an environment or a task: run a program of your own by itself, npx tsx /home/me/program.ts',
+  );
+  const [, beside] = await Promise.all([
+    registeringFrom('/home/me/slow.ts', () => new Promise(resolve => setTimeout(resolve, 20))),
+    run(1, {}),
+  ]);
+  expect(beside).toBeDefined();
 });

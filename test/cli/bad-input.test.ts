@@ -45,7 +45,7 @@ describe('the command line', () => {
       ['eval', 'arithmetic', '--engine', 'x'],
       /^keel: --engine is .* arithmetic has no such option: remove it$/,
     ],
-    [['eval'], /^keel: missing required argument 'run'$/],
+    [['eval'], /^keel: missing required argument 'run', as in keel eval last$/],
     [
       ['runs', 'bogus'],
       /^keel: there is no command bogus: list, show, compare, verify, delete; keel runs show bogus/,

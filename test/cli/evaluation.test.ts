@@ -83,6 +83,13 @@ describe('what is printed', () => {
     );
   });
 
+  test('what may be chance is called that, up to two standard errors', () => {
+    expect(said(episodes(9, 11), episodes(11.8, 13.8)).at(-1)).toBe(
+      '  They differ by 2.80 (standard error 1.41), which may be chance: try more (-n 1000)',
+    );
+    expect(said(episodes(9, 11), episodes(11.9, 13.9)).at(-1)).toContain('the policy leans on its noise');
+  });
+
   test('one of each says nothing, unless they are the same', () => {
     expect(said(episodes(9), episodes(10)).at(-1)).toBe(
       '  They differ, which says nothing of so few: try more (-n 100)',
@@ -101,7 +108,7 @@ describe('what is printed', () => {
     expect(lines.slice(-4, -1)).toEqual([
       '  tokens drawn as in training, seed 7',
       '    reward 9.00 ± 1.00 (standard error) over 2 completions',
-      '    parsed 100.0 %, cut off 0.0 %, different 100.0 %, 2.00 tokens each',
+      '    parsed 100.0%, cut off 0.0%, different 100.0%, 2.00 tokens each',
     ]);
   });
 

@@ -373,6 +373,6 @@ test('nor has what KEEL_DEBUG shows of where it was thrown', () => {
     shown += text;
   });
   vi.unstubAllEnvs();
-  expect(shown).toMatch(/caused by SyntaxError: not JSON: .*\n +at /);
+  expect(shown).toMatch(/^SyntaxError: not JSON: .*\n +at [\s\S]*\n\nwhich came up as\n.*Error: /m);
   expect(shown).not.toMatch(controls);
 });

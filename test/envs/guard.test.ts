@@ -52,7 +52,11 @@ describe("an environment's faults are named where they happen", () => {
       /terminated is 1 and truncated false after step 3.*both must be true or false/,
     ],
     ['both', 'flags-invalid', /terminated and truncated are both true after step 3/],
-    ['throw', 'env-threw', /^Faulty-v0 threw in step 3 of the episode: the simulator lost its licence$/],
+    [
+      'throw',
+      'env-threw',
+      /^Faulty-v0 threw in step 3 of the episode: the simulator lost its licence \(faulty\.ts:\d+\)$/,
+    ],
     ['throw-text', 'env-threw', /threw in step 3 of the episode: just a string/],
   ])('%s', (fault, code, message) => {
     const error = errorOf(fault);

@@ -133,6 +133,10 @@ describe('registry', () => {
     const old = define('Versioned-v1');
     registerEnv(old);
     registerEnv(old); // the same again changes nothing
+    // What an import of a CommonJS module gives: a .ts of a project without "type": "module" becomes one.
+    const inModule = { __esModule: true, default: define('Imported-v0') };
+    expect(registerEnv(inModule as never).id).toBe('Imported-v0');
+    expect(findEnv('imported').definition).toBe(inModule.default);
     registerEnv(define('Versioned-v10'));
     registerEnv(define('Versioned-v9'));
     expect(findEnv('versioned').id).toBe('Versioned-v10');

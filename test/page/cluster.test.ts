@@ -65,7 +65,7 @@ afterAll(async () => {
 test('replicas are called so, axe is silent in both themes, and a phone has room', async () => {
   const [{ id }] = server.index.list().runs;
   const page = await openPage(browser, `${server.url}#/runs/${id}/cluster`);
-  await page.waitForSelector('text=replica 2 (a100): 33 %');
+  await page.waitForSelector('text=replica 2 (a100): 33%');
   expect(await accessibilityFaults(page)).toEqual([]);
   expect(await zoomFaults(page)).toEqual([]);
   await keepPicture(page, 'cluster');

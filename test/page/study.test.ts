@@ -97,9 +97,7 @@ describe('what is drawn', () => {
         .then(all => all.map(text => text.trim().split(/\s+/)[0])),
     ).toEqual(['learningRate', 'gamma', 'epochs', 'klControl', 'klTarget', 'score']);
     expect(await panel(page, 'Importance').locator('li').allTextContents()).toHaveLength(5);
-    expect(await panel(page, 'Importance').locator('li').first().textContent()).toMatch(
-      /learningRate\s*71 %/,
-    );
+    expect(await panel(page, 'Importance').locator('li').first().textContent()).toMatch(/learningRate\s*71%/);
     const workers = panel(page, 'Workers');
     expect(await workers.locator('dl').textContent()).toMatch(
       /waiting\s*7\s*active\s*3\s*to be tried again\s*1\s*failed\s*2/,

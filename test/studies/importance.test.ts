@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/random/rng.ts';
 import { type Importance, importanceOf } from '../../src/studies/importance.ts';
 import type { Params, Space, Trial } from '../../src/studies/schema.ts';
-import { activeAxes, fromUnit } from '../../src/studies/space.ts';
+import { activeAxes } from '../../src/studies/space.ts';
+import { fromUnit } from '../../src/studies/unit.ts';
 import { trial } from './support/studies.ts';
 
 const float = (key: string, more: Partial<Space[number]> = {}): Space[number] => ({

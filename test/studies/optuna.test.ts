@@ -1,7 +1,9 @@
 /** Optuna itself opens our journal, and we open one that Optuna wrote: Debian's python3-optuna. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { createInterface } from 'node:readline';
+import { afterAll, describe, expect, it } from 'vitest';
 import { JournalWriter, readJournal } from '../../src/studies/journal.ts';
 import { fromPythonJson } from '../../src/studies/optuna-format.ts';
 import { temporaryRoot } from '../runs/support/temporary.ts';
@@ -9,22 +11,42 @@ import { newDirectory, outcome, study } from './support/studies.ts';
 
 const root = temporaryRoot('optuna');
 const python = '/usr/bin/python3';
-const hasOptuna = spawnSync(python, ['-c', 'import optuna']).status === 0;
+const finds = "import importlib.util as u, sys; sys.exit(u.find_spec('optuna') is None)";
+const hasOptuna = spawnSync(python, ['-c', finds]).status === 0;
 if (!hasOptuna)
   console.warn(`${python} has no optuna (Debian's python3-optuna): what Optuna sees is not tested`);
 
-/** What a program prints as JSON. `study(name)` opens the journal. */
-function optuna(journal: string, program: string): unknown {
-  const before = `
-import json, warnings
+/** One process for all programs: to load Optuna takes a second. It answers each line with one. */
+const loop = `
+import contextlib, io, json, sys, traceback, warnings
 warnings.simplefilter('ignore')
 import optuna
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 from optuna.storages import JournalStorage, JournalFileStorage
-storage = JournalStorage(JournalFileStorage(${JSON.stringify(journal)}))
-def study(name='tune'): return optuna.load_study(study_name=name, storage=storage)
+for line in sys.stdin:
+  asked = json.loads(line)
+  storage = JournalStorage(JournalFileStorage(asked['journal']))
+  def study(name='tune'): return optuna.load_study(study_name=name, storage=storage)
+  printed, failed = io.StringIO(), None
+  try:
+    with contextlib.redirect_stdout(printed):
+      exec(asked['program'], {'json': json, 'optuna': optuna, 'storage': storage, 'study': study})
+  except BaseException: failed = traceback.format_exc()
+  print(json.dumps({'printed': printed.getvalue(), 'failed': failed}), flush=True)
 `;
-  const printed = execFileSync(python, ['-c', before + program], { encoding: 'utf8' });
+const child = hasOptuna
+  ? spawn(python, ['-c', loop], { stdio: ['pipe', 'pipe', 'inherit'], cwd: root })
+  : undefined;
+afterAll(() => void child?.kill());
+const answers = child && createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+
+/** What a program prints as JSON. `study(name)` opens the journal. */
+async function optuna(journal: string, program: string): Promise<unknown> {
+  child!.stdin.write(`${JSON.stringify({ journal, program })}\n`);
+  const { value, done } = await answers!.next();
+  if (done) throw new Error('Python ended: what it said is above');
+  const { printed, failed } = JSON.parse(value) as { printed: string; failed: string | null };
+  if (failed !== null) throw new Error(failed);
   return printed.trim() === '' ? undefined : fromPythonJson(printed);
 }
 
@@ -45,7 +67,7 @@ print(json.dumps({
 `;
 
 describe.skipIf(!hasOptuna)('Optuna', () => {
-  it('opens our journal: trials, parameters, values, states, rungs, constraints, the best', () => {
+  it('opens our journal: trials, parameters, values, states, rungs, constraints, the best', async () => {
     const path = join(newDirectory(root), 'journal.log');
     let now = Date.parse('2026-03-04T05:06:07.089Z');
     const writer = new JournalWriter(path, study(), () => now);
@@ -64,7 +86,7 @@ describe.skipIf(!hasOptuna)('Optuna', () => {
     writer.endTrial(2, { state: 'pruned', value: null, violations: [] });
     writer.endTrial(3, { state: 'failed', value: null, violations: [] });
     writer.close();
-    const seen = optuna(path, tell) as { trials: Record<string, unknown>[] };
+    const seen = (await optuna(path, tell)) as { trials: Record<string, unknown>[] };
     expect(seen).toMatchObject({ direction: 'MAXIMIZE', best: 0, bestValue: 412.5 });
     expect(seen.trials.map(({ state }) => state)).toEqual([
       'COMPLETE',
@@ -98,7 +120,32 @@ describe.skipIf(!hasOptuna)('Optuna', () => {
     });
   });
 
-  it('minimizes where we do', () => {
+  it('finds the winner as docs/sweeps.md says, and not what only confirms it or may not win', async () => {
+    const path = join(newDirectory(root), 'journal.log');
+    const writer = new JournalWriter(path, study({ name: 'cartpole' }));
+    const ended = [
+      ['search', 3, []],
+      ['search', 7, []],
+      ['search', 8, ['the doctor calls seed 0 sick']],
+      ['confirm-default', 9, []],
+    ] as const;
+    for (const [purpose, value, violations] of ended) {
+      const { number } = writer.createTrial({ params: { epochs: value }, seeds: [0], purpose });
+      writer.endTrial(number, { state: 'complete', value, violations });
+    }
+    writer.createTrial({ params: { epochs: 5 }, seeds: [0] });
+    writer.close();
+    const [, program] = /```python\n(.*?)```/s.exec(
+      readFileSync(new URL('../../docs/sweeps.md', import.meta.url), 'utf8'),
+    )!;
+    expect(program).toContain('"studies/cartpole/journal.log"');
+    const printed = program
+      .replace('"studies/cartpole/journal.log"', JSON.stringify(path))
+      .replace(/^print\((.*)\)$/m, 'print(json.dumps([$1]))');
+    expect(await optuna(path, printed)).toEqual([{ epochs: 7 }, 7]);
+  });
+
+  it('minimizes where we do', async () => {
     const path = join(newDirectory(root), 'journal.log');
     const writer = new JournalWriter(
       path,
@@ -109,14 +156,14 @@ describe.skipIf(!hasOptuna)('Optuna', () => {
       writer.endTrial(number, { state: 'complete', value, violations: [] });
     }
     writer.close();
-    expect(optuna(path, tell)).toMatchObject({ direction: 'MINIMIZE', best: 1 });
+    expect(await optuna(path, tell)).toMatchObject({ direction: 'MINIMIZE', best: 1 });
   });
 
-  it('goes on with our study, and we with what it added', () => {
+  it('goes on with our study, and we with what it added', async () => {
     const path = join(newDirectory(root), 'journal.log');
     const writer = new JournalWriter(path, study());
     writer.createTrial({ params: { epochs: 5, hidden: [32] }, seeds: [0] });
-    optuna(
+    await optuna(
       path,
       `
 def objective(trial):
@@ -163,12 +210,12 @@ other.optimize(lambda trial: trial.suggest_float('x', 0, 1), n_trials=2)
     expect(late.number).toBe(5);
     expect(trials[5]).toMatchObject({ params: { hidden: [64, 64] }, rungs: [{ steps: 5, value: 1 }] });
     // Trials of the other study have ids, too: Optuna must see the rung at the same trial.
-    expect(optuna(path, 'print(json.dumps(study().trials[5].intermediate_values))')).toEqual({ 5: 1 });
+    expect(await optuna(path, 'print(json.dumps(study().trials[5].intermediate_values))')).toEqual({ 5: 1 });
   });
 
-  it('wrote a journal of its own, which we read', () => {
+  it('wrote a journal of its own, which we read', async () => {
     const path = join(newDirectory(root), 'journal.log');
-    optuna(
+    await optuna(
       path,
       `
 def objective(trial):
@@ -181,7 +228,7 @@ s.add_trial(optuna.trial.create_trial(params={'n': 3}, value=-1.5,
   distributions={'n': optuna.distributions.IntDistribution(1, 64, log=True)}, intermediate_values={7: 0.5}))
 `,
     );
-    const seen = optuna(
+    const seen = await optuna(
       path,
       "print(json.dumps([{'params': t.params, 'value': t.value} for t in study('theirs').trials]))",
     );

@@ -3,18 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ppoSettings } from '../../src/algos/ppo/settings.ts';
 import { ConfigError } from '../../src/base/errors.ts';
 import type { Domain, Space } from '../../src/studies/schema.ts';
-import {
-  activeAxes,
-  countOf,
-  fromUnit,
-  gridOf,
-  has,
-  isActive,
-  isSame,
-  sizeOf,
-  toUnit,
-  valuesOf,
-} from '../../src/studies/space.ts';
+import { activeAxes, gridOf, isActive, sizeOf } from '../../src/studies/space.ts';
 import { checkSpace, parseSpace } from '../../src/studies/space-file.ts';
 
 const parse = (given: unknown): Space => parseSpace(given, ppoSettings);
@@ -136,6 +125,11 @@ describe('a space', () => {
       { gamma: { values: [0.9], when: { epochs: 5 } }, epochs: [3, 4] },
       /depends on epochs being 5, which it never is: epochs is one of 3, 4/,
     ],
+    [
+      'a condition on what is not searched',
+      { adaptiveRateTarget: { values: [0.1], when: { adaptiveRate: true } } },
+      /depends on adaptiveRate, which is not an axis: add it to the space, or remove the condition/,
+    ],
     ['a condition on itself', { gamma: { values: [0.9], when: { gamma: 0.9 } } }, /depends on itself/],
     ['two conditions', { gamma: { values: [0.9], when: { epochs: 3, hidden: 1 } } }, /with one key/],
   ])('refuses %s', (_, given, problem) => {
@@ -239,96 +233,5 @@ describe('a grid', () => {
     expect(sizeOf(parse({ learningRate: { log: [1e-4, 1e-2] } }))).toBe(Number.POSITIVE_INFINITY);
     const large = parse({ epochs: { range: [1, 1000] }, stepsPerRollout: { range: [1, 101] } });
     expect(() => gridOf(large)).toThrow(/space has 101000 combinations, a grid at most 100000/);
-  });
-});
-
-describe('places in [0, 1)', () => {
-  const domains: fc.Arbitrary<Domain> = fc.oneof(
-    fc
-      .uniqueArray(
-        fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null), fc.array(fc.integer())),
-        {
-          minLength: 1,
-          selector: value => JSON.stringify(value),
-        },
-      )
-      .map((values): Domain => ({ kind: 'choice', values })),
-    fc
-      .tuple(
-        fc.integer({ min: -1000, max: 1000 }),
-        fc.integer({ min: 1, max: 1000 }),
-        fc.integer({ min: 1, max: 50 }),
-      )
-      .map(
-        ([low, count, step]): Domain => ({ kind: 'int', low, high: low + count * step, log: false, step }),
-      ),
-    fc
-      .tuple(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 1e6 }))
-      .map(([low, more]): Domain => ({ kind: 'int', low, high: low + more, log: true, step: 1 })),
-    fc
-      .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))
-      .map(([low, more]): Domain => ({ kind: 'float', low, high: low + more, log: false })),
-    fc
-      .tuple(fc.double({ min: 1e-9, max: 1, noNaN: true }), fc.double({ min: 1.01, max: 1e9, noNaN: true }))
-      .map(([low, factor]): Domain => ({ kind: 'float', low, high: low * factor, log: true })),
-    fc
-      .tuple(
-        fc.integer({ min: -50, max: 50 }),
-        fc.integer({ min: 1, max: 60 }),
-        fc.constantFrom(0.1, 0.05, 0.25, 1.5),
-      )
-      .map(([start, count, step]): Domain => {
-        const low = Number((start * step).toPrecision(12));
-        return { kind: 'float', low, high: Number((low + count * step).toPrecision(12)), log: false, step };
-      }),
-  );
-
-  it('give values of the domain, which give a place that gives them again', () => {
-    fc.assert(
-      fc.property(domains, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (domain, at) => {
-        const value = fromUnit(domain, at);
-        expect(has(domain, value)).toBe(true);
-        const unit = toUnit(domain, value);
-        expect(unit >= 0 && unit < 1).toBe(true);
-        const again = fromUnit(domain, unit);
-        if (domain.kind === 'float' && domain.step === undefined) {
-          expect(unit).toBeCloseTo(at, 6);
-          expect(Math.abs((again as number) - (value as number))).toBeLessThanOrEqual(
-            1e-9 * (Math.abs(value as number) + Math.abs(domain.high) * 1e-3),
-          );
-        } else expect(isSame(again, value)).toBe(true);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it('reach every value that can be counted, and both ends', () => {
-    fc.assert(
-      fc.property(domains, domain => {
-        const [first, last] = [fromUnit(domain, 0), fromUnit(domain, 1 - 2 ** -53)];
-        if (domain.kind !== 'choice')
-          expect([first, last]).toEqual([expect.closeTo(domain.low, 9), domain.high]);
-        if (countOf(domain) > 2000) return;
-        for (const value of valuesOf(domain))
-          expect(isSame(fromUnit(domain, toUnit(domain, value)), value)).toBe(true);
-      }),
-    );
-  });
-
-  it('are even in what is evenly drawn', () => {
-    const int: Domain = { kind: 'int', low: 1, high: 4, log: false, step: 1 };
-    expect([0, 0.24, 0.25, 0.5, 0.75, 0.999].map(at => fromUnit(int, at))).toEqual([1, 1, 2, 3, 4, 4]);
-    const log: Domain = { kind: 'float', low: 1e-4, high: 1e-2, log: true };
-    expect(fromUnit(log, 0.5)).toBeCloseTo(1e-3, 12);
-    expect(toUnit(log, 1e-3)).toBeCloseTo(0.5, 12);
-    const steps: Domain = { kind: 'float', low: 0.1, high: 0.4, log: false, step: 0.1 };
-    expect(valuesOf(steps)).toEqual([0.1, 0.2, 0.3, 0.4]);
-    // Whole numbers in the logarithm: as much room for 1 to 2 as for 8 to 16, within half a step.
-    const octaves: Domain = { kind: 'int', low: 1, high: 1024, log: true, step: 1 };
-    expect(fromUnit(octaves, 0.5)).toBe(23); // the root of 0.5 x 1024.5 is 22.6
-  });
-
-  it('are none for a value that is not there', () => {
-    expect(toUnit({ kind: 'choice', values: [1] }, 2)).toBeNaN();
   });
 });

@@ -194,8 +194,9 @@ seeds: 0..2
     [
       'a metric',
       { objective: 'episode/retrun' },
-      /^objective.metric is "episode\/retrun": unknown metric .* did you mean episode\/return\?/,
+      /^objective.metric is an unknown metric "episode\/retrun": did you mean episode\/return\?/,
     ],
+    ['the score', { objective: 'scor' }, /^objective.metric is "scor": did you mean score\?/],
     [
       'a metric without a better way',
       { objective: 'train/step' },
@@ -240,6 +241,15 @@ seeds: 0..2
       constraints: { klMax: -1 },
     });
     expect(problems).toHaveLength(8);
+  });
+
+  it('tells of an axis that does nothing beside one that is wrong, but not of what depends on that', () => {
+    const space = { adaptiveRateTarget: [0.1], clipRnage: [0.1] };
+    expect(problemsOf({ space })).toEqual([
+      expect.stringMatching(/^space.clipRnage is not a config key/),
+      expect.stringMatching(/^space.adaptiveRateTarget has no effect without adaptiveRate true/),
+    ]);
+    expect(problemsOf({ space: { adaptiveRateTarget: [0.1], adaptiveRate: true } })).toHaveLength(1);
   });
 
   it('searches what another setting switches on, where that is on', () => {

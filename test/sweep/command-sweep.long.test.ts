@@ -71,7 +71,7 @@ describe('a study of a file', () => {
     expect(fresh[0].seeds).toEqual(fresh[1].seeds);
     expect(calm.stdout).toContain('on seeds that nothing was tuned on');
     expect(calm.stdout).toContain('probability that the winner is better');
-    expect(calm.stdout).toContain('keel sweep export studies/calm --out calm.yaml');
+    expect(calm.stdout).toContain('keel sweep export studies/calm --out calm-best.yaml');
   });
 
   test('asked for again does nothing, and says the same', async () => {
@@ -98,6 +98,14 @@ describe('a study of a file', () => {
 
     await ok('sweep', 'export', 'calm', '--out', 'best.yaml');
     const text = readFileSync(join(cwd, 'best.yaml'), 'utf8');
+    // As often as one likes, but not over a study.
+    await ok('sweep', 'export', 'calm', '--out', 'best.yaml');
+    const over = await keel(['sweep', 'export', 'calm', '--out', 'grid.json'], { cwd });
+    expect(over).toMatchObject({
+      code: 2,
+      stderr: 'keel: grid.json is the file of a study: write the winner to another one\n',
+    });
+    expect(JSON.parse(readFileSync(join(cwd, 'grid.json'), 'utf8'))).toEqual(grid);
     expect(parse(text)).toEqual({ env: 'cartpole', ...tiny, ...summary.winner.params });
     expect(text).toMatch(/^# On fresh seeds: \d/m);
     await ok('train', '-c', 'best.yaml', '--exit', '--run-dir', 'exported');
@@ -147,16 +155,14 @@ describe('stopped', () => {
 
 describe('for batch schedulers', () => {
   test('Slurm: the file is a script whose tasks do the runs, which the study then takes', async () => {
-    // A process: the file names the program that wrote it.
-    const emitting = startKeel(['sweep', 'grid.json', '--name', 'slurm', '--emit', 'slurm'], { cwd });
-    const emitted = await emitting.done;
-    expect(emitted).toMatchObject({ code: 0, stderr: '' });
-    expect(emitted.stdout).toContain('studies/slurm/slurm.sh: 4 tasks, a run each');
+    const emitted = await ok('sweep', 'grid.json', '--name', 'slurm', '--emit', 'slurm');
+    expect(emitted).toContain('studies/slurm/slurm.sh: 4 tasks, a run each');
     expect(existsSync(join(cwd, 'studies/slurm/journal.log'))).toBe(false);
     const path = join(cwd, 'studies/slurm/slurm.sh');
     execFileSync('bash', ['-n', path]);
     const text = readFileSync(path, 'utf8');
     expect(text).toContain('#SBATCH --array=0-3%4');
+    expect(text).toContain(`#SBATCH --output="${join(cwd, 'studies/slurm')}/slurm-%a.log"`);
     expect(text).toContain(`${mainFile} sweep task ${join(cwd, 'studies/slurm')} --index`);
     // As the scheduler starts it; the others by the same command, in this process.
     execFileSync('bash', [path], { cwd, env: { ...process.env, SLURM_ARRAY_TASK_ID: '3' } });
@@ -197,6 +203,8 @@ test('keel train --seeds is a study of one trial', async () => {
 
 describe('wrong use is exit code 2 with a line for each problem, and leaves no study behind', () => {
   file('tpe.json', { ...grid, method: 'tpe', space: { learningRate: { log: [0.0001, 0.01] } } });
+  file('option.json', { env: 'pendulum', space: { 'envOptions.grav': [1, 2], gamma: [0.9] } });
+  file('actions.json', { ...grid, space: { logStdMin: { range: [-2, -1] } }, method: 'random' });
   file('wrong.json', { ...grid, lerningRate: 1, config: { ...tiny, nosuch: 1 }, seeds: 'x' });
   test.each<[string[], RegExp[]]>([
     [['wrong.json'], [/lerningRate is not a key of a study/, /nosuch/, /seeds is "x"/]],
@@ -204,6 +212,11 @@ describe('wrong use is exit code 2 with a line for each problem, and leaves no s
     [['cartpole', '--seeds', '1000..1002'], [/seeds .*1000/]],
     [['cartpoel'], [/environment "cartpoel" is unknown: did you mean CartPole/]],
     [['none.yaml'], [/none\.yaml/]],
+    [['calm'], [/calm is no environment but a study, which goes on with keel sweep studies\/calm/]],
+    [['option.json'], [/space\.envOptions\.grav: Pendulum-v1 has no option "grav": did you mean gravity\?/]],
+    [['actions.json'], [/space\.logStdMin has no effect on the actions Discrete\(2\): only continuous/]],
+    [['cartpole', '--set', 'logStdMin=-1'], [/config\.logStdMin has no effect on the actions Discrete\(2\)/]],
+    [['grid.json', '--set', 'envOptions.mass=2'], [/envOptions: CartPole-v1 has no option "mass"/]],
     [['studies/calm', '--trials', '3'], [/--trials is for a new study, studies\/calm has its own/]],
     [['grid.json', '--name', 'calm'], [/studies\/calm is a study already/]],
     [['cartpole', '--method', 'best'], [/method .*best/]],
@@ -261,10 +274,16 @@ describe('what cannot come to anything', () => {
   });
 
   test('a study whose trials all failed ends with 1 and offers nothing to export', async () => {
-    file('wrong.json', { ...grid, space: { 'envOptions.nothing': [1] }, seeds: 1 });
-    const { code, stdout } = await keel(['sweep', 'wrong.json', '--name', 'wrong'], { cwd });
+    file('wrong.json', {
+      ...grid,
+      config: { ...tiny, stepsPerRollout: undefined },
+      space: { stepsPerRollout: [40] },
+      seeds: 1,
+    });
+    const { code, stdout } = await keel(['sweep', 'wrong.json', '--name', 'wrong', '--jobs', '1'], { cwd });
     expect(code).toBe(1);
-    expect(stdout).toContain('has no option "nothing"');
+    expect(stdout).toContain('trial 0: failed, stepsPerRollout 40\n');
+    expect(stdout).toContain('minibatchSize 32 does not divide 80');
     expect(stdout).not.toContain('export:');
   });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/random/rng.ts';
 import type { Halving } from '../../src/studies/schema.ts';
-import { finalist, type Halved, nextPromotion, prunedAtEnd, rungsOf } from '../../src/sweep/halving.ts';
+import { finalist, type Halved, nextPromotion, rungsOf } from '../../src/sweep/halving.ts';
 
 const halving: Halving = { eta: 3, minSteps: 100 };
 
@@ -105,17 +105,6 @@ describe('the end of a study', () => {
     expect(finalist(sick, halving, 2700, 'maximize')).toEqual({ trial: 0, until: 2700 });
     expect(finalist([], halving, 2700, 'maximize')).toBeUndefined();
   });
-
-  it('prunes what waits at a rung, and nothing else', () => {
-    const trials = [
-      at(0, [1, 1, 1, 1], { state: 'complete' }),
-      at(1, [1, 1]),
-      at(2, [1], { state: 'failed' }),
-      at(3, [1], { state: 'running' }),
-      at(4, []),
-    ];
-    expect(prunedAtEnd(trials, 2700)).toEqual([1, 3]);
-  });
 });
 
 /** A study whose trials' values at a rung are given, on some places that finish in any order. */
@@ -171,7 +160,6 @@ describe('a study', () => {
     // Every step once: 27 first rungs, 9 seconds, 3 thirds, 1 to the end. Without halving it is 27 * 2,700 = 72,900.
     expect(trained).toBe(27 * 100 + 9 * 200 + 3 * 600 + 1 * 1800);
     expect(trials.filter(trial => trial.state === 'complete').map(trial => trial.number)).toEqual([26]);
-    expect(prunedAtEnd(trials, 2700)).toHaveLength(26);
   });
 
   it('never sends on more than its share of a rung nor a trial twice, in whatever order runs end', () => {

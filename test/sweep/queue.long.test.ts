@@ -14,6 +14,7 @@ import { verifyRun } from '../../src/runs/verify.ts';
 import type { RunOutcome } from '../../src/studies/schema.ts';
 import type { ElsewhereError } from '../../src/sweep/elsewhere.ts';
 import type { RunJob } from '../../src/sweep/place.ts';
+import type { Pool, PoolOptions } from '../../src/sweep/places/here.ts';
 import type { QueuePlaceOptions } from '../../src/sweep/places/queue.ts';
 import { jobId, keys, queueName } from '../../src/sweep/redis/names.ts';
 import type { RunningWorker, WorkerOptions } from '../../src/sweep/worker.ts';
@@ -27,6 +28,7 @@ import { placeContract } from './support/place-contract.ts';
 const { openQueuePlace, readQueue } =
   await compiled<typeof import('../../src/sweep/places/queue.ts')>('sweep/places/queue');
 const { startWorker } = await compiled<typeof import('../../src/sweep/worker.ts')>('sweep/worker');
+const { openPool } = await compiled<typeof import('../../src/sweep/places/here.ts')>('sweep/places/here');
 
 /** What takes a minute by itself, in moments. */
 const times = {
@@ -47,8 +49,26 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
+/** Processes that all workers of this file share: to start some for each of them is what would take longest here. */
+const told = new Map<string, PoolOptions>();
+const processes = openPool({
+  jobs: 2,
+  patienceMs: 0,
+  onStarted: (job, by) => told.get(job.run)?.onStarted?.(job, by),
+  onRetried: (job, why) => told.get(job.run)?.onRetried?.(job, why),
+});
+closing.push(() => processes.close());
+const open = (options: PoolOptions): Pool => ({
+  slots: options.jobs ?? 2,
+  run(job, runs, signal) {
+    told.set(job.run, options);
+    return processes.run(job, runs, signal);
+  },
+  async close() {},
+});
+
 const worker = async (options: Partial<WorkerOptions> = {}): Promise<RunningWorker> => {
-  const made = await startWorker({ url: redis.url, concurrency: 2, times, ...options });
+  const made = await startWorker({ url: redis.url, concurrency: 2, times, open, ...options });
   closing.push(() => made.close());
   return made;
 };
@@ -64,7 +84,6 @@ const withWorker = async <T>(
   options: Partial<WorkerOptions>,
   act: (it: RunningWorker) => Promise<T>,
 ): Promise<T> => {
-  // One process is enough for most: to start them is what takes longest here.
   const it = await worker({ concurrency: 1, ...options });
   try {
     return await act(it);
@@ -105,9 +124,9 @@ async function weightsOf(job: RunJob): Promise<string | null> {
   return localWeights.get(key)!;
 }
 
-/** Long enough to be interrupted: some seconds on one core. */
+/** Long enough to be interrupted: a second or more on one core. */
 const middling = (run: string): RunJob =>
-  tinyJob(run, { config: { steps: 150 * iterationSteps, checkpointEvery: 5, learningRate: 1e-3 } });
+  tinyJob(run, { config: { steps: 90 * iterationSteps, checkpointEvery: 5, learningRate: 1e-3 } });
 const rowsOf = (dir: string): number =>
   existsSync(join(dir, 'metrics.jsonl'))
     ? readFileSync(join(dir, 'metrics.jsonl'), 'utf8').split('\n').length
@@ -122,7 +141,7 @@ test('a worker that is killed in the middle of a job: another goes on with it, t
   const first = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
   const job = middling('victim');
   const running = place.run(job);
-  await until(() => rowsOf(join(runs, 'victim')) > 20, 'some rows of the run');
+  await until(() => rowsOf(join(runs, 'victim')) > 10, 'some rows of the run');
   first.kill('SIGKILL');
   const outcome = await withWorker({ root: runs }, () => running);
   expect(outcome).toMatchObject({ status: 'done', finished: true, weights: await weightsOf(job) });
@@ -143,7 +162,7 @@ test('Redis restarts, and comes back empty: every job is done once, and nothing 
     );
     await until(() => rowsOf(join(runs, 'a')) > 10, 'some rows of the first run');
     await redis.restart();
-    await until(() => rowsOf(join(runs, 'a')) > 60, 'more rows of the first run');
+    await until(() => rowsOf(join(runs, 'a')) > 30, 'more rows of the first run');
     await redis.restartEmpty();
     const outcomes: RunOutcome[] = await Promise.all(running);
     for (const [i, outcome] of outcomes.entries())
@@ -222,7 +241,8 @@ test('a file that no worker was given is refused; with one that has it, that one
       study: 'files',
       why: refused.problem,
     });
-    await withWorker({ files: [file] }, async () => {
+    // What may run is known to its processes from their start.
+    await withWorker({ files: [file], open: openPool }, async () => {
       expect(await place.run(tinyJob('taken', { subject }))).toMatchObject({ status: 'done' });
     });
   });
@@ -298,7 +318,7 @@ test('a worker that ends hands its run back with what was done', async () => {
   const job = middling('handed');
   const one = await worker();
   const running = place.run(job);
-  await until(() => rowsOf(join(one.ownRoot, 'ends', 'handed')) > 20, 'some rows of the run');
+  await until(() => rowsOf(join(one.ownRoot, 'ends', 'handed')) > 10, 'some rows of the run');
   await one.close();
   expect(existsSync(one.ownRoot)).toBe(false);
   const outcome = await withWorker({}, () => running);
@@ -350,7 +370,7 @@ test('a password is nowhere: not in errors, in what is said, nor in Redis', asyn
     expect(error).toBeInstanceOf(Error);
     expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/plugh|xyzzy/);
   }
-  const one = await startWorker({ url, times, concurrency: 1, say: line => said.push(line) });
+  const one = await startWorker({ url, times, open, concurrency: 1, say: line => said.push(line) });
   const place = await openQueuePlace(url, { study: 's', runs: join(root, 'guarded'), times });
   await place.run(tinyJob('done'));
   await guarded.restart();
@@ -370,8 +390,18 @@ test('a password is nowhere: not in errors, in what is said, nor in Redis', asyn
   await one.close();
 });
 
+test('a database that Redis does not have is refused: the first one would be used in its place', async () => {
+  for (const attempt of [
+    () => startWorker({ url: `${redis.url}/99`, times }),
+    () => openQueuePlace(`${redis.url}/99`, { study: 's', runs: join(root, 's'), times }),
+  ])
+    await expect(attempt() as Promise<unknown>).rejects.toThrow(
+      /^cannot use Redis at redis:.*\/99: ERR DB index is out of range; use the number of a database that it has/,
+    );
+});
+
 test('a worker that ends leaves nothing behind', async () => {
-  const one = await worker();
+  const one = await worker({ open: openPool });
   await one.close();
   await one.done;
   const { workers } = await readQueue(redis.url);

@@ -1,19 +1,22 @@
 /** Shards on a queue: the bits of one thread, whoever collects, dies or forgets. A Redis of its own, real processes. */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ShardPlace } from '../../src/algos/ppo/shards/place.ts';
+import { VERSION } from '../../src/base/version.ts';
+import { endPresence, tellPresence } from '../../src/sweep/redis/presence.ts';
 import { shardQueue } from '../../src/sweep/shard-queue.ts';
 import { courseOf, disposeSharded, everything, sharded } from '../algos/ppo/support/sharded.ts';
 import { compiled, compiledUrl } from '../support/compiled.ts';
 import { startRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 // Their processes are those of the compiled package, which start sooner.
 const { startShardWorker } =
   await compiled<typeof import('../../src/sweep/shard-queue.ts')>('sweep/shard-queue');
 const redis = await startRedis();
-const connection = { host: '127.0.0.1', port: redis.port, retryStrategy: () => 50 };
 const dir = mkdtempSync(join(tmpdir(), 'keel-shard-queue-'));
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -26,12 +29,12 @@ afterAll(async () => {
 
 const pendulum = { env: 'Pendulum-v1', settings: everything };
 async function place(): Promise<ShardPlace> {
-  const made = await shardQueue({ connection });
+  const made = await shardQueue({ url: redis.url });
   open.push(made);
   return made;
 }
 async function worker(options: object = {}): Promise<{ close(): Promise<void> }> {
-  const made = await startShardWorker({ connection, lockMs: 2000, ...options });
+  const made = await startShardWorker({ url: redis.url, lockMs: 2000, ...options });
   open.push(made);
   return made;
 }
@@ -95,10 +98,33 @@ export default defineEnv({
     const trainer = await sharded(2, { env: file, place: await place() });
     await trainer.start();
     await expect(trainer.iterate()).rejects.toThrow(
-      /a worker refuses shards of .*line\.mjs: it was not named there/,
+      /^a worker refused a shard: the job runs a file, .* was not named here .*--file .*line\.mjs allows it/,
     );
-    await refusing.close();
+    // Where another worker says that it has the file, the shard is left to it.
+    const client = redis.client();
+    const sha256 = createHash('sha256').update(source(1)).digest('hex');
+    const presence = {
+      id: 'late',
+      host: 'h',
+      pid: 1,
+      version: VERSION,
+      jobs: 1,
+      doing: [],
+      paused: null,
+      done: 0,
+    };
+    await tellPresence(client, { ...presence, files: [sha256] }, 60_000);
+    const patient = await sharded(2, { env: file, place: await place() });
+    await patient.start();
+    const iterating = patient.iterate();
+    await until(
+      async () => (await client.keys('keel:shards-*:delayed')).length > 0,
+      'a shard to be handed back',
+    );
     await worker({ files: [other, copy] });
+    await iterating;
+    await endPresence(client, 'late');
+    await refusing.close();
     const again = await sharded(2, { env: file, place: await place() });
     await again.start();
     const here = await sharded(2, { env: file });

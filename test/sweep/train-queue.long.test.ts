@@ -15,6 +15,9 @@ const train = (name: string, ...more: string[]): string[] => [
   ...more,
 ];
 const runIn = (name: string): string => join(cwd, name, readdirSync(join(cwd, name))[0]);
+// The directory of runs is there a moment before the first of them.
+const hasRun = (name: string): boolean =>
+  existsSync(join(cwd, name)) && readdirSync(join(cwd, name)).length > 0;
 const weightsOf = (name: string): string =>
   readFileSync(join(listCheckpoints(runIn(name)).at(-1)!.dir, 'policy.safetensors')).toString('base64');
 
@@ -30,10 +33,7 @@ test('two workers, one of them killed: the weights and rows of one thread', asyn
 
   const [first, second] = await Promise.all([worker(), worker()]);
   const { done, output } = startKeel(train('queued', '--queue', redis.url), { cwd });
-  await until(
-    () => existsSync(join(cwd, 'queued')) && readRows(runIn('queued')).items.length > 0,
-    'the first row',
-  );
+  await until(() => hasRun('queued') && readRows(runIn('queued')).items.length > 0, 'the first row');
   first.child.kill('SIGKILL');
   const ended = await done;
   expect(ended.code, ended.stderr).toBe(0);

@@ -52,9 +52,13 @@ const trim = (n: number) => String(Math.round(n * 100) / 100);
 /** The tick labels of an axis. */
 export function formatTicks(axis: XAxis, ticks: readonly number[], origin: number): string[] {
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : 0;
-  return ticks.map(tick =>
-    axis === 'time' ? formatTimeTick(tick, origin, step) : formatTick(tick, Math.abs(step) || Math.abs(tick)),
-  );
+  if (axis === 'time') return ticks.map(tick => formatTimeTick(tick, origin, step));
+  return ticks.map(tick => {
+    // There is nothing between two steps.
+    if (Math.abs(tick - Math.round(tick)) > 1e-6) return '';
+    const short = formatTick(tick, Math.abs(step) || Math.abs(tick));
+    return short.length > 6 ? formatCount(tick) : short;
+  });
 }
 
 /** Where something is, in words: `step 12,288`. */

@@ -1,4 +1,5 @@
 /** Several runs in one plot: which are one line, and in which settings they differ. */
+import { differencesOf } from './differing.ts';
 import { lowerBound } from './envelope.ts';
 import { nameOfGroup } from './overview.ts';
 import { eachRun } from './view-state.ts';
@@ -79,11 +80,17 @@ export function legendOf<T extends Comparable>(runs: readonly T[], by: string | 
       const key = run.detail?.run.group ?? `run ${i}`;
       groups.set(key, [...(groups.get(key) ?? []), run]);
     }
+    const named = [...groups.values()].map(members => ({
+      members,
+      name: members.length === 1 ? members[0].name : nameOfGroup(members.map(run => run.name)),
+      settings: settingsOf(members),
+    }));
+    const differences = differencesOf(named);
     const labels = new Set<string>();
-    return [...groups.values()].map((members, color) => {
-      const name = members.length === 1 ? members[0].name : nameOfGroup(members.map(run => run.name));
-      let label = name;
-      for (let n = 2; labels.has(label); n++) label = `${name} (${n})`;
+    return named.map(({ members, name }, color) => {
+      const whole = differences[color] === null ? name : `${name}: ${differences[color]}`;
+      let label = whole;
+      for (let n = 2; labels.has(label); n++) label = `${whole} (${n})`;
       labels.add(label);
       return { label, color, runs: members };
     });
@@ -93,6 +100,10 @@ export function legendOf<T extends Comparable>(runs: readonly T[], by: string | 
     .map(run => ({ item: run, config: run.detail?.config ?? {} }));
   return groupRuns(items, by).map(({ label, items }, color) => ({ label, color, runs: items }));
 }
+
+/** What runs that differ only in their seed have in common. */
+const settingsOf = ([run]: readonly Comparable[]): ReadonlyMap<string, string> =>
+  new Map(Object.entries(run?.detail?.config ?? {}).map(([key, value]) => [key, showSetting(value)]));
 
 /** What of the grouping cannot be followed, as sentences: runs that are not there, and a setting that none has. */
 export function groupProblems(runs: readonly Comparable[], by: string | null): string[] {

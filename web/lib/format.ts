@@ -1,6 +1,6 @@
 /**
  * How numbers, steps, shares and times are written on the page: the one place for it. Short, in the same width where they
- * change, and one way for each: 1.2×10⁻⁵ on an axis as in a readout, `3 min 05 s`, `25 min ago`, `95 %`, 1B for a milliard.
+ * change, and one way for each: 1.2×10⁻⁵ on an axis as in a readout, `3 min 05 s`, `25 min ago`, `95%`, 1B for a milliard.
  */
 
 const superscripts = new Map([...'0123456789-'].map((c, i) => [c, [...'⁰¹²³⁴⁵⁶⁷⁸⁹⁻'][i]]));
@@ -131,9 +131,9 @@ export function formatMoment(then: number, now: number): string {
   return new Date(then).toDateString() === new Date(now).toDateString() ? text.slice(11) : text;
 }
 
-/** A share of one: `95 %`. */
+/** A share of one: `95%`. */
 export function formatPercent(share: number): string {
-  return `${Math.round(100 * share)} %`;
+  return `${Math.round(100 * share)}%`;
 }
 
 /** Bytes as people read them. */

@@ -1,16 +1,14 @@
 /** Which plots a run shows, and in which order. */
+import { axisMetrics } from '../../src/metrics/objectives.ts';
 import { compareMetricIds, findMetric, headlineMetrics, metricGroups } from '../../src/metrics/registry.ts';
 import type { MetricInfo } from '../../src/server/api.ts';
-
-/** They are the axes of all other plots. */
-const axes: readonly string[] = ['train/step', 'train/iteration', 'time/unix_s'];
 
 /** What stands in for a headline metric that a trainer does not log: the same question, asked otherwise. */
 const standIns: Readonly<Record<string, readonly string[]>> = {
   'kl/step': ['kl/step_k3', 'kl/step_k1', 'kl/ref'],
   'episode/return': ['reward/mean', 'eval/return', 'episode/length'],
   'value/explained_variance': ['policy/entropy', 'policy/clip_fraction'],
-  'loss/value': ['loss/policy', 'loss/total', 'grad/norm'],
+  'loss/value': ['loss/clone', 'loss/policy', 'loss/total', 'grad/norm'],
 };
 
 /** What is drawn beside a metric, in its plot: the same thing, measured otherwise, under a short name. */
@@ -84,7 +82,7 @@ export function findsMetric(metric: MetricInfo, query: string): boolean {
 export function layoutPlots(all: readonly MetricInfo[], pins: readonly string[] = []): Layout {
   const pinned = pins
     .map(id => all.find(metric => metric.id === id))
-    .filter(metric => metric !== undefined && !axes.includes(metric.id)) as MetricInfo[];
+    .filter(metric => metric !== undefined && !axisMetrics.includes(metric.id)) as MetricInfo[];
   const metrics = all.filter(metric => !pinned.includes(metric));
   const byId = new Map(metrics.map(metric => [metric.id, metric]));
   const headline: MetricInfo[] = [];
@@ -98,11 +96,11 @@ export function layoutPlots(all: readonly MetricInfo[], pins: readonly string[] 
   for (const id of [...fillers, ...metrics.map(metric => metric.id)]) {
     if (headline.length % 2 === 0 && headline.length > 0) break;
     const filler = byId.get(id);
-    const fits = findMetric(id) !== undefined && !axes.includes(id) && !id.startsWith('time/');
+    const fits = findMetric(id) !== undefined && !axisMetrics.includes(id) && !id.startsWith('time/');
     if (filler !== undefined && fits && !headline.includes(filler)) headline.push(filler);
   }
   const rest = metrics
-    .filter(metric => !headline.includes(metric) && !axes.includes(metric.id))
+    .filter(metric => !headline.includes(metric) && !axisMetrics.includes(metric.id))
     .sort((a, b) => compareMetricIds(a.id, b.id));
   const known = metricGroups.map(group => ({ ...group, metrics: rest.filter(m => m.group === group.id) }));
   const ids = new Set(metricGroups.map(group => group.id));

@@ -249,6 +249,13 @@ export function groupOf(key: string, runs: readonly RunSummary[]): SeedGroup {
   };
 }
 
+/** The groups whose name another group has, too. */
+export function groupsAlike(items: readonly OverviewItem[]): SeedGroup[] {
+  const groups = items.flatMap(item => (item.kind === 'group' ? [item.group] : []));
+  const names = countBy(groups, ({ name }) => name);
+  return groups.filter(({ name }) => (names.get(name) ?? 0) > 1);
+}
+
 /** What the names of some runs begin with, without what is left of their seeds and dates. */
 export function nameOfGroup(names: readonly string[]): string {
   let [begin] = names;
@@ -275,14 +282,21 @@ export function countVerdicts(runs: readonly RunSummary[]): { verdict: Verdict; 
     .filter(({ count }) => count > 0);
 }
 
+function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  return counts;
+}
+
 /** The values that some runs have of something, with how many have each, most first. */
 export function countValues(
   runs: readonly RunSummary[],
   of: (run: RunSummary) => readonly (string | null)[],
 ): { value: string; count: number }[] {
-  const counts = new Map<string, number>();
-  for (const run of runs)
-    for (const value of of(run)) if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const counts = countBy(
+    runs.flatMap(run => of(run).filter(value => value !== null)),
+    value => value,
+  );
   return [...counts]
     .map(([value, count]) => ({ value, count }))
     .sort((a, b) => b.count - a.count || natural.compare(a.value, b.value));

@@ -23,6 +23,20 @@ export function shownState(state: RunState, gone: boolean): { readonly text: str
     : { text: state, tone: stateTone[state] };
 }
 
+/** What is said in the place of a verdict that there is not. */
+export const unjudged = ({
+  state,
+  loaded,
+  trainer,
+}: Pick<RunSummary, 'state' | 'loaded' | 'trainer'>): string =>
+  state === 'unreadable'
+    ? 'unknown'
+    : !loaded
+      ? 'reading'
+      : trainer === 'unknown'
+        ? 'no known metrics'
+        : 'too short';
+
 /** The band of a run's last KL, by its own contract; null where bands do not hold for it. */
 export function bandOf({
   lastKl,
@@ -32,3 +46,13 @@ export function bandOf({
 }: Pick<RunSummary, 'lastKl' | 'klBand' | 'klContract' | 'atRest'>): KlBand | null {
   return name === null || lastKl === null ? null : klBand(lastKl, klContract, atRest);
 }
+
+/** Over the reason why there is no verdict: of a run that has ended there will be none. */
+export const noVerdict = (state: RunState | undefined): string =>
+  state === 'running' || state === 'quiet' || state === undefined ? 'No verdict yet' : 'No verdict';
+
+/** The doctor judges what was logged; that a program ended with an error is not in the numbers. */
+export const healthyUntil = ({ verdict, state }: Pick<RunSummary, 'verdict' | 'state'>): string | null =>
+  verdict !== 'healthy' || (state !== 'failed' && state !== 'killed')
+    ? null
+    : `until it ${state === 'failed' ? 'failed' : 'was killed'}`;

@@ -162,7 +162,9 @@ export function createChart(host: HTMLElement, first: ChartModel, events: ChartE
             grid,
             ticks: { show: false },
             font,
-            size: 50,
+            // As wide as its longest label, and seldom another width than its neighbours'.
+            size: (_u, values) =>
+              Math.max(50, 12 + 6.2 * Math.max(0, ...(values ?? []).map(({ length }) => length))),
             gap: 6,
             space: 28,
             ...(log

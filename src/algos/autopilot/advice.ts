@@ -15,6 +15,8 @@ export interface Look {
   /** Settings as they are now. */
   readonly config: Values;
   readonly rows: readonly Row[];
+  /** The first of the rows since a person last changed a setting in the run; 0 where nobody has. */
+  readonly changed: number;
   /** What the run failed with, if it did. */
   readonly error: string | null;
 }

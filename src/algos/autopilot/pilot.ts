@@ -56,24 +56,45 @@ export function pilotOf({ algorithm, learner, config, writer, advisor }: Parts):
   const { counters } = learner;
   const { manifest, dir, id } = writer;
   const before = manifest.autopilot ?? [];
+  const events = readEvents(dir).items;
   /** Its own steps in this run, each with the iteration after which it was taken. */
-  const own: (PilotStep & { readonly iteration: number })[] = readEvents(dir).items.flatMap(event =>
+  const own: (PilotStep & { readonly iteration: number })[] = events.flatMap(event =>
     isEvent(event, 'autopilot') ? [event] : [],
+  );
+  const matters = (key: string): boolean => algorithm.settings.keys[key]?.doctor !== undefined;
+  /** The iterations before which a resume changed a setting that the doctor knows. */
+  const resumedWith = events.flatMap(event =>
+    isEvent(event, 'resumed') && Object.keys(event.written ?? {}).some(matters) ? [event.iteration] : [],
   );
   /** The iteration after which rows are judged. */
   let since = own.at(-1)?.iteration ?? 0;
   let rows = readRows(dir).items.slice(since).map(untimed);
 
-  const look = (of: readonly Row[], error: string | null): Promise<Advice | undefined> =>
-    advisor({
+  /** The newest iteration so far before which a person changed a setting that the doctor knows: by hand, or at a resume. */
+  const changedAt = (): number => {
+    const byHand = readAdjustments(dir).flatMap(({ by, key, iteration }) =>
+      by !== AUTOPILOT && matters(key) ? [iteration - 1] : [],
+    );
+    return Math.max(0, ...[...resumedWith, ...byHand].filter(iteration => iteration < counters.iteration));
+  };
+
+  const look = (
+    of: readonly Row[],
+    error: string | null,
+    changed = changedAt() - since,
+  ): Promise<Advice | undefined> => {
+    const judged = of.slice(-mostRows);
+    return advisor({
       dir,
       algorithm: algorithm.name,
       environment: learner.environment,
       seed: config.seed,
       config: learner.config as Values,
-      rows: of.slice(-mostRows),
+      rows: judged,
+      changed: Math.max(0, changed - (of.length - judged.length)),
       error,
     });
+  };
   const isSure = (advice: Advice | undefined): advice is Advice =>
     advice !== undefined && advice.confidence >= autopilotConfidence!;
 

@@ -146,7 +146,7 @@ async function* batchParts(trainer: GrpoTrainer, run: GrpoConfig, newTokens: num
   };
 }
 
-const percent = (share: number): string => `${Math.round(100 * share)} %`;
+const percent = (share: number): string => `${Math.round(100 * share)}%`;
 
 /** What rewards say of weights and task, if they say something odd. */
 function suspectRewards(low: number, high: number, someRead: boolean): string[] {

@@ -185,7 +185,7 @@ function slowDown(
     what: 'learningRate',
     from: learningRate,
     to: (learningRate * counters.guardedFactor) / from,
-    why: `the update left the bound of ${bound}${shareWithin < 1 ? ` after ${Math.round(100 * shareWithin)} % of its steps` : ''}`,
+    why: `the update left the bound of ${bound}${shareWithin < 1 ? ` after ${Math.round(100 * shareWithin)}% of its steps` : ''}`,
   });
   return true;
 }

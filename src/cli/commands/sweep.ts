@@ -3,10 +3,11 @@ import { dirname, extname, join, normalize, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
 import { documentPath } from '../../base/documents.ts';
+import { codeOf } from '../../base/errors.ts';
 import { writeFileAtomic } from '../../base/files.ts';
 import { counted } from '../../base/numbers.ts';
 import { fit, fitMiddle, table } from '../../base/terminal.ts';
-import { typed } from '../../base/typed.ts';
+import { shellWord, typed } from '../../base/typed.ts';
 import { readJournal } from '../../studies/journal.ts';
 import type { Trial } from '../../studies/schema.ts';
 import { mostReportingSeeds } from '../../studies/seeds.ts';
@@ -19,7 +20,7 @@ import {
   openStudy,
   studyPaths,
 } from '../../studies/store.ts';
-import { readStudyFile } from '../../studies/study-file.ts';
+import { isStudyFile, readStudyFile } from '../../studies/study-file.ts';
 import { summaryOf } from '../../studies/summary.ts';
 import { jobOf } from '../../sweep/conduct.ts';
 import { emit, type Scheduler, schedulers } from '../../sweep/emit.ts';
@@ -39,7 +40,7 @@ import { seedsFlag } from '../study/seeds-flag.ts';
 import { paramText, printStudy } from '../study/show.ts';
 
 export const help = `A study is a directory in studies/: its file, a journal that Optuna reads, and
-its runs. Killed or stopped, it goes on with \`${typed('sweep', 'studies/<name>')}\`.
+its runs. Killed or stopped, it goes on with \`${typed('sweep', 'studies/cartpole')}\`.
 What a study file may say is in
 ${documentPath('docs/sweeps.md')}.`;
 
@@ -192,7 +193,13 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
       ...(flags.objective !== undefined && { objective: flags.objective }),
     },
     { root: flags.studyDir, name: flags.name, check: flags.emit && planOf },
-  );
+  ).catch((error: unknown) => {
+    const there = join(flags.studyDir, what);
+    if (codeOf(error) !== 'env-unknown' || !existsSync(studyPaths(there).study)) throw error;
+    throw new UsageError(
+      `${what} is no environment but a study, which goes on with ${typed('sweep', there)}`,
+    );
+  });
 }
 
 // ---- batch schedulers ----------------------------------------------------------------------------------------------
@@ -218,7 +225,7 @@ async function emitFile(
   writeFileAtomic(path, text);
   if (flags.json) return context.json({ kind: 'emitted', path, runs });
   context.print(`${shownDir(path)}: ${counted(runs, 'task')}, a run each`);
-  context.print(`start:   ${start} ${shownDir(path)}`);
+  context.print(`start:   ${start} ${shellWord(shownDir(path))}`);
   context.print(`then:    ${typed('sweep', shownDir(dir))}, which takes the results into the journal`);
 }
 
@@ -354,6 +361,8 @@ async function exportWinner(
   ];
   const text = `${head.join('\n')}\n${stringify(settings)}`;
   if (flags.out === undefined) return context.raw(text.trimEnd());
+  if (isStudyFile(flags.out))
+    throw new UsageError(`${flags.out} is the file of a study: write the winner to another one`);
   writeFileAtomic(resolve(flags.out), text);
   context.print(`${flags.out}: ${typed('train', '-c', flags.out)}`);
 }

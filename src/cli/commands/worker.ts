@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { readQueue } from '../../sweep/places/queue.ts';
 import { redisAddress, shownAddress } from '../../sweep/redis/address.ts';
-import { connectionOptions } from '../../sweep/redis/connection.ts';
 import { type ShardWorker, startShardWorker } from '../../sweep/shard-queue.ts';
 import { startWorker } from '../../sweep/worker.ts';
 import { type Context, shownDir } from '../context.ts';
@@ -78,7 +77,7 @@ export async function run(context: Context, flags: WorkerFlags): Promise<void> {
     });
     // Runs and shards share the cores; one shard is always taken, because a whole run waits for it.
     shards = await startShardWorker({
-      connection: connectionOptions(redisAddress(queue)),
+      url: queue,
       concurrency: worker.concurrency,
       files: file,
     });
@@ -108,5 +107,7 @@ async function listFailed(context: Context, queue: string, asJson: boolean): Pro
       `  ${host}:${pid}, Keel ${version}, ${doing.length} of ${jobs}${paused === null ? '' : `, paused: ${paused}`}`,
     );
   for (const { study, run, id, why, tries } of failed)
-    context.print(`  ${run === null ? id : `${study} ${run}`}, ${tries} tries: ${why}`);
+    context.print(
+      `  ${run === null ? id : `${study} ${run}`}, ${tries === 1 ? '1 try' : `${tries} tries`}: ${why}`,
+    );
 }

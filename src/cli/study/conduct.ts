@@ -195,7 +195,8 @@ function liveLine({ print, paint, columns, isTerminal }: Context, silent: boolea
       const pruned = trial.state === 'pruned' ? ' (pruned)' : '';
       const name =
         trial.purpose === 'search' ? `trial ${trial.number}` : trial.purpose.replace('confirm-', '');
-      print(`${name}: ${paint(value, 'bold')}${pruned}, ${paramsText(trial.params)}, ${verdict}${note}`);
+      const parts = [`${paint(value, 'bold')}${pruned}`, paramsText(trial.params), verdict];
+      print(`${name}: ${parts.filter(part => part !== '').join(', ')}${note}`);
     },
     close: clear,
   };

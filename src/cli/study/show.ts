@@ -78,7 +78,7 @@ export function printStudy(context: Context, { dir, study }: OpenStudy, trials: 
     const shares = [...importance.axes].sort((a, b) => b.share - a.share);
     print();
     print(
-      `what mattered: ${shares.map(({ key, share }) => `${key} ${Math.round(100 * share)} %`).join(', ')} (explains ${Math.round(100 * importance.explained)} % of what differs)`,
+      `what mattered: ${shares.map(({ key, share }) => `${key} ${Math.round(100 * share)}%`).join(', ')} (explains ${Math.round(100 * importance.explained)}% of what differs)`,
     );
   }
   printConfirmation(context, study, summary);
@@ -137,7 +137,7 @@ function printConfirmation(
         ];
   print();
   print('on seeds that nothing was tuned on:');
-  const head = ['', study.objective.over, '95 %', 'seeds', ''];
+  const head = ['', study.objective.over, '95%', 'seeds', ''];
   for (const line of table([head, ...row('winner', winner), ...row('default', base)], [1]))
     raw(fit(`  ${line.trimEnd()}`, columns));
   if (improvement === null) return;
@@ -169,6 +169,6 @@ export function printNext(
     return;
   }
   if (study.space.length > 0 && hasWinner)
-    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}.yaml`)}`);
+    print(`export:  ${typed('sweep', 'export', at, '--out', `${study.name}-best.yaml`)}`);
   print(`look:    ${typed('dash', at)}`);
 }

@@ -1,3 +1,4 @@
+import { placeInOwnCode } from '../../base/trace.ts';
 import {
   checkSeed,
   type Env,
@@ -226,9 +227,12 @@ class CheckedEnv implements Env {
     if (code !== undefined && code !== 'env-threw')
       throw new EnvError(code, `${this.spec.id}: ${messageOf(error)}`, { cause: error });
     const during = this.#episodeStep === 0 ? 'reset' : `step ${this.#episodeStep} of the episode`;
-    throw new EnvError('env-threw', `${this.spec.id} threw in ${during}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const place = placeInOwnCode(error);
+    throw new EnvError(
+      'env-threw',
+      `${this.spec.id} threw in ${during}: ${messageOf(error)}${place === undefined ? '' : ` (${place})`}`,
+      { cause: error },
+    );
   }
 
   #fail(code: EnvErrorCode, message: string): never {

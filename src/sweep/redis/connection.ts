@@ -47,6 +47,8 @@ export async function connect(address: RedisAddress): Promise<Redis> {
   try {
     await probe.connect();
     await probe.ping();
+    // A number that it does not have is an error of this alone: otherwise the first one would be used in silence.
+    await probe.select(address.db);
   } catch (error) {
     throw redisError(said ?? error, address);
   } finally {
@@ -65,15 +67,17 @@ export async function connect(address: RedisAddress): Promise<Redis> {
 export function redisError(error: unknown, address: RedisAddress): KeelError {
   const { message = String(error), code } = (error ?? {}) as { message?: string; code?: string };
   const text = withoutSecrets(`${code ?? ''} ${message}`.trim(), address);
-  const remedy = /WRONGPASS|NOAUTH|AUTH/.test(text)
-    ? 'it wants another user or password: KEEL_REDIS_USERNAME, KEEL_REDIS_PASSWORD'
-    : /CERT|certificate/.test(text)
-      ? 'name an authority of your own in NODE_EXTRA_CA_CERTS, and the host as its certificate does'
-      : address.tls && /ETIMEDOUT|EPROTO|ECONNRESET|timeout/i.test(text)
-        ? 'does it speak TLS there? Without it the address begins with redis://'
-        : !address.tls && /ECONNRESET/.test(text)
-          ? 'with TLS the address begins with rediss://'
-          : 'is it started, and is the address right?';
+  const remedy = /DB index/.test(text)
+    ? 'use the number of a database that it has, or none'
+    : /WRONGPASS|NOAUTH|AUTH/.test(text)
+      ? 'it wants another user or password: KEEL_REDIS_USERNAME, KEEL_REDIS_PASSWORD'
+      : /CERT|certificate/.test(text)
+        ? 'name an authority of your own in NODE_EXTRA_CA_CERTS, and the host as its certificate does'
+        : address.tls && /ETIMEDOUT|EPROTO|ECONNRESET|timeout/i.test(text)
+          ? 'does it speak TLS there? Without it the address begins with redis://'
+          : !address.tls && /ECONNRESET/.test(text)
+            ? 'with TLS the address begins with rediss://'
+            : 'is it started, and is the address right?';
   return new KeelError(`cannot use Redis at ${shownAddress(address)}: ${text.slice(0, 300)}; ${remedy}`, {
     code: 'redis',
   });

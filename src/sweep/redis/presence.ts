@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import * as z from 'zod/mini';
 import { jsonOf } from '../../base/json.ts';
+import { VERSION } from '../../base/version.ts';
 import { keys } from './names.ts';
 
 const text = z.string().check(z.maxLength(1000));
@@ -54,4 +55,16 @@ export async function listWorkers(redis: Redis): Promise<WorkerPresence[]> {
       return [];
     }
   });
+}
+
+/** Whether a job that was refused here for its file is for another: one was started with that file, and this one was not. */
+export async function othersHave(
+  redis: Redis,
+  sha256: string | null,
+  here: readonly string[],
+): Promise<boolean> {
+  if (sha256 === null || here.includes(sha256)) return false;
+  return (await listWorkers(redis)).some(
+    ({ version, files }) => version === VERSION && files.includes(sha256),
+  );
 }

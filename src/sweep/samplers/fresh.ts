@@ -4,8 +4,8 @@
 import type { Rng } from '../../random/rng.ts';
 import type { Params, Space } from '../../studies/schema.ts';
 import { countOf, gridOf } from '../../studies/space.ts';
+import { keyOf, paramsAt } from './params.ts';
 import type { Seen } from './sampler.ts';
-import { keyOf, paramsAt } from './unit.ts';
 
 /** Draws before a space is held to be nearly exhausted. */
 const DRAWS = 100;

@@ -11,7 +11,7 @@
 import type { Rng } from '../../random/rng.ts';
 import type { Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
 import { countOf, isActive, valueAt } from '../../studies/space.ts';
-import { cellOf, fromUnit, indexOf, toUnit } from './unit.ts';
+import { cellOf, fromUnit, indexOf, toUnit } from '../../studies/unit.ts';
 
 /** Up to so many values an axis has a table of probabilities; with more it is as good as continuous. */
 const MOST_IN_TABLE = 64;

@@ -8,9 +8,9 @@
 import { Rng } from '../../random/rng.ts';
 import type { Params, Space } from '../../studies/schema.ts';
 import { drawFresh, notIn } from './fresh.ts';
+import { paramsAt } from './params.ts';
 import type { Sampler } from './sampler.ts';
 import { streamOf } from './stream.ts';
-import { paramsAt } from './unit.ts';
 
 /** Digits of a coordinate reach to this: beyond it no setting differs. */
 const FINEST = 2 ** -32;

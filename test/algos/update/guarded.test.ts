@@ -129,7 +129,7 @@ describe('an update that leaves its bound', () => {
     const change = { type: 'rate-change', what: 'learningRate' };
     const why = 'the update left the bound of 0.02';
     expect(events).toEqual([
-      { ...change, why: `${why} after 10 % of its steps`, from: RATE, to: expect.closeTo(RATE * first, 12) },
+      { ...change, why: `${why} after 10% of its steps`, from: RATE, to: expect.closeTo(RATE * first, 12) },
       { ...change, why, from: RATE * first, to: expect.closeTo(RATE * first * second, 12) },
       { type: 'guard', klBefore: 0.5, klAfter: 0.015, bound: 0.02, retries: 2, backtracks: 0, scale: 1 },
     ]);

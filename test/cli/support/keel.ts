@@ -83,10 +83,15 @@ class Kept extends Writable {
   }
 }
 
-/** Runs `act` as if the process were another: its directory, its environment, its output and its exit code. */
-async function asProcess(act: () => Promise<void>, { cwd = root, env = {} }: KeelOptions): Promise<Outcome> {
+/** Runs `act` as if the process were another: its arguments, its directory, its environment, its output and its exit code. */
+async function asProcess(
+  argv: readonly string[],
+  act: () => Promise<void>,
+  { cwd = root, env = {} }: KeelOptions,
+): Promise<Outcome> {
   const [stdout, stderr] = [new Kept(), new Kept()];
   const before = {
+    argv: process.argv,
     env: process.env,
     exitCode: process.exitCode,
     stdout: Object.getOwnPropertyDescriptor(process, 'stdout')!,
@@ -94,6 +99,7 @@ async function asProcess(act: () => Promise<void>, { cwd = root, env = {} }: Kee
     cwd: process.cwd(),
   };
   process.chdir(cwd);
+  process.argv = [...argv];
   process.env = { ...cleanEnv(), ...env };
   process.exitCode = undefined;
   Object.defineProperty(process, 'stdout', { ...before.stdout, get: () => stdout });
@@ -110,6 +116,7 @@ async function asProcess(act: () => Promise<void>, { cwd = root, env = {} }: Kee
     Object.defineProperty(process, 'stdout', before.stdout);
     Object.defineProperty(process, 'stderr', before.stderr);
     process.exitCode = before.exitCode;
+    process.argv = before.argv;
     process.env = before.env;
     process.chdir(before.cwd);
   }
@@ -122,7 +129,8 @@ let turn: Promise<unknown> = Promise.resolve();
 export function keel(args: readonly string[], options: KeelOptions = {}): Promise<Outcome> {
   const mine = turn.then(async () => {
     const { main } = await compiled<typeof import('../../../src/cli/main.ts')>('cli/main');
-    return asProcess(() => main([process.execPath, mainFile, ...args]), options);
+    const argv = [process.execPath, mainFile, ...args];
+    return asProcess(argv, () => main(argv), options);
   });
   turn = mine.catch(() => {});
   return mine;

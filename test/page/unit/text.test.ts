@@ -68,7 +68,7 @@ describe('numbers', () => {
       '2 d ago',
       '3 months ago',
     ]);
-    expect([0, 0.954, 1].map(formatPercent)).toEqual(['0 %', '95 %', '100 %']);
+    expect([0, 0.954, 1].map(formatPercent)).toEqual(['0%', '95%', '100%']);
     // On an axis as in a readout.
     expect([1e-4, 2e-5, 1.2e-5, -1e-7].map(v => formatTick(v, Math.abs(v)))).toEqual([
       '10⁻⁴',
@@ -122,6 +122,9 @@ describe('axes', () => {
     expect(formatTimeTick(origin + 5400_000, origin, 1800_000)).toBe('1:30 h');
     expect(formatTimeTick(origin + 3600_000, origin, 1800_000)).toBe('1:00 h');
     expect(formatTicks('step', [0, 500_000, 1_000_000, 1_500_000], 0)).toEqual(['0', '500k', '1M', '1.5M']);
+    // There is nothing between two steps, and what would not be short is told in full.
+    expect(formatTicks('step', [639.8, 640, 640.2], 0)).toEqual(['', '640', '']);
+    expect(formatTicks('step', [16_383.8, 16_384, 16_384.2], 0)).toEqual(['', '16,384', '']);
     expect(formatPlace('iteration', 1200, 0)).toBe('iteration 1,200');
     expect(formatPlace('time', origin + 65_000, origin)).toMatch(
       /^1 min 05 s · 2023-11-\d\d \d\d:\d\d:\d\d$/,

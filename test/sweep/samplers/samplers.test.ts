@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { methods, type Params, type Space } from '../../../src/studies/schema.ts';
 import { isActive } from '../../../src/studies/space.ts';
-import { fromUnit, keyOf, toUnit } from '../../../src/sweep/samplers/unit.ts';
+import { fromUnit, toUnit } from '../../../src/studies/unit.ts';
+import { keyOf } from '../../../src/sweep/samplers/params.ts';
 import { manyKinds, samplerOf, seenTrial, study } from './support.ts';
 
 /** A grid cannot do with the range. */

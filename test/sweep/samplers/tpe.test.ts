@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { testFunctions } from '../../../bench/sweep/functions.ts';
 import type { Params, Space } from '../../../src/studies/schema.ts';
 import { makeSampler } from '../../../src/sweep/samplers/make.ts';
+import { keyOf } from '../../../src/sweep/samplers/params.ts';
 import type { Seen } from '../../../src/sweep/samplers/sampler.ts';
-import { keyOf } from '../../../src/sweep/samplers/unit.ts';
 import { bestOf, least, manyKinds, samplerOf, seenTrial, study } from './support.ts';
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1];

@@ -12,6 +12,7 @@ import { entropyWeightOf } from '../../judge/loss-weights.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, quantile } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { part } from '../track.ts';
@@ -30,24 +31,68 @@ function boundOfEntropyCoef(signals: Signals): number | undefined {
   const policy = signals.get('loss/policy');
   const entropy = signals.get('policy/entropy');
   if (total === undefined || policy === undefined || entropy === undefined) return undefined;
-  if (total.n < 10 || total.n !== policy.n || total.n !== entropy.n) return undefined;
+  if (total.n < bound.rows || total.n !== policy.n || total.n !== entropy.n) return undefined;
   const bounds: number[] = [];
   for (let i = 0; i < total.n; i++) {
     const gap = policy.v[i] - total.v[i];
-    // One minibatch's policy loss differs from the mean by some hundredths.
-    if (entropy.v[i] > 0.05) bounds.push(gap > 0.1 ? gap / entropy.v[i] : 0);
+    if (entropy.v[i] > bound.entropy) bounds.push(gap > bound.gap ? gap / entropy.v[i] : 0);
   }
-  return bounds.length < 8 ? undefined : quantile(bounds, 0.8);
+  return bounds.length < bound.told ? undefined : quantile(bounds, bound.often);
 }
+
+/** A coefficient that nothing tells but a total far below the policy loss. */
+const bound = limitsOf('entropy-stuck/bound', {
+  rows: 10,
+  /** Rows with an entropy above the other. */
+  told: 8,
+  entropy: 0.05,
+  /** How far the total is below: one minibatch's policy loss differs from the mean by some hundredths. */
+  gap: 0.1,
+  /** The share of the rows whose bound is taken. */
+  often: 0.8,
+});
 
 /** The critic learns: it explains the returns, or its loss has halved. */
 function criticWorks(signals: Signals): boolean {
   const { critic } = signals;
-  if (critic.evLate > 0.3) return true;
-  if (critic.loss === undefined || critic.loss.n < 10) return critic.ev === undefined;
+  if (critic.evLate > l.explains) return true;
+  if (critic.loss === undefined || critic.loss.n < l.lossRows) return critic.ev === undefined;
   const over = trend(critic.loss.v);
-  return over.end < 0.5 * over.start && over.z < -2;
+  return over.end < l.halved * over.start && over.z < l.falls;
 }
+
+const l = limitsOf('entropy-stuck', {
+  rows: 20,
+  /** An entropy coefficient that is large: told, or implied by the losses. */
+  coef: 0.05,
+  implied: 0.15,
+  /** One that is ordinary, and one that is a mistake even where the return still creeps up. */
+  ordinary: 0.03,
+  huge: 0.2,
+  /** Of its maximum the entropy stays at this with a large coefficient, at this without; at its very maximum; and, while the return rises, at this. */
+  stays: 0.75,
+  high: 0.85,
+  maximum: 0.97,
+  rising: 0.9,
+  /** It falls: standard scores of the trend, and how much. */
+  score: -2.5,
+  fall: 0.03,
+  /** The critic learns: it explains so much, or its loss has so many rows, falls by this score and comes to this share. */
+  explains: 0.3,
+  lossRows: 10,
+  falls: -2,
+  halved: 0.5,
+  /** A policy moves with a KL above this; at a rate below the other it could not. */
+  kl: 5e-4,
+  rate: 5e-5,
+  /** Where it had begun to learn: so much is explained; the entropy falls by less than this; so many noises were gained, */
+  sees: 0.5,
+  sinks: 0.02,
+  gained: 4,
+  /** of which less than this share came in the last quarter, in no trend above this score. */
+  gains: 0.15,
+  trend: 2,
+});
 
 /** The largest coefficient that is usual: a tenth of one that is far beyond it is still too large. */
 const USUAL = 0.01;
@@ -69,7 +114,7 @@ export const entropyStuck: Rule = {
   text: {
     means:
       'The policy moves and the critic works, but entropy stays near its maximum and does not fall any more: the bonus for randomness outweighs what acting well would bring.',
-    seen: 'Discrete actions. In the second half entropy is above 80% of its maximum and does not fall, the return had risen and does so no more though it is not at a ceiling, the critic explains the returns, and the step KL is of ordinary size: a warning. An entropy coefficient above 0.05, known or implied by the losses, or entropy at its very maximum while the critic learns, makes it critical.',
+    seen: `Discrete actions. In the second half entropy is above ${percent(l.high)} of its maximum and does not fall, the return had risen and does so no more though it is not at a ceiling, the critic explains the returns, and the step KL is above ${num(l.kl)}: a warning. An entropy coefficient of ${l.coef} or more (${l.implied}, if the losses imply it) with an entropy above ${percent(l.stays)}, or an entropy above ${percent(l.maximum)} while the critic learns, makes it critical.`,
     todo: `Set the entropy coefficient to ${USUAL} or less.`,
     silent:
       'At the start of a run; when entropy still falls or the return still rises; when the policy is frozen or there is no reward, which keep entropy high too; when the coefficient is known to be ordinary.',
@@ -78,29 +123,29 @@ export const entropyStuck: Rule = {
   check(run, signals) {
     const { relativeEntropy, progress, kl, settings } = signals;
     if (run.kind !== 'classic' || relativeEntropy === undefined || progress === undefined) return [];
-    if (relativeEntropy.length < 20 || progress.track.n < 20) return [];
+    if (relativeEntropy.length < l.rows || progress.track.n < l.rows) return [];
     const entropy = signals.get('policy/entropy_relative') ?? signals.get('policy/entropy')!;
     const late = relativeEntropy.subarray(Math.floor(relativeEntropy.length / 2));
     const level = median(late);
     const coef = run.config.entropyCoef;
     const implied = impliedEntropyCoef(signals);
-    const large = (coef ?? 0) >= 0.05 || (coef === undefined && (implied ?? 0) >= 0.15);
-    if (coef !== undefined && coef < 0.03) return [];
-    if (!(level > (large ? 0.75 : 0.85))) return [];
+    const large = (coef ?? 0) >= l.coef || (coef === undefined && (implied ?? 0) >= l.implied);
+    if (coef !== undefined && coef < l.ordinary) return [];
+    if (!(level > (large ? l.stays : l.high))) return [];
     if (progress.saturated || progress.constant) return [];
     const over = trend(late);
-    const falling = over.z < -2.5 && over.start - over.end > 0.03;
+    const falling = over.z < l.score && over.start - over.end > l.fall;
     if (falling) return [];
     const critic = criticWorks(signals);
-    const moves = kl === undefined || kl.median > 5e-4;
+    const moves = kl === undefined || kl.median > l.kl;
     const ran = signals.get('train/epochs_run');
     const rate = settings.lr ?? 3e-4;
     // At its very maximum for good, though the critic learns at the same rate: something holds the policy there.
     const pinned =
       moves &&
-      level > 0.97 &&
+      level > l.maximum &&
       critic &&
-      rate >= 5e-5 &&
+      rate >= l.rate &&
       !progress.improved &&
       (ran === undefined || ran.median > 1);
     // It had begun to learn, and then neither became surer nor got better, though the critic sees well.
@@ -108,16 +153,16 @@ export const entropyStuck: Rule = {
     const gained = progress.best - progress.start;
     const [third, last] = [part(progress.track, 0.5, 0.75), part(progress.track, 0.75)];
     const stopped =
-      level > 0.85 &&
+      level > l.high &&
       moves &&
-      signals.critic.evLate > 0.5 &&
-      over.end > over.start - 0.02 &&
-      gained > 4 * noise &&
-      median(last) - median(third) < 0.15 * gained &&
-      trend(blockMedians(part(progress.track, 0.5), 20)).z < 2;
+      signals.critic.evLate > l.sees &&
+      over.end > over.start - l.sinks &&
+      gained > l.gained * noise &&
+      median(last) - median(third) < l.gains * gained &&
+      trend(blockMedians(part(progress.track, 0.5), 20)).z < l.trend;
     // So large a coefficient is a mistake even where the return still creeps up.
-    const huge = (coef ?? 0) >= 0.2;
-    const told = large && (moves || critic) && (huge || !(progress.improving && level < 0.9));
+    const huge = (coef ?? 0) >= l.huge;
+    const told = large && (moves || critic) && (huge || !(progress.improving && level < l.rising));
     if (!pinned && !stopped && !told) return [];
     return [
       finding('entropy-stuck', {

@@ -2,40 +2,61 @@ import type { Finding } from '../../findings.ts';
 import { cite, limit, quoted, say } from '../../judge/facts.ts';
 import { blockMedians } from '../../statistics/blocks.ts';
 import { median, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Track } from '../track.ts';
-import { finding, mark, name, soon } from '../words.ts';
+import { finding, mark, name, percent, soon } from '../words.ts';
+
+const limits = limitsOf('kl-impossible', {
+  rows: 8,
+  /** Below 0 by less than this, or than this share of its size, is float noise of a KL that is 0. */
+  noise: 1e-5,
+  ofSize: 0.01,
+  /** Rows below 0, and their share. */
+  negative: 3,
+  often: 0.02,
+  /** Of what takes many rows to see. */
+  longRows: 20,
+  /** A sum over a sequence: below this in this share of its blocks, and its median below the other. */
+  below: -0.5,
+  mostly: 0.7,
+  median: -1,
+  /** What was cut off at 0 is exactly 0 in so many of the rows, no fewer and no more, and begins or ends to be so as often. */
+  zeros: 0.15,
+  most: 0.9,
+  changes: 0.15,
+});
 
 /** Estimators that cannot be negative, whatever the samples. */
 const nonNegative = ['exact', 'k2', 'k3'];
 
-/** Float noise of a KL that is 0: not a sign. */
+/** The share of the rows that are below 0. */
 function negative(track: Track): number {
-  const floor = Math.max(1e-5, 0.01 * median(track.v.map(Math.abs)));
+  const floor = Math.max(limits.noise, limits.ofSize * median(track.v.map(Math.abs)));
   return share(track.v, v => v < -floor);
 }
 
 function impossible(track: Track): boolean {
   const often = negative(track);
-  return often * track.n >= 3 && often > 0.02;
+  return often * track.n >= limits.negative && often > limits.often;
 }
 
 /** The sum over a sequence is negative for long, beyond what sampling noise does. */
 function belowZero(track: Track): boolean {
-  if (track.n < 20) return false;
-  const blocks = blockMedians(track.v, 20);
-  return share(blocks, v => v < -0.5) >= 0.7 && median(track.v) < -1;
+  if (track.n < limits.longRows) return false;
+  const blocks = blockMedians(track.v, limits.longRows);
+  return share(blocks, v => v < limits.below) >= limits.mostly && median(track.v) < limits.median;
 }
 
 /** k1 scatters around the KL, so it is negative now and then; one that never is, with many exact zeros, was cut off at 0. */
 function clamped(track: Track): boolean {
-  if (track.n < 20 || share(track.v, v => v < 0) > 0) return false;
+  if (track.n < limits.longRows || share(track.v, v => v < 0) > 0) return false;
   const zeros = share(track.v, v => v === 0);
-  if (zeros < 0.15 || zeros > 0.9) return false;
+  if (zeros < limits.zeros || zeros > limits.most) return false;
   let changes = 0;
   for (let i = 1; i < track.n; i++) if ((track.v[i] === 0) !== (track.v[i - 1] === 0)) changes++;
   // Zeros all over the run, not a stretch of them.
-  return changes >= 0.15 * track.n;
+  return changes >= limits.changes * track.n;
 }
 
 export const klImpossible: Rule = {
@@ -46,7 +67,7 @@ export const klImpossible: Rule = {
   text: {
     means:
       'The values that are logged as KL are impossible for what they are said to be: negative where the estimator cannot be, cut off at 0, or negative for long over whole sequences. An early stop or penalty that uses them is fooled, and so is every threshold.',
-    seen: 'An exact, k2 or k3 estimate below 0 beyond float noise in 2% of the rows; a k1 estimate that is never negative and exactly 0 in 15 to 90% of rows all over the run; a KL of sequences below -1 in the median and negative in most blocks.',
+    seen: `An exact, k2 or k3 estimate below 0 beyond float noise in more than ${percent(limits.often)} of the rows; a k1 estimate that is never negative and exactly 0 in ${percent(limits.zeros)} to ${percent(limits.most)} of the rows, all over the run; a KL of sequences below ${limits.median} in the median and below ${limits.below} in ${percent(limits.mostly)} of its blocks.`,
     todo: 'Log k3, exp(r) - 1 - r with r = log new - log old, or the exact KL of the distributions. For sequences check top-k, minimum length and padding of the sampler. Never clamp k1.',
     silent:
       'k1 may be negative in single rows, and the KL of a sequence between -1 and 0 is noise. A KL that is 0 in every row means that there is no KL term. All other rules ignore a KL that this one has found broken.',
@@ -55,7 +76,7 @@ export const klImpossible: Rule = {
   check(run, signals) {
     const out: Finding[] = [];
     for (const track of signals.tracks.values()) {
-      if (track.kl === undefined || track.n < 8) continue;
+      if (track.kl === undefined || track.n < limits.rows) continue;
       const { estimator, per } = track.kl;
       const hard = nonNegative.includes(estimator) && per !== 'sequence' && impossible(track);
       const long = per === 'sequence' && belowZero(track);
@@ -74,7 +95,7 @@ export const klImpossible: Rule = {
           evidence: [
             say`${name(track)}: smallest ${cite(track, 'least')}, median ${cite(track, 'median')}, largest ${cite(track, 'most')}`,
             cut
-              ? say`${cite(track, 'share at', 0)} of the rows are exactly ${limit(0)} and none is negative: log-ratios scatter around 0, so they were clamped`
+              ? say`${cite(track, 'share at', 0)} of the rows are exactly ${limit(0)} and none is negative: log-ratios scatter around ${limit(0)}, so they were clamped`
               : undefined,
             long
               ? 'top-k, a minimum length or padding in the sampler makes sampled sequences likelier than the policy says'

@@ -1,10 +1,23 @@
 import { whole } from '../../../base/numbers.ts';
-import { cite, citeCount, citeEnd, limit, quoted, rowsBetween, say } from '../../judge/facts.ts';
+import { cite, citeCount, citeEnd, citeStep, limit, quoted, rowsBetween, say } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { PROBLEM_KL } from '../steps/streak.ts';
 import type { Track } from '../track.ts';
-import { change, type Draft, finding, mark, name, place, type Said, soon, stepAt, unitOf } from '../words.ts';
+import {
+  change,
+  type Draft,
+  finding,
+  mark,
+  name,
+  percent,
+  place,
+  type Said,
+  soon,
+  stepAt,
+  unitOf,
+} from '../words.ts';
 
 /** What must always be a number. Explained variance is none of them: it is NaN whenever returns do not vary. */
 const core = [
@@ -31,9 +44,31 @@ const rewards = ['reward/mean', 'episode/return'] as const;
 /** An error text that names what is not a number. */
 const named = /\bnan\b|\binf\b|not finite|non-?finite|infinit|invalid values|constraint.*real/i;
 
+const l = limitsOf('non-finite', {
+  /** Rewards that stay broken at the end: rows of the return, broken rows, and the share of all that they are. */
+  rewardRows: 10,
+  rewards: 5,
+  rewardShare: 0.05,
+  /** What never was a number: rows without which it may only not have begun. */
+  never: 3,
+  /** A larger share of broken rows lasts, even if it recovers. */
+  lasting: 0.05,
+  /** Cells that end empty: rows of the series, empty rows, their share of all, and how often there was a value before. */
+  blankRows: 10,
+  empty: 5,
+  emptyShare: 0.05,
+  before: 0.8,
+  /** What goes on: how much of the rest of the run, with fewer empty rows than this. */
+  rest: 0.7,
+  few: 3,
+});
+
+/** Before it: rows of the KL, and the share of them in which it was large. */
+const before = limitsOf('non-finite/before', { rows: 3, high: 0.2 });
+
 /** Rewards are NaN until the first episode ends, and between episodes: only what stays broken at the end counts. */
 function brokenRewards(track: Track): boolean {
-  return track.n >= 10 && track.broken.trailing >= Math.max(5, 0.05 * track.rows);
+  return track.n >= l.rewardRows && track.broken.trailing >= Math.max(l.rewards, l.rewardShare * track.rows);
 }
 
 /** Infinity is never a placeholder for an episode that has not ended: after a finite return it is what it says. */
@@ -44,7 +79,7 @@ function infiniteRewards(track: Track): boolean {
 function brokenCore(track: Track): boolean {
   // A few rows before the first update have no losses yet, and some trainers write NaN for that.
   const after = track.n === 0 ? track.rows : track.broken.points - track.broken.leading;
-  return after > 0 && (track.n > 0 || track.rows >= 3);
+  return after > 0 && (track.n > 0 || track.rows >= l.never);
 }
 
 export const nonFinite: Rule = {
@@ -55,7 +90,7 @@ export const nonFinite: Rule = {
   text: {
     means:
       'NaN or infinity entered the loss, the gradient, the policy or the rewards. Everything computed from it is lost, and an optimiser that took the step has lost its parameters.',
-    seen: 'A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. Also losses whose cells are null or empty from some row to the end, two or more together, though nearly every row before had them and other numbers of the updates go on. One or two such rows that recover are a warning; values that stay so are critical.',
+    seen: `A loss, KL, entropy, std, ratio or gradient norm that is NaN or infinite after it had been finite, a return that is infinite, or an error text beside the log that says so. Also losses whose cells are null or empty from some row to the end, two or more together, though ${percent(l.before)} of the rows before had them and other numbers of the updates go on. Rows that recover are a warning; values that stay so, or are so in more than ${percent(l.lasting)} of the rows, are critical.`,
     todo: 'Find the first row. If KL or the gradient norm grew before it, lower the learning rate. If it came out of a calm run, look for the observation, reward or division that made it: an advantage normalised over one sample, log of 0, an outlier of the physics. Go back to the last checkpoint before it.',
     silent:
       'A reward that is NaN before the first episode ends is missing, not broken. Explained variance may be NaN or -infinity when returns do not vary. Rows of evaluations have no losses. What is logged now and then may end empty; where all that updates write ends at once, training ended there.',
@@ -88,7 +123,7 @@ export const nonFinite: Rule = {
     const onset = Math.min(...broken.map(t => t.broken.from));
     const stays = broken.filter(t => t.broken.trailing > 0 || t.n === 0);
     const worst = Math.max(...broken.map(t => t.broken.points / Math.max(1, t.rows)));
-    const lasting = stays.length > 0 || worst > 0.05 || crash !== undefined;
+    const lasting = stays.length > 0 || worst > l.lasting || crash !== undefined;
     const onlyGradient = broken.every(t => t.id === 'grad/norm');
     const severity = lasting ? 'critical' : onlyGradient ? 'info' : 'warning';
     const first = broken.filter(t => t.broken.from === onset);
@@ -142,21 +177,21 @@ interface BlankEnds {
  */
 function blankEnd(signals: Signals): BlankEnds | undefined {
   const of = (ids: readonly string[]): Track[] =>
-    ids.map(id => signals.get(id)).filter((t): t is Track => t !== undefined && t.n >= 10);
+    ids.map(id => signals.get(id)).filter((t): t is Track => t !== undefined && t.n >= l.blankRows);
   const all = of(core);
   const tracks = all.filter(
     ({ blank, rows }) =>
       blank !== undefined &&
-      blank.rows >= Math.max(5, 0.05 * (blank.before + blank.rows)) &&
-      rows >= 0.8 * blank.before - 1,
+      blank.rows >= Math.max(l.empty, l.emptyShare * (blank.before + blank.rows)) &&
+      rows >= l.before * blank.before - 1,
   );
   if (tracks.length === 0 || (tracks.length === 1 && all.length > 1)) return undefined;
   const onset = Math.min(...tracks.map(t => t.blank!.from));
   const goesOn = (t: Track): boolean =>
     !tracks.includes(t) &&
     t.n > 0 &&
-    t.x[t.n - 1] >= onset + 0.7 * (signals.to - onset) &&
-    (t.blank?.rows ?? 0) < 3;
+    t.x[t.n - 1] >= onset + l.rest * (signals.to - onset) &&
+    (t.blank?.rows ?? 0) < l.few;
   // Without them returns alone may be those of an evaluation after training.
   const updates = [...of(ofUpdates), ...all].find(goesOn);
   const returns = of(rewards).find(goesOn);
@@ -180,7 +215,7 @@ function vanished(signals: Signals, { tracks, alive, updates }: BlankEnds): Retu
           t =>
             say`${name(t)} had a value in ${citeCount('rows that there are', t.rows, whole, t)} of ${citeCount('rows before its cells are empty', t.blank!.before, whole, t)} rows, and is ${t.blank!.kind} in the last ${citeCount('rows with an empty cell', t.blank!.rows, whole, t)}`,
         ),
-      `${name(alive)} goes on to the end: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
+      say`${name(alive)} goes on to ${citeStep(alive, alive.n - 1)}: ${isNull ? 'null is how JSON writes' : 'an empty cell is how tables write'} what is not a number`,
       calm(signals, onset),
     ],
     fix: fixes(signals, onset),
@@ -220,11 +255,11 @@ function calm(signals: Signals, onset: number): Said | undefined {
     rows++;
     if (kl.v[i] > PROBLEM_KL) high++;
   }
-  if (rows < 3) return undefined;
+  if (rows < before.rows) return undefined;
   const large = cite(rowsBetween(kl, 0, rows), 'share above', PROBLEM_KL);
-  return high / rows > 0.2
+  return high / rows > before.high
     ? say`before that ${name(kl)} was above ${limit(PROBLEM_KL)} in ${large} of the rows: the updates were too large already`
-    : say`before that ${name(kl)} was calm (above ${limit(PROBLEM_KL)} in ${high === 0 ? 'none' : large} of the rows): look at the data, not at the learning rate`;
+    : say`before that ${name(kl)} was calm (${high === 0 ? say`at most ${cite(rowsBetween(kl, 0, rows), 'most')}` : say`above ${limit(PROBLEM_KL)} in ${large} of the rows`}): look at the data, not at the learning rate`;
 }
 
 function fixes(signals: Signals, onset: number): Draft['fix'] {

@@ -1,9 +1,11 @@
 import { cite, citeCount, citeCourse, rowsSince, say } from '../../judge/facts.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
+import { limitsOf } from '../limits.ts';
 import type { Progress } from '../progress.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
+import { PROBLEM_KL } from '../steps/streak.ts';
 import { suspectOf } from '../steps/unstable.ts';
 import { part, type Track } from '../track.ts';
 import { change, finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
@@ -15,24 +17,50 @@ function between(track: Track, from: number, to: number): number[] {
   return out;
 }
 
+const l = limitsOf('return-collapse', {
+  rows: 12,
+  /** Large updates: a KL above this in so many of the rows since shortly before the best return, and a twentieth above the other. */
+  kl: PROBLEM_KL,
+  often: 0.1,
+  far: 0.1,
+  /** How much of the run before the best return that is; a resume from there on may have changed the task. */
+  before: 0.15,
+  /** Far below all that was before: in noises below the best, and in times of how far the best was above the start. */
+  plunge: 15,
+  below: 3,
+  /** For good: rows of the return and of the KL, and what is lost in noises, of all that was gained, and of the best level. */
+  lastingRows: 20,
+  klRows: 8,
+  noises: 10,
+  gain: 0.7,
+  level: 0.3,
+  /** So much of the end of the run is nearly all in the lower half. */
+  end: 0.85,
+  nearly: 0.95,
+});
+
+/** An adaptive rate that ran up: rows of it, the share of the run around the worst return, and the share of its ceiling. */
+const ran = limitsOf('return-collapse/rate', { rows: 20, around: 0.05, few: 3, ceiling: 0.9 });
+
 /** An adaptive rate at its ceiling while the return was at its worst. */
 function rateRanUp(signals: Signals, x: number): Track | undefined {
   const rate = signals.settings.lrTrack;
   const proxy = signals.run.klProxy;
-  if (rate === undefined || proxy === undefined || rate.n < 20) return undefined;
-  const reach = 0.05 * (signals.to - signals.from);
+  if (rate === undefined || proxy === undefined || rate.n < ran.rows) return undefined;
+  const reach = ran.around * (signals.to - signals.from);
   const around = between(rate, x - reach, x + reach);
-  return around.length >= 3 && median(around) >= 0.9 * proxy.ceiling ? rate : undefined;
+  return around.length >= ran.few && median(around) >= ran.ceiling * proxy.ceiling ? rate : undefined;
 }
 
 /** Far outside the noise, over the whole end of the run, and not on its way back. */
 function lostForGood({ track, start, best, end, noise, collapsed, improving }: Progress): boolean {
-  if (!collapsed || improving || track.n < 20) return false;
+  if (!collapsed || improving || track.n < l.lastingRows) return false;
   const floor = Math.min(start, end);
   const lost = best - end;
-  if (!(lost > 10 * noise && lost > 0.7 * (best - floor) && lost > 0.3 * Math.abs(best))) return false;
+  if (!(lost > l.noises * noise && lost > l.gain * (best - floor) && lost > l.level * Math.abs(best)))
+    return false;
   const half = (best + floor) / 2;
-  return share(part(track, 0.85), v => v < half) >= 0.95;
+  return share(part(track, l.end), v => v < half) >= l.nearly;
 }
 
 export const returnCollapse: Rule = {
@@ -43,7 +71,7 @@ export const returnCollapse: Rule = {
   text: {
     means:
       'The return had risen well above its noise and then lost most of the gain for good: unlearning. Together with large updates it is the classic collapse.',
-    seen: 'The last sixth of the run has lost more than half of what the best stretch had gained. It names a cause only when the KL was large around the fall, or an adaptive learning rate ran up. Without, it is a warning that names none where seven tenths of the gain are gone over the whole end of the run, far outside the noise, and the KL is logged; else it is only told.',
+    seen: `The last sixth of the run has lost more than half of what the best stretch had gained. It names a cause only when the KL was large around the fall (above ${l.kl} in ${percent(l.often)} of the rows, and at times above ${l.far}), or an adaptive learning rate ran up. Without, it is a warning that names none where ${percent(l.gain)} of the gain is gone over the whole end of the run, by more than ${l.noises} times the noise, and the KL is logged; else it is only told.`,
     todo: 'Go back to the best checkpoint; lower the learning rate or set a target KL.',
     silent:
       'Without large updates the fall may be a curriculum, an evaluation or a harder task: a dip, one that heals, or one after the log was taken up again is then no more than information.',
@@ -51,25 +79,27 @@ export const returnCollapse: Rule = {
   },
   check(run, signals) {
     const { progress, kl } = signals;
-    if (run.kind !== 'classic' || progress === undefined || progress.track.n < 12) return [];
+    if (run.kind !== 'classic' || progress === undefined || progress.track.n < l.rows) return [];
     // Down to a level far below all that was before, even if it came partly back.
     const { start, best, worst, noise } = progress;
     const plunged =
-      !progress.improved && best - worst > 15 * noise && start - worst > 3 * Math.abs(best - start);
+      !progress.improved &&
+      best - worst > l.plunge * noise &&
+      start - worst > l.below * Math.abs(best - start);
     // What only falls has lost nothing that was learnt: that is another rule.
     if (!(progress.collapsed && progress.gained) && !plunged) return [];
     const { track, bestX } = progress;
-    const reach = 0.15 * (signals.to - signals.from);
+    const reach = l.before * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
     const since = kl === undefined ? undefined : rowsSince(kl.track, bestX - reach);
-    const large = share(around, v => v > 0.05) >= 0.1 && quantile(around, 0.95) > 0.1;
+    const large = share(around, v => v > l.kl) >= l.often && quantile(around, 0.95) > l.far;
     const rate = plunged ? rateRanUp(signals, progress.worstX) : undefined;
     const suspect = suspectOf(signals);
     const told = large || rate !== undefined;
     // A log that was taken up again since may well be of a harder task.
     const resumed = run.restarts.some(x => x > bestX - reach);
     // Without a KL nothing says that it was calm: off-policy runs and evaluations dip for long and come back.
-    const lasting = !told && !resumed && around.length >= 8 && lostForGood(progress);
+    const lasting = !told && !resumed && around.length >= l.klRows && lostForGood(progress);
     return [
       finding('return-collapse', {
         severity: large ? 'critical' : rate !== undefined || lasting ? 'warning' : 'info',
@@ -86,7 +116,7 @@ export const returnCollapse: Rule = {
           rate === undefined
             ? undefined
             : say`${name(rate)} ran up to ${cite(rate, 'most')}, its median is ${cite(rate, 'median')}`,
-          told || around.some(v => v > 0.1)
+          told || around.some(v => v > l.far)
             ? undefined
             : 'no large update came with it: it may be the task that changed',
         ],

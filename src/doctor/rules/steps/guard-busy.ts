@@ -4,16 +4,24 @@ import type { Finding } from '../../findings.ts';
 import type { Fix } from '../../fixes.ts';
 import { cite, citeCount, citeSetting, citeStep, quoted, rowsBetween, say } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, num, percent, round, type Said, soon } from '../words.ts';
 import { suspectOf } from './unstable.ts';
 
-/** The guard is for now and then: in a third of the updates it is what sets the pace. */
-const OFTEN = 1 / 3;
-/** The share of a learning rate below which the guard has, for good, made another one of it. */
-const LITTLE_LEFT = 0.1;
+const limits = limitsOf('guard-busy', {
+  rows: 10,
+  /** The guard is for now and then: in this share of the updates it is what sets the pace. */
+  often: 1 / 3,
+  /** Rows of the rate that the guard has left, and the share below which it has, for good, made another one of it. */
+  rateRows: MIN_POINTS,
+  left: 0.1,
+});
+
+/** Above this share of a bound on single states a KL is at it. */
+const boundLimits = limitsOf('guard-busy/bound', { near: 0.8 });
 /** A larger bound than this is no advice. */
 const WIDEST = klMarks.at(-1)!;
 
@@ -41,10 +49,10 @@ export const guardBusy: Rule = {
   text: {
     means:
       'Update after update leaves its bound, and the guard does it again at a lower rate or takes it back. Training is safe, but much of the work is thrown away, and the raw KL shows what would have happened without the guard.',
-    seen: 'Retries, backtracks or a scale below 1 in a third of the rows or more of the second half of the run; or a rate of which the guard has left less than a tenth there.',
-    todo: 'Lower the learning rate or the epochs, or stop updates at a target KL below the bound, until the guard acts now and then. A bound below 0.05 may also be raised, and so may those on single states.',
+    seen: `Retries, backtracks or a scale below 1 in ${percent(limits.often)} of the rows or more of the second half of the run; or a rate of which the guard has left less than ${percent(limits.left)} there.`,
+    todo: `Lower the learning rate or the epochs, or stop updates at a target KL below the bound, until the guard acts now and then. A bound below ${WIDEST} may also be raised, and so may those on single states.`,
     silent:
-      'When the guard acts in less than a third of the recent rows: that is what it is for. What it did in the first half is over.',
+      'When the guard acts in fewer of the recent rows: that is what it is for. What it did in the first half is over.',
     references: ['docs/ppo.md', 'docs/kl.md'],
   },
   check(run, signals) {
@@ -53,14 +61,14 @@ export const guardBusy: Rule = {
       return track === undefined || track.n === 0 ? [] : [{ track, acted }];
     });
     const rows = Math.max(0, ...seen.map(({ track }) => track.n));
-    if (rows < Math.max(10, MIN_POINTS)) return [];
+    if (rows < limits.rows) return [];
     const middle = signals.from + (signals.to - signals.from) / 2;
     const recent = new Set(seen.flatMap(({ track }) => [...track.x].filter(x => x > middle)));
     const busy = new Set(
       seen.flatMap(({ track, acted }) => [...track.x].filter((x, i) => x > middle && acted(track.v[i]))),
     );
     const often = recent.size === 0 ? 0 : busy.size / recent.size;
-    if (often < OFTEN) return rateTaken(run, signals, middle);
+    if (often < limits.often) return rateTaken(run, signals, middle);
     const suspect = suspectOf(signals);
     const held = boundThatActs(run, signals, middle);
     const raw = signals.get('kl/step_raw');
@@ -77,7 +85,7 @@ export const guardBusy: Rule = {
             : say`${name(raw)} before the guard: median ${cite(raw, 'median')}, largest ${cite(raw, 'most')}${held?.key === 'guard' ? say`; the bound is ${citeSetting('guard', held.bound)}` : ''}`,
           held?.track === undefined || held.key === 'guard'
             ? undefined
-            : say`what acts is ${quoted(run.wording.nameOf(held.key) ?? held.key)}, the bound of ${citeSetting(held.key, held.bound)} on single states: ${name(held.track)} is at it`,
+            : say`what acts is ${quoted(run.wording.nameOf(held.key) ?? held.key)}, the bound of ${citeSetting(held.key, held.bound)} on single states: ${name(held.track)} has a median of ${cite(held.track, 'median')}`,
           left(signals, middle),
           suspect.why,
         ],
@@ -93,7 +101,7 @@ export const guardBusy: Rule = {
 function rateTaken(run: CanonicalRun, signals: Signals, from: number): Finding[] {
   const left = signals.get('guard/rate');
   const recent = left?.v.filter((_, i) => left.x[i] > from) ?? [];
-  if (left === undefined || recent.length < MIN_POINTS || !(median(recent) < LITTLE_LEFT)) return [];
+  if (left === undefined || recent.length < limits.rateRows || !(median(recent) < limits.left)) return [];
   const { learningRate, guard } = run.config;
   const late = rowsBetween(left, left.n - recent.length);
   const fitting = learningRate === undefined ? undefined : round(learningRate * median(recent));
@@ -129,9 +137,6 @@ interface Acting {
   readonly track: Track | undefined;
 }
 
-/** Within this share of a bound a KL is at it. */
-const AT_BOUND = 0.8;
-
 /** The bound that updates run into: that of the mean where their raw KL is beyond it, else one on single states. */
 function boundThatActs(run: CanonicalRun, signals: Signals, from: number): Acting | undefined {
   const shareOf = (track: Track, holds: (value: number) => boolean): number =>
@@ -140,8 +145,8 @@ function boundThatActs(run: CanonicalRun, signals: Signals, from: number): Actin
   const candidates = (
     [
       ['guard', guard, 'kl/step_raw', 1],
-      ['guardP99', guardP99, 'kl/step_p99', AT_BOUND],
-      ['guardMax', guardMax, 'kl/step_max', AT_BOUND],
+      ['guardP99', guardP99, 'kl/step_p99', boundLimits.near],
+      ['guardMax', guardMax, 'kl/step_max', boundLimits.near],
     ] as const
   ).flatMap(([key, bound, id, at]) => {
     if (bound === undefined || !Number.isFinite(bound)) return [];

@@ -1,7 +1,17 @@
 import { cite, citeStep, say, settledOf } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { finding, mark, name, soon } from '../words.ts';
+import { finding, mark, name, percent, soon } from '../words.ts';
 import { suspectOf } from './unstable.ts';
+
+const limits = limitsOf('kl-coef-runaway', {
+  rows: 10,
+  /** Where it ends, and how many times that is where it started. */
+  end: 50,
+  times: 100,
+  /** Of its largest value at the end. */
+  largest: 0.9,
+});
 
 export const klCoefRunaway: Rule = {
   code: 'kl-coef-runaway',
@@ -11,16 +21,22 @@ export const klCoefRunaway: Rule = {
   text: {
     means:
       'An adaptive penalty multiplies its weight each time the KL is above twice its target. A weight that never stops growing says that the penalty cannot hold the updates, and in the end it is the whole loss.',
-    seen: 'A coefficient that ends above 50 and at least 100 times above where it started, still at its largest in the last tenth.',
+    seen: `A coefficient that ends above ${limits.end}, ${limits.times} times above where it started, and at ${percent(limits.largest)} of its largest value or more.`,
     todo: 'Lower the learning rate or the number of epochs, cap the coefficient, or raise the target.',
     silent: 'A coefficient that finds a level, or falls: halving down to 0 is what small updates do.',
     references: ['ray-project/ray#18492'],
   },
   check(run, signals) {
     const coef = signals.get('kl/coef');
-    if (coef === undefined || coef.n < 10) return [];
-    const start = Math.max(coef.first, 1e-3);
-    if (!(coef.last > 50 && coef.last > 100 * start && coef.last >= 0.9 * coef.q(1))) return [];
+    if (coef === undefined || coef.n < limits.rows) return [];
+    if (
+      !(
+        coef.last > limits.end &&
+        coef.last > limits.times * coef.first &&
+        coef.last >= limits.largest * coef.q(1)
+      )
+    )
+      return [];
     const suspect = suspectOf(signals);
     const { kl } = signals;
     return [

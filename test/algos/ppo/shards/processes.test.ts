@@ -118,7 +118,7 @@ export default defineEnv({
 
 describe('an environment', () => {
   async function first(file: string) {
-    const place = shardProcesses({ count: 2, mostDeaths: 1 });
+    const place = shardProcesses({ count: 1, mostDeaths: 1 });
     try {
       const trainer = await sharded(2, { env: file, place });
       await trainer.start();

@@ -1,9 +1,10 @@
 /**
  * Every axis on one scale: what a sampler draws is in 0..1, evenly over the domain's values or over their logarithm. Where
- * there are steps each value has a cell, and the ends' cells are as wide as the others: all values are equally likely.
+ * there are steps each value has a cell, and the ends' cells are as wide as the others: all values are equally likely. Runs
+ * in a browser: nothing here may import a Node module.
  */
-import type { Domain, Params, ParamValue, Space } from '../../studies/schema.ts';
-import { countOf, isActive, isSame, valueAt } from '../../studies/space.ts';
+import type { Domain, ParamValue } from './schema.ts';
+import { countOf, isSame, valueAt } from './space.ts';
 
 type Range = Exclude<Domain, { kind: 'choice' }>;
 
@@ -57,19 +58,6 @@ export function fromUnit(domain: Domain, unit: number): ParamValue {
     const index = Math.round((value - domain.low) / domain.step);
     return valueAt(domain, Math.min(countOf(domain) - 1, Math.max(0, index)));
   }
-  return Math.min(domain.high, Math.max(domain.low, value));
+  // Rounding may miss the end.
+  return u === 1 ? domain.high : Math.min(domain.high, Math.max(domain.low, value));
 }
-
-/** Params of a place in the unit cube: an axis whose condition does not hold has its coordinate, and no value. */
-export function paramsAt(space: Space, place: (axis: number) => number): Params {
-  const params: Record<string, ParamValue> = {};
-  space.forEach((axis, i) => {
-    const unit = place(i);
-    if (isActive(axis, params)) params[axis.key] = fromUnit(axis.domain, unit);
-  });
-  return params;
-}
-
-/** Two trials with the same values have the same key. */
-export const keyOf = (space: Space, params: Params): string =>
-  JSON.stringify(space.map(axis => params[axis.key] ?? null));

@@ -1,0 +1,102 @@
+/** The sick language models of the matrix, trained again with the first fix of what the doctor says of each log. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { firstHarm } from '../../../src/doctor/index.ts';
+import { report, round } from '../../measure.ts';
+import { addRecord, type CureRecord, keyOf, readLines } from '../cure-records.ts';
+import type { CureCase } from '../cure-table.ts';
+import { diagnoseFile } from '../diagnose-file.ts';
+import { isWell, type Span } from '../healthy.ts';
+import type { From } from '../remedy.ts';
+import { type LmRun, readLmRuns } from './cache.ts';
+import { lastScore } from './harm.ts';
+import { lmJobs } from './plan.ts';
+import { type LmRemedy, lmRemedyOf } from './remedy.ts';
+import { lmSpellingsOf, spellLm } from './spellings.ts';
+import { trainLmJob } from './train.ts';
+
+/** As `keel train` has it unless told. */
+const checkpointEvery = 10;
+
+/** What healthy runs of a task come to, and one that learns nothing (at a rate of 1e-8 to 1e-7), at a number of rows. */
+function spansOf(runs: readonly LmRun[]): (run: LmRun) => Span {
+  const meanOf = (task: string, variant: string, rows: number): number => {
+    const scores = runs
+      .filter(({ label }) => label.task === task && label.variant === variant)
+      .map(one => lastScore(one.rows, rows))
+      .filter(score => score !== null);
+    return scores.reduce((a, b) => a + b, 0) / scores.length;
+  };
+  return ({ label, config }) => {
+    const rows = config.steps / (config.promptsPerIteration * config.groupSize);
+    return { healthy: meanOf(label.task, 'healthy', rows), random: meanOf(label.task, 'lr-low', rows) };
+  };
+}
+
+const planned = new Map(lmJobs().map(job => [job.name, job]));
+
+async function trained(
+  run: string,
+  from: From,
+  iteration: number,
+  { job, written, undone }: LmRemedy,
+): Promise<CureRecord> {
+  const parent = planned.get(run)!;
+  const { label } = await trainLmJob(job, iteration === 0 ? undefined : { parent, iteration, written });
+  const { lastScore: lastReturn, error } = label;
+  return { run, from, iteration, written: { ...written }, undone, lastReturn, error };
+}
+
+/** Every sick log of a language model, and what following its first advice came to. `train` false looks at what is there. */
+export async function lmCureCases(filter: string, train: boolean): Promise<CureCase[]> {
+  const runs = readLmRuns();
+  const spanOf = spansOf(runs);
+  const records = new Map(readLines<CureRecord>('lm-cures').map(record => [keyOf(record), record]));
+  const root = mkdtempSync(join(tmpdir(), 'keel-lm-cures-'));
+  const lines: CureCase[] = [];
+  try {
+    for (const one of runs.filter(({ label }) => label.fault !== null && label.name.includes(filter))) {
+      const { name } = one.label;
+      const span = spanOf(one);
+      for (const spelling of lmSpellingsOf(one)) {
+        const diagnosis = await diagnoseFile(spellLm(one, spelling, root));
+        if (diagnosis.verdict !== 'sick') continue;
+        const remedy = lmRemedyOf(planned.get(name)!, diagnosis, spelling);
+        const cures: Partial<Record<From, boolean | null>> = {};
+        for (const from of ['start', 'checkpoint'] as const) {
+          const harm = firstHarm(diagnosis);
+          const at = spelling === 'keel' ? one.rows.filter(row => row['train/step'] < harm).length : 0;
+          const iteration = from === 'start' ? 0 : at - (at % checkpointEvery);
+          // Before the first checkpoint there is only the start. Checkpoints are counted in Keel's steps.
+          if (from === 'checkpoint' && iteration === 0) continue;
+          if (remedy === undefined) {
+            cures[from] = null;
+            continue;
+          }
+          const key = keyOf({ run: name, from, iteration, ...remedy, written: { ...remedy.written } });
+          let record = records.get(key);
+          if (record === undefined && train) {
+            const began = performance.now();
+            record = await trained(name, from, iteration, remedy);
+            records.set(key, record);
+            addRecord('lm-cures', record);
+            const seconds = round((performance.now() - began) / 1000, 1);
+            report({ ...record, cured: isWell(record.lastReturn, span), seconds });
+          }
+          if (record !== undefined) cures[from] = record.error === null && isWell(record.lastReturn, span);
+        }
+        lines.push({
+          label: one.label,
+          wellBefore: isWell(one.label.lastScore, span),
+          spelling,
+          diagnosis,
+          cures,
+        });
+      }
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+  return lines;
+}
