@@ -273,7 +273,11 @@ console.log(task.name, model.layout.size > 500, typeof defineTask, typeof simula
 `;
   writeFileSync(join(app, 'use.ts'), source);
   writeFileSync(join(app, 'wrong.ts'), "import { train } from 'keel';\nawait train({ env: 3 });\n");
-  const { status, stdout } = spawnSync(process.execPath, [tsc, ...flags, 'use.ts', 'wrong.ts'], {
+  const sweeps = readFileSync(join(root, 'docs/sweeps.md'), 'utf8');
+  const [, fromCode] = /## From code\n```ts\n([\s\S]*?)```/.exec(sweeps)!;
+  expect(fromCode).toContain("import { sweep } from 'keel';");
+  writeFileSync(join(app, 'sweeps.ts'), fromCode);
+  const { status, stdout } = spawnSync(process.execPath, [tsc, ...flags, 'use.ts', 'sweeps.ts', 'wrong.ts'], {
     cwd: app,
     encoding: 'utf8',
   });

@@ -30,12 +30,16 @@ test('takes jobs until Ctrl-C, with the password from the environment', async ()
   await place.close();
   let stdout = '';
   // A worker says how many it has done with its next sign of life.
-  await until(async () => {
-    const looked = await keel(['worker', '--queue', redis.url, '--failed', '--json'], { env });
-    expect(looked.code).toBe(0);
-    ({ stdout } = looked);
-    return JSON.parse(stdout).workers[0].done === 1;
-  }, 'the worker to say what it has done');
+  await until(
+    async () => {
+      const looked = await keel(['worker', '--queue', redis.url, '--failed', '--json'], { env });
+      expect(looked.code).toBe(0);
+      ({ stdout } = looked);
+      return JSON.parse(stdout).workers[0].done === 1;
+    },
+    'the worker to say what it has done',
+    500,
+  );
   expect(JSON.parse(stdout)).toMatchObject({ address: redis.url, workers: [{ jobs: 1 }], failed: [] });
   const shown = await keel(['worker', '--queue', redis.url, '--failed'], { env });
   expect(shown.stdout).toContain('0 waiting, 0 under way, 0 failed; workers: 1');

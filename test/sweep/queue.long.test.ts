@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { Queue } from 'bullmq';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { VERSION } from '../../src/base/version.ts';
 import { lockHolder } from '../../src/runs/lock.ts';
 import { openRun } from '../../src/runs/store.ts';
@@ -44,8 +44,12 @@ const times = {
 const redis = await startRedis();
 const root = mkdtempSync(join(tmpdir(), 'keel-queue-'));
 const closing: (() => Promise<void>)[] = [];
+// After each: who is open looks at Redis ten times a second.
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
 afterAll(async () => {
-  for (const close of closing.reverse()) await close();
+  await processes.close();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -57,7 +61,6 @@ const processes = openPool({
   onStarted: (job, by) => told.get(job.run)?.onStarted?.(job, by),
   onRetried: (job, why) => told.get(job.run)?.onRetried?.(job, why),
 });
-closing.push(() => processes.close());
 const open = (options: PoolOptions): Pool => ({
   slots: options.jobs ?? 2,
   run(job, runs, signal) {
@@ -67,8 +70,10 @@ const open = (options: PoolOptions): Pool => ({
   async close() {},
 });
 
+const start = (options: Partial<WorkerOptions> = {}): Promise<RunningWorker> =>
+  startWorker({ url: redis.url, concurrency: 2, times, open, ...options });
 const worker = async (options: Partial<WorkerOptions> = {}): Promise<RunningWorker> => {
-  const made = await startWorker({ url: redis.url, concurrency: 2, times, open, ...options });
+  const made = await start(options);
   closing.push(() => made.close());
   return made;
 };
@@ -95,7 +100,8 @@ const withWorker = async <T>(
 placeContract(
   'a queue, without a shared directory',
   async (runs, events) => {
-    const one = await worker();
+    // Of all tests of the contract.
+    const one = await start();
     workersOf.set(runs, one);
     const place = await openQueuePlace(redis.url, { study: 'contract', runs, times, ...events });
     return {
@@ -267,7 +273,8 @@ test('what is no job, and jobs of another version, are dead letters that say why
   await withWorker({}, async () => {
     const letters = async () =>
       (await readQueue(redis.url)).failed.filter(({ id }) => bad.some(([name]) => name === id));
-    await until(async () => (await letters()).length === bad.length, 'all to be refused');
+    // Each look opens a connection.
+    await until(async () => (await letters()).length === bad.length, 'all to be refused', 200);
     const why = Object.fromEntries((await letters()).map(letter => [letter.id, letter]));
     expect(why.junk.why).toBe('job junk is no job of a study: another program put it there');
     expect(why.escapes.why).toMatch(/run: is no id of a run/);
@@ -347,7 +354,7 @@ test('higher priorities go first', async () => {
   const started: string[] = [];
   const { place } = await conductor('priorities', { onStarted: ({ run }) => started.push(run) });
   const running = [1, 3, 2].map(priority => place.run(tinyJob(`p${priority}`, { priority })));
-  await until(async () => (await readQueue(redis.url)).counts.waiting === 3, 'all to be in the queue');
+  await until(() => place.view!().queue.waiting === 3, 'all to be in the queue');
   await withWorker({ concurrency: 1 }, () => Promise.all(running));
   expect(started).toEqual(['p3', 'p2', 'p1']);
 });

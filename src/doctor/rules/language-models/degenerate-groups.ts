@@ -1,4 +1,6 @@
+import type { CanonicalRun } from '../../canonical.ts';
 import { cite, citeCount, limit, rowsOf, say } from '../../judge/facts.ts';
+import { jitter } from '../../statistics/blocks.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
@@ -23,6 +25,22 @@ function advantageless(signals: Signals): number {
 /** Within a tenth of 1, the most that a reward of right or wrong can be, and not all the same. */
 function isCeiling(track: Track): boolean {
   return track.q(0.05) >= 0.9 && track.q(1) <= 1 + 1e-9 && track.q(0.95) - track.q(0.05) > 1e-6;
+}
+
+/** Completions that differ: so warm a sampler, and so much entropy (nats a token) in the second half. */
+const WARM = 0.7;
+const LIVELY = 0.05;
+
+/**
+ * Whether the reward is told by the prompt alone: completions differ, rewards differ from batch to batch, and yet no group has
+ * ever a better answer and a worse one. Prompts that are all solved, or never, give the same reward in every batch.
+ */
+function isByPrompt({ config }: CanonicalRun, signals: Signals): boolean {
+  const entropy = signals.get('policy/entropy');
+  const { progress } = signals;
+  if (entropy === undefined || entropy.n < 8 || progress === undefined) return false;
+  const lively = median(part(entropy, 0.5)) >= LIVELY;
+  return lively && (config.temperature ?? 0) >= WARM && jitter(progress.track.v) > 0;
 }
 
 export const degenerateGroups: Rule = {
@@ -98,6 +116,9 @@ export const degenerateGroups: Rule = {
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
+          all && !blown && isByPrompt(run, signals)
+            ? 'score several completions of one prompt by hand: they differ and earn the same, so the reward does not look at what was written'
+            : undefined,
           change(
             run,
             {

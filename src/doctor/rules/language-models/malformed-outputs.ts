@@ -112,7 +112,7 @@ export const malformedOutputs: Rule = {
             : say`${name(form)} is ${cite(form, 'median')} in nearly all of ${cite(form, 'rows')} rows`,
         ],
         fix: [
-          'read ten outputs: are the weights, the chat template and the stop token the right ones?',
+          'read ten outputs beside what the reward looks for: is it the weights, the chat template, the stop token or the parser that is wrong?',
           cut
             ? change(
                 run,
