@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { SourceFile } from '@typescript/native/unstable/ast';
 import type { Project } from '@typescript/native/unstable/sync';
 import { afterAll, expect, test } from 'vitest';
+import { bareLimits } from '../tools/bare-limits.ts';
 import { needlessAssertions, undocumented, withProjects } from '../tools/check-source.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'keel-source-'));
@@ -82,4 +83,19 @@ export const notExported = 1;
   const found = lookAt(files, undocumented);
   expect(found.map(({ name }) => name).sort()).toEqual(['Shape', 'bare']);
   expect(found.every(({ file }) => file.fileName.endsWith('inside.ts'))).toBe(true);
+});
+
+test('a number that decides something outside of a table of limits is found', () => {
+  const text = `
+declare const limitsOf: <T>(of: string, table: T) => T;
+declare const part: (values: number[], from: number) => number[];
+const l = limitsOf('some-rule', { rows: 12, share: 0.7, seen: -0.3 });
+export const check = (values: number[]) => {
+  if (values.length < l.rows || part(values, 0.3).length < 3) return [];
+  const confidence = values.length > l.rows ? 0.85 : 0.6;
+  return values.filter(v => v > 0 && v < 0.7 && v / Math.max(v, 1e-12) > l.share && v > -40) ? confidence : 1;
+};
+`;
+  const found = lookAt({ 'rule.ts': text }, file => bareLimits(file));
+  expect(found.map(at => /^[\d.]+/.exec(text.slice(at))![0])).toEqual(['3', '0.7', '40']);
 });

@@ -2,6 +2,7 @@
  * What the type checker knows besides what it says by itself (`npm run check:types`): `npm run check:source`.
  *
  * - A `!` on what can be neither null nor undefined says nothing, and hides those that do. `-- --fix` removes them.
+ * - A rule of the doctor has its limits in a table (`bare-limits.ts`).
  * - What the package exports (the doors in package.json) has a doc comment, from which docs/api is made.
  *
  * It asks TypeScript 7, in a fifth of the time of version 6. That interface is new, so the version is pinned.
@@ -18,6 +19,7 @@ import {
   isVariableDeclaration,
 } from '@typescript/native/unstable/ast/is';
 import { API, type Project, SymbolFlags } from '@typescript/native/unstable/sync';
+import { bareLimits, stillBare } from './bare-limits.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
@@ -136,12 +138,30 @@ function* doorProblems(project: Project) {
   }
 }
 
+const RULES = 'src/doctor/rules/';
+
+function* limitProblems(project: Project) {
+  for (const name of project.program.getSourceFileNames()) {
+    const path = relative(root, name);
+    const file = path.startsWith(RULES) ? project.program.getSourceFile(name) : undefined;
+    if (file === undefined) continue;
+    const found = bareLimits(file);
+    const still = stillBare[path.slice(RULES.length)] ?? 0;
+    if (found.length < still)
+      yield `${path}: ${found.length} numbers stand in no table, and tools/bare-limits.ts has ${still}: put down ${found.length}`;
+    if (found.length > still)
+      for (const at of found)
+        yield `${placeOf(file, at)}: this number stands in no table of limits, and ${found.length} here are more than ${still}: put it into limitsOf(…)`;
+  }
+}
+
 function problems(fix: boolean): string[] {
   // The page has other types around it, so it is a project of its own, whose types svelte-check looks at.
   const configs = [join(root, 'tsconfig.json'), join(root, 'web/tsconfig.json')];
   return withProjects(configs, (all, page) => [
     ...assertionProblems(all, path => !path.startsWith('web/'), fix),
     ...doorProblems(all),
+    ...limitProblems(all),
     ...assertionProblems(page, path => path.startsWith('web/') && path !== 'web/vite.config.ts', fix),
   ]);
 }

@@ -26,15 +26,10 @@ export interface Span {
 }
 
 /** Trains what is missing; `train` false looks at what is there. */
-export async function healthySpans(
-  jobs: readonly Job[],
-  train: boolean,
-): Promise<(of: Job, healthyVariant?: string) => Span> {
+export async function healthySpans(jobs: readonly Job[], train: boolean): Promise<(of: Job) => Span> {
   const records = readLines<HealthyRecord>('healthy');
-  for (const variant of ['healthy', 'healthy-faster', 'lr-low']) {
+  for (const variant of ['healthy', 'lr-low']) {
     for (const job of jobs.filter(one => one.variant === variant && one.seed === 0)) {
-      // The others learn at this rate anyway.
-      if (variant === 'healthy-faster' && job.env !== 'CartPole-v1') continue;
       const lengths = new Set(jobs.filter(({ env }) => env === job.env).map(({ config }) => config.steps!));
       // Those of Keel's own preset are several times as long.
       lengths.delete(Math.max(...lengths));
@@ -53,7 +48,7 @@ export async function healthySpans(
       }
     }
   }
-  return ({ env, config: { steps } }, healthyVariant = 'healthy') => {
+  return ({ env, config: { steps } }) => {
     const meanOf = (variant: string): number => {
       const returns = records
         .filter(one => one.env === env && one.variant === variant)
@@ -61,7 +56,7 @@ export async function healthySpans(
       return returns.reduce((a, b) => a + b, 0) / returns.length;
     };
     // At a rate of 1e-7 a policy is what it was at the start.
-    return { healthy: meanOf(healthyVariant), random: meanOf('lr-low') };
+    return { healthy: meanOf('healthy'), random: meanOf('lr-low') };
   };
 }
 

@@ -112,8 +112,8 @@ export const doctor = mutantsOf('src/doctor', [
   ],
   ['rules/critic/critic.ts', '  rise: 1.2,', '  rise: 1.5,', 'doctor/rules/limits', 'threshold'],
   ['rules/critic/critic.ts', '  before: 0.4,', '  before: 0.48,', 'doctor/rules/limits', 'threshold'],
-  ['rules/steps/streak.ts', 'STREAK = 5;', 'STREAK = 6;', 'doctor/rules/large-steps', 'threshold'],
-  ['rules/steps/streak.ts', 'STREAK = 5;', 'STREAK = 4;', 'doctor/rules/large-steps', 'threshold'],
+  ['rules/steps/streak.ts', '  rows: 5,', '  rows: 6,', 'doctor/rules/limits', 'threshold'],
+  ['rules/steps/streak.ts', '  rows: 5,', '  rows: 4,', 'doctor/rules/limits', 'threshold'],
   ['rules/steps/streak.ts', ' || kl.signed', '', 'doctor/rules/large-steps', 'gate'],
   [
     'rules/steps/kl-high.ts',
@@ -122,7 +122,7 @@ export const doctor = mutantsOf('src/doctor', [
     'doctor/rules/large-steps',
     'drift',
   ],
-  ['rules/steps/guard-busy.ts', 'OFTEN = 1 / 3', 'OFTEN = 1 / 5', 'doctor/rules/large-steps', 'threshold'],
+  ['rules/steps/guard-busy.ts', 'often: 1 / 3', 'often: 1 / 5', 'doctor/rules/limits', 'threshold'],
   [
     'rules/steps/guard-busy.ts',
     "{ id: 'guard/retries', acted: v => v > 0 },",

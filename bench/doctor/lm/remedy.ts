@@ -38,6 +38,10 @@ const mended: readonly {
   { rule: 'sampler-gap', cause: 'stale-rollouts', undoes: ['stale'] },
   // "assert that they are finite before they are used"
   { rule: 'non-finite', cause: 'non-finite', undoes: ['non-finite'] },
+  // "score several completions of one prompt by hand: … the reward does not look at what was written"
+  { rule: 'degenerate-groups', cause: 'degenerate-groups', undoes: ['prompt-reward'] },
+  // "is it the weights, the chat template, the stop token or the parser that is wrong?"
+  { rule: 'malformed-outputs', cause: 'malformed-outputs', undoes: ['strict'] },
   // "score ten completions by hand: does the reward know good ones from bad?"
   {
     rule: 'reward-without-meaning',
@@ -87,10 +91,14 @@ export function lmRemedyOf(
   let { tampering } = job;
   let config: GrpoSettings = { ...job.config, ...written };
   if (tampering !== null) {
-    const named = mended.some(
-      ({ rule, cause, undoes }) =>
-        rule === first.code && cause === first.cause && undoes.includes(tampering!.kind),
-    );
+    // What is typed is all that is done; only advice in words is taken at its word.
+    const inWords = first.fixes[0]?.kind === 'prose';
+    const named =
+      inWords &&
+      mended.some(
+        ({ rule, cause, undoes }) =>
+          rule === first.code && cause === first.cause && undoes.includes(tampering!.kind),
+      );
     const key = standsFor[tampering.kind];
     if (named || (key !== undefined && key in written)) {
       undone.push(tampering.kind);

@@ -5,7 +5,7 @@ import { courseSaid } from '../course.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
-import { FAR, suspectOf, UNUSUAL } from '../steps/unstable.ts';
+import { suspectLimits, suspectOf } from '../steps/unstable.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, percent, type Said, soon, unitOf } from '../words.ts';
 
@@ -151,7 +151,7 @@ export const entropyCollapse: Rule = {
     const burst =
       kl !== undefined &&
       share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > l.burst) > 0;
-    const pushed = suspect.excess >= UNUSUAL && (burst || suspect.excess >= FAR);
+    const pushed = suspect.excess >= suspectLimits.unusual && (burst || suspect.excess >= suspectLimits.far);
     const x = track.x[Math.min(at, track.n - 1)];
     return [
       finding('entropy-collapse', {

@@ -17,6 +17,9 @@ export const referenceOutweighsLimits = limitsOf('reference-outweighs', {
 });
 const l = referenceOutweighsLimits;
 
+/** The weight of the GRPO paper (Shao et al. 2024). */
+const USUAL = 0.04;
+
 export const referenceOutweighs: Rule = {
   code: 'reference-outweighs',
   title: 'The pull to the reference outweighs the reward',
@@ -26,9 +29,9 @@ export const referenceOutweighs: Rule = {
     means:
       'The policy moves a little way from the reference and is held there: each further step costs more KL than it earns reward.',
     seen: `A weight of ${num(l.weight)} or more with a KL to the reference that ends below ${num(l.kl)} a token and within ${num(l.growth)} times of what it was in the second quarter of the run, or whose reward does not improve.`,
-    todo: 'Lower the weight of the KL tenfold, until the reward rises.',
+    todo: `Set the weight of the KL to ${num(USUAL)}, the usual one, or to a tenth of what it is where that is less.`,
     silent: 'Where the weight is small or not known, or the KL still grows while the reward rises.',
-    references: ['huggingface/trl: beta, the weight of the KL'],
+    references: ['huggingface/trl: beta, the weight of the KL', 'arXiv:2402.03300'],
   },
   check(run, signals) {
     const ref = long(signals.get('kl/ref'), l.rows);
@@ -49,7 +52,13 @@ export const referenceOutweighs: Rule = {
           say`the weight of the KL is ${citeSetting('refCoef', coef)}; ${usual(0, 0.1)}`,
           say`${name(ref)}: ${cite(ref, 'first')} at first, a median of ${cite(rowsOf(ref, 0.25, 0.5), 'median')} in the second quarter, ${citeLate(ref)} at the end`,
         ],
-        fix: [change(run, { refCoef: round(coef / 10) }, 'divide the weight of the KL by 10')],
+        fix: [
+          change(
+            run,
+            { refCoef: round(Math.min(coef / 10, USUAL)) },
+            `set the weight of the KL to ${num(USUAL)}`,
+          ),
+        ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should grow and ${name(progress.track)} rise`,
         marks: [mark(ref, signals.from, signals.to), mark(progress.track, signals.from, signals.to)],
       }),

@@ -1,9 +1,22 @@
 import { cite, citeSetting, rowsBetween, say } from '../../judge/facts.ts';
 import { median } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
-import { change, finding, mark, name, soon } from '../words.ts';
+import { change, finding, mark, name, percent, soon } from '../words.ts';
 import { bestSaid } from './levels.ts';
+
+const l = limitsOf('token-entropy', {
+  rows: 20,
+  /** It climbs: to so many times its start, above so many nats, by a trend of this standard score. */
+  times: 3,
+  nats: 1,
+  score: 3,
+  /** It dies: to this share of what it began with, below so many nats, from above the other. */
+  share: 0.02,
+  dead: 0.01,
+  alive: 0.05,
+});
 
 export const tokenEntropy: Rule = {
   code: 'token-entropy',
@@ -13,7 +26,7 @@ export const tokenEntropy: Rule = {
   text: {
     means:
       'A language model whose token entropy climbs without end speaks ever more at random, mostly because of an entropy bonus; one whose entropy dies while the reward is still poor says one thing for ever.',
-    seen: 'Entropy at least 3 times its start and above 1 nat, rising steadily, with a reward that collapsed or does not improve; or entropy below 2% of its start and 0.01 nats with a reward that does not improve.',
+    seen: `Entropy above ${l.times} times its start and above ${l.nats} nat, rising steadily, with a reward that collapsed or does not improve; or entropy below ${percent(l.share)} of its start and ${l.dead} nats with a reward that does not improve.`,
     todo: 'Set the entropy coefficient to 0 or 0.001; against collapse raise the temperature, or the upper clip bound.',
     silent: 'Entropy that falls while the reward rises is learning, and is usual.',
     references: ['volcengine/verl#781'],
@@ -21,15 +34,21 @@ export const tokenEntropy: Rule = {
   check(run, signals) {
     const entropy = signals.get('policy/entropy');
     const { progress } = signals;
-    if (run.kind !== 'language-model' || entropy === undefined || entropy.n < 20 || progress === undefined)
+    if (
+      run.kind !== 'language-model' ||
+      entropy === undefined ||
+      entropy.n < l.rows ||
+      progress === undefined
+    )
       return [];
-    if (progress.track.n < 20 || (progress.improved && !progress.collapsed) || progress.saturated) return [];
+    if (progress.track.n < l.rows || (progress.improved && !progress.collapsed) || progress.saturated)
+      return [];
     const over = trend(entropy.v);
-    const climbs = over.end > 3 * over.start && over.end > 1 && over.z > 3;
+    const climbs = over.end > l.times * over.start && over.end > l.nats && over.z > l.score;
     // It may die within a few rows: the very beginning counts.
     const firstRows = Math.max(3, Math.floor(entropy.n / 50));
     const began = median(entropy.v.subarray(0, firstRows));
-    const dies = over.end < 0.02 * began && over.end < 0.01 && began > 0.05;
+    const dies = over.end < l.share * began && over.end < l.dead && began > l.alive;
     if (!climbs && !dies) return [];
     if (climbs && run.config.entropyCoef === 0) return [];
     return [

@@ -6,7 +6,7 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { lateSpikesOf } from '../steps/kl-spikes.ts';
-import { inARow, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from '../steps/streak.ts';
+import { inARow, PROBLEM_KL, rowWord, streakLimits, streaksOf, WARNING_KL } from '../steps/streak.ts';
 import { finding, mark, name, num, type Said, soon, stepAt, unitOf } from '../words.ts';
 
 const limits = limitsOf('restart-criteria', {
@@ -65,7 +65,7 @@ export const restartCriteria: Rule = {
   causes: [],
   text: {
     means: `Five signs, each of which alone may pass: a KL above ${WARNING_KL} for several updates in a row, spikes of the KL that grow, a return that collapses after a large step, an explained variance below 0, a value loss above ten million. Several together seldom recover.`,
-    seen: `It counts which of the five hold: ${STREAK} updates in a row with a KL above ${WARNING_KL} that reach into the second half; late spikes that grow, as \`kl-spikes\` has them; a return that collapsed with a KL above ${PROBLEM_KL} around its best or since; a median of the explained variance below ${limits.explained} in the second half, with a value loss of ${limits.loss} or more; one of the value loss above ${num(VAST_LOSS)}. It speaks from ${limits.signs} on.`,
+    seen: `It counts which of the five hold: ${streakLimits.rows} updates in a row with a KL above ${WARNING_KL} that reach into the second half; late spikes that grow, as \`kl-spikes\` has them; a return that collapsed with a KL above ${PROBLEM_KL} around its best or since; a median of the explained variance below ${limits.explained} in the second half, with a value loss of ${limits.loss} or more; one of the value loss above ${num(VAST_LOSS)}. It speaks from ${limits.signs} on.`,
     todo: 'Mend the cause that the other findings name and restart, from a checkpoint before the first sign or anew. Where the return still rises, wait as long as it does.',
     silent: `With fewer signs or fewer than ${limits.rows} rows. It never changes the verdict.`,
     references: ['DLR-RM/stable-baselines3#324'],

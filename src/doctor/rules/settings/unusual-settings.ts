@@ -8,7 +8,7 @@ import { courseSaid } from '../course.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals } from '../signals.ts';
-import { suspectOf, UNUSUAL } from '../steps/unstable.ts';
+import { suspectLimits, suspectOf } from '../steps/unstable.ts';
 import { change, finding, mark, num, type Said } from '../words.ts';
 
 const limits = limitsOf('unusual-settings', {
@@ -31,7 +31,7 @@ function unusualOf(signals: Signals): Unusual[] {
   const suspect = suspectOf(signals);
   // A rate that a controller moves is nobody's setting.
   const moved = suspect.cause === 'learning-rate-too-high' && run.klProxy !== undefined;
-  if (suspect.excess >= UNUSUAL && !moved) {
+  if (suspect.excess >= suspectLimits.unusual && !moved) {
     const setting =
       suspect.cause === 'too-many-epochs'
         ? 'epochs'
@@ -84,7 +84,7 @@ export const unusualSettings: Rule = {
   text: {
     means:
       'A setting is far from what people use. The run does not suffer from it as far as the log shows; the next one, or a longer one, may.',
-    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** UNUSUAL)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
+    seen: `A learning rate, a number of epochs or a clip range ${num(2 ** suspectLimits.unusual)} times the largest that is usual; an entropy coefficient of ${limits.entropyCoef} or more, known or implied by the losses; a weight of the value loss below ${limits.valueCoef}; a target KL below ${limits.targetKl}. It is information alone.`,
     todo: 'Nothing has to change. Take the usual value if the return stalls.',
     silent: 'Where another rule accuses the same setting, and for language models.',
     references: ['docs/ppo.md'],

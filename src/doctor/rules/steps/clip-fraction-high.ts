@@ -6,7 +6,7 @@ import type { Rule } from '../rule.ts';
 import { MIN_POINTS } from '../signals.ts';
 import { part } from '../track.ts';
 import { finding, mark, name, percent, soon } from '../words.ts';
-import { suspectOf, UNUSUAL } from './unstable.ts';
+import { suspectLimits, suspectOf } from './unstable.ts';
 
 const limits = limitsOf('clip-fraction-high', {
   clipped: 0.3,
@@ -50,7 +50,7 @@ export const clipFractionHigh: Rule = {
     const often = share(settled, v => v > limits.clipped);
     if (often < limits.often) return [];
     const suspect = suspectOf(signals);
-    const unusual = suspect.excess >= UNUSUAL;
+    const unusual = suspect.excess >= suspectLimits.unusual;
     const { fell, stuck } = standingOf(progress, unusual);
     const harms = (fell || stuck) && often >= limits.mostly;
     if (!unusual && !harms) return [];

@@ -21,8 +21,17 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import { MIN_POINTS, type Signals, type StepKl } from '../signals.ts';
 import { finding, mark, name, num, percent, type Said, soon } from '../words.ts';
-import { inARow, OK_KL, PROBLEM_KL, rowWord, STREAK, streaksOf, WARNING_KL } from './streak.ts';
-import { FAR, suspectOf, UNUSUAL, unguarded } from './unstable.ts';
+import {
+  inARow,
+  OK_KL,
+  PROBLEM_KL,
+  rowWord,
+  scaleOf,
+  streakLimits,
+  streaksOf,
+  WARNING_KL,
+} from './streak.ts';
+import { suspectLimits, suspectOf, unguarded } from './unstable.ts';
 
 /** Shares of the rows after the first tenth above the marks of a KL. */
 const limits = limitsOf('kl-high', {
@@ -57,9 +66,9 @@ export const klHigh: Rule = {
   text: {
     means:
       'Update after update moves the policy further than its samples support. PPO then optimises a surrogate that no longer describes the return, and what was learnt is lost again.',
-    seen: `Shares of the rows after the first tenth. Critical: ${percent(limits.fallen)} above ${PROBLEM_KL} where the return fell back; ${percent(limits.stuck)} where it never rose, or where a setting is unusual and ${percent(limits.farUnusual)} are above ${limits.far}; ${percent(limits.mostlyFar)} above ${limits.far} beside an unusual setting or a return that does not hold. A warning: ${percent(limits.unusual)} above ${WARNING_KL} beside an unusual setting; ${percent(limits.farSetting)} above ${OK_KL} beside one that is far from usual; ${percent(limits.fell)} above ${PROBLEM_KL} where the return fell back, ${percent(limits.slips)} where it slips from its best; ${percent(limits.mostlyVast)} above ${limits.vast} in any case. Only told: ${percent(limits.borderline)} above ${OK_KL} where the return does not improve. ${STREAK} updates in a row above ${WARNING_KL}, anywhere in the run, are larger steps than usual: at least a warning, whatever else is well and whatever the target KL.`,
+    seen: `Shares of the rows after the first tenth. Critical: ${percent(limits.fallen)} above ${PROBLEM_KL} where the return fell back; ${percent(limits.stuck)} where it never rose, or where a setting is unusual and ${percent(limits.farUnusual)} are above ${limits.far}; ${percent(limits.mostlyFar)} above ${limits.far} beside an unusual setting or a return that does not hold. A warning: ${percent(limits.unusual)} above ${WARNING_KL} beside an unusual setting; ${percent(limits.farSetting)} above ${OK_KL} beside one that is far from usual; ${percent(limits.fell)} above ${PROBLEM_KL} where the return fell back, ${percent(limits.slips)} where it slips from its best; ${percent(limits.mostlyVast)} above ${limits.vast} in any case. Only told: ${percent(limits.borderline)} above ${OK_KL} where the return does not improve. ${streakLimits.rows} updates in a row above ${WARNING_KL}, anywhere in the run, are larger steps than usual: at least a warning, whatever else is well and whatever the target KL.`,
     todo: 'If the return still rises, nothing has to change yet; if it stalls, lower the learning rate or set a target KL. Otherwise change the setting that stands out: the learning rate (divide by 3 or more), the epochs (10 or fewer), the clip range (0.2). If none does, divide the learning rate by 3 and set a target KL of 0.015.',
-    silent: `The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below ${limits.vast}, but for ${STREAK} updates in a row above ${WARNING_KL}. With k1, which scatters, medians of blocks are looked at.`,
+    silent: `The KL to a reference and the KL of whole sequences have other scales. A high KL in the first tenth of a run is the start of learning. A run with ordinary settings that keeps improving is left alone below ${limits.vast}, but for ${streakLimits.rows} updates in a row above ${WARNING_KL}. With k1, which scatters, medians of blocks are looked at.`,
     references: [
       'DLR-RM/stable-baselines3#324',
       'openai/baselines#975',
@@ -72,7 +81,7 @@ export const klHigh: Rule = {
       ? undefined
       : {
           of: `updates in a row with a KL above ${WARNING_KL}`,
-          at: STREAK,
+          at: streakLimits.rows,
           value: longestAbove(kl.track.v, WARNING_KL)?.length ?? 0,
           speaks: 'above',
         },
@@ -96,19 +105,16 @@ interface Level {
   readonly from: number;
 }
 
-/** A token's KL is larger than an action's before it does harm, and is mostly logged with k1 or k2. */
-const scaleOf = ({ run }: Signals): number => (run.kind === 'language-model' ? 4 : 1);
-
 /** How high the KL is over the rows after the first tenth, and whether that does harm. */
 function levelOf(signals: Signals, kl: StepKl): Level | undefined {
   const { progress } = signals;
   if (kl.settled.length < MIN_POINTS) return undefined;
-  const scale = scaleOf(signals);
+  const scale = scaleOf(signals.run);
   const values = kl.signed ? blockMedians(kl.settled, 20) : kl.settled;
   const above = (level: number): number => share(values, v => v > level * scale);
   const [f2, f3, f5, f10] = [above(OK_KL), above(WARNING_KL), above(PROBLEM_KL), above(limits.far)];
   const suspect = suspectOf(signals);
-  const unusual = suspect.excess >= UNUSUAL;
+  const unusual = suspect.excess >= suspectLimits.unusual;
   const { fell, holds, stuck } = standingOf(progress, unusual);
   const slips =
     progress !== undefined &&
@@ -120,7 +126,7 @@ function levelOf(signals: Signals, kl: StepKl): Level | undefined {
     (f10 >= limits.mostlyFar && (unusual || !holds))
       ? 'critical'
       : (f3 >= limits.unusual && unusual) ||
-          (f2 >= limits.farSetting && suspect.excess >= FAR) ||
+          (f2 >= limits.farSetting && suspect.excess >= suspectLimits.far) ||
           (f5 >= limits.fell && fell) ||
           (f5 >= limits.slips && slips) ||
           above(limits.vast) >= limits.mostlyVast
@@ -167,7 +173,7 @@ function sustained(signals: Signals, kl: StepKl, { severity, mark: level, from }
       off?.why,
     ],
     fix: [...suspect.fix, off?.fix],
-    watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${num(OK_KL * scaleOf(signals))}`,
+    watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should stay below ${num(OK_KL * scaleOf(signals.run))}`,
     marks: [mark(kl.track, from, signals.to)],
   });
 }
@@ -205,7 +211,7 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
     cause: null,
     confidence: 0.5,
     evidence: [
-      say`${inARow(cite(track, 'longest above', WARNING_KL), word)} are above ${limit(WARNING_KL)}, from ${citeStep(track, longest.from)} to ${citeStep(track, longest.to)}; ${limit(STREAK)} are enough to be watched`,
+      say`${inARow(cite(track, 'longest above', WARNING_KL), word)} are above ${limit(WARNING_KL)}, from ${citeStep(track, longest.from)} to ${citeStep(track, longest.to)}; ${limit(streakLimits.rows)} are enough to be watched`,
       sizes(kl, contract),
       settings.targetKl !== undefined && own.name !== absolute.name
         ? say`by the run's own target KL of ${citeSetting('targetKl', settings.targetKl)} these steps are ${own.name}; by the absolute marks they are ${absolute.name}`
@@ -214,7 +220,7 @@ function largerSteps(signals: Signals, kl: StepKl, streaks: readonly Stretch[]) 
       guard === undefined
         ? off?.why
         : say`the guard holds every update within ${citeSetting('guard', guard)}`,
-      after.length >= STREAK
+      after.length >= streakLimits.rows
         ? say`since then ${name(track)} has a median of ${cite(rowsBetween(track, track.n - after.length), 'median')} (${klBand(median(after), contract).name})`
         : undefined,
     ],

@@ -7,7 +7,7 @@ import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { finding, mark, name, num, percent, soon, stepAt, unitOf } from '../words.ts';
-import { PROBLEM_KL } from './streak.ts';
+import { PROBLEM_KL, scaleOf } from './streak.ts';
 import { suspectOf, unguarded } from './unstable.ts';
 
 const limits = limitsOf('kl-spikes', {
@@ -38,15 +38,12 @@ export interface LateSpikes {
   readonly grow: boolean;
 }
 
-/** A token's KL is larger than an action's before it does harm. */
-const scaleOf = ({ run }: Signals): number => (run.kind === 'language-model' ? 4 : 1);
-
 /** Undefined where they are too few to say anything, or the KL is none whose single rows do. */
 export function lateSpikesOf(signals: Signals): LateSpikes | undefined {
   const { kl } = signals;
   if (kl === undefined || kl.signed || kl.track.n < limits.rows) return undefined;
   const asked = {
-    level: PROBLEM_KL * scaleOf(signals),
+    level: PROBLEM_KL * scaleOf(signals.run),
     deviations: kl.noisy ? limits.noisyDeviations : limits.deviations,
     times: kl.noisy ? limits.noisyTimes : limits.times,
   };
@@ -98,7 +95,7 @@ export const klSpikes: Rule = {
     const { kl, progress } = signals;
     const found = lateSpikesOf(signals);
     if (kl === undefined || found === undefined) return [];
-    const scale = scaleOf(signals);
+    const scale = scaleOf(signals.run);
     const { late, harmful, growth, grow } = found;
     // Of many spikes one or two come before a bad row by chance: in a run that gets better a third of them must.
     const hurt =

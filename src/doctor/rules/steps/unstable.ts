@@ -6,6 +6,7 @@ import type { CanonicalRun } from '../../canonical.ts';
 import type { RootCause } from '../../findings.ts';
 import { type Fix, withAside } from '../../fixes.ts';
 import { citeSetting, limit, say, usual, workOut } from '../../judge/facts.ts';
+import { limitsOf } from '../limits.ts';
 import type { Signals } from '../signals.ts';
 import { change, num, round, type Said } from '../words.ts';
 import { PROBLEM_KL } from './streak.ts';
@@ -19,9 +20,11 @@ export interface Suspect {
   readonly fix: readonly (Fix | undefined)[];
 }
 
-/** Doublings beyond the upper end of what is usual from which a setting is unusual, and from which far so. */
-export const UNUSUAL = 0.9;
-export const FAR = 2;
+export const suspectLimits = limitsOf('suspect', {
+  /** Doublings beyond the upper end of what is usual from which a setting is unusual, and from which far so. */
+  unusual: 0.9,
+  far: 2,
+});
 
 /** The upper ends of what people use: above them a setting is a suspect by itself. */
 const largestUsual = { classic: { lr: 1e-3 }, 'language-model': { lr: 2e-5 } } as const;
@@ -95,7 +98,7 @@ function suspectIn(signals: Signals): Suspect {
     ] as const
   ).toSorted((a, b) => b.excess - a.excess);
   const [first, second] = ranked;
-  if (first.excess >= UNUSUAL) {
+  if (first.excess >= suspectLimits.unusual) {
     const margin = first.excess - Math.max(second.excess, 0);
     return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin) };
   }

@@ -1,6 +1,7 @@
 /** Every table of limits, and runs on both sides of each. */
 import type { AtLimits } from '../support/at-limits.ts';
 import { causes } from './causes.ts';
+import { completions } from './completions.ts';
 import { critic } from './critic.ts';
 import { earlyStops } from './early-stops.ts';
 import { entropy } from './entropy.ts';
@@ -30,4 +31,5 @@ export const atLimits: readonly AtLimits[] = [
   ...causes,
   ...judge,
   ...languageModels,
+  ...completions,
 ];

@@ -1,39 +1,43 @@
 /** The limits of the rules about entropy, each from both sides. */
+import type { CanonicalRun } from '../../../../src/doctor/canonical.ts';
+import type { LimitTable } from '../../../../src/doctor/rules/limits.ts';
 import { agent, bend, disordered, level, returns } from '../support/agents.ts';
 import type { AtLimits } from '../support/at-limits.ts';
 import { rows, run } from '../support/build.ts';
 
+/** Entropy as a share of its maximum (or in nats, without one) falls to `low` at a place, and comes back to `late`. */
+const collapsing = ({
+  n = 60,
+  low = 0.01,
+  at = 0.2,
+  late = low,
+  known = 1,
+  std = -1,
+  nats = 0,
+  kl = 0.006,
+  lr = 3e-4,
+}: LimitTable): CanonicalRun => {
+  const fallen = rows(n, (_, t) => (t < at ? 0.9 : t < 0.59 ? low : late));
+  const continuous = std >= 0 || nats < 0;
+  return run(
+    {
+      ...(std >= 0 ? { 'policy/std': rows(n, (_, t) => (t < at ? 0.6 : std)) } : {}),
+      'policy/entropy': continuous ? level(n, nats) : fallen.map(v => (known ? v * Math.LN2 : v)),
+      'kl/step': rows(n, i => (i === 2 ? kl : 0.006)),
+      'episode/return': returns(n, 0),
+    },
+    {
+      config: { learningRate: lr },
+      actions: continuous ? 'continuous' : 'discrete',
+      ...(known ? { maxEntropy: Math.LN2 } : {}),
+    },
+  );
+};
+
 export const entropy: readonly AtLimits[] = [
   {
     code: 'entropy-collapse',
-    // Entropy as a share of its maximum (or in nats, without one) falls to `low` at a place, and comes back to `late`.
-    make: ({
-      n = 60,
-      low = 0.01,
-      at = 0.2,
-      late = low,
-      known = 1,
-      std = -1,
-      nats = 0,
-      kl = 0.006,
-      lr = 3e-4,
-    }) => {
-      const fallen = rows(n, (_, t) => (t < at ? 0.9 : t < 0.59 ? low : late));
-      const continuous = std >= 0 || nats < 0;
-      return run(
-        {
-          ...(std >= 0 ? { 'policy/std': rows(n, (_, t) => (t < at ? 0.6 : std)) } : {}),
-          'policy/entropy': continuous ? level(n, nats) : fallen.map(v => (known ? v * Math.LN2 : v)),
-          'kl/step': rows(n, i => (i === 2 ? kl : 0.006)),
-          'episode/return': returns(n, 0),
-        },
-        {
-          config: { learningRate: lr },
-          actions: continuous ? 'continuous' : 'discrete',
-          ...(known ? { maxEntropy: Math.LN2 } : {}),
-        },
-      );
-    },
+    make: collapsing,
     cases: {
       rows: [{ n: 8 }, { n: 7 }],
       relative: [{ low: 0.049 }, { low: 0.051 }],
@@ -54,6 +58,19 @@ export const entropy: readonly AtLimits[] = [
       ],
     },
     causes: { burst: 'learning-rate-too-high' },
+  },
+  {
+    code: 'entropy-collapse',
+    table: 'suspect',
+    cause: 'learning-rate-too-high',
+    make: collapsing,
+    cases: {
+      unusual: [
+        { kl: 0.2, lr: 1e-3 * 2 ** 0.91 },
+        { kl: 0.2, lr: 1e-3 * 2 ** 0.89 },
+      ],
+      far: [{ lr: 1e-3 * 2 ** 2.01 }, { lr: 1e-3 * 2 ** 1.99 }],
+    },
   },
   {
     code: 'std-growing',

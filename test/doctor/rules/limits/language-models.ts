@@ -15,7 +15,7 @@ const tail = (n: number, from: number, to: number): number[] =>
   rows(n, i => (i < Math.floor(n * 0.8) ? from : to));
 const level = (n: number, value: number): number[] => rows(n, () => value);
 
-const model = (
+export const model = (
   values: Readonly<Record<string, readonly number[]>>,
   config: KnownConfig = {},
   more: More = {},

@@ -230,4 +230,23 @@ export const steps: readonly AtLimits[] = [
       slipped: [{ share: 0.5, going: 3, slip: 19.6 }, { share: 0.5, going: 3, slip: 18.8 }, 'warning'],
     },
   },
+  {
+    code: 'kl-high',
+    table: 'streak',
+    // So many rows in a row are high; or every other one of a language model's.
+    make: ({ high = 5, token = -1 }) =>
+      token < 0
+        ? agent({
+            'kl/step': rows(100, i => (i >= 50 && i < 50 + high ? 0.04 : 0.005)),
+            'episode/return': returns(100, 1),
+          })
+        : run(
+            { 'kl/step': partly(200, 0.5, token, 0.001), 'reward/mean': returns(200, 0) },
+            { kind: 'language-model', actions: 'tokens' },
+          ),
+    cases: {
+      rows: [{ high: 5 }, { high: 4 }],
+      token: [{ token: 0.201 }, { token: 0.199 }, 'critical'],
+    },
+  },
 ];
