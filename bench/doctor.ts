@@ -5,8 +5,11 @@
  * `npm run bench -- doctor [part of a name]` looks at some of the runs only, and says of each what it found.
  * `npm run bench -- doctor lm [part of a name]` does the same with language models that GRPO trained, logged as Keel, TRL and
  * verl would.
+ * `npm run bench -- doctor calibrate` fits what strengths are worth on the seeds that rules were tuned on, and tries it on the others.
  */
+import { fileURLToPath } from 'node:url';
 import { rootCauses, type Verdict } from '../src/doctor/index.ts';
+import { calibrate } from './doctor/calibrate.ts';
 import { lmCases } from './doctor/lm/matrix.ts';
 import { lmSpellings } from './doctor/lm/plan.ts';
 import { lmTasks } from './doctor/lm/tasks.ts';
@@ -26,6 +29,8 @@ import { machine, report } from './measure.ts';
 
 export async function run(): Promise<void> {
   report({ bench: 'doctor', ...machine() });
+  if (process.argv[3] === 'calibrate')
+    return calibrate(fileURLToPath(new URL('../docs/pictures/doctor-reliability.svg', import.meta.url)));
   if (process.argv[3] === 'lm') return languageModels(process.argv[4] ?? '');
   const filter = process.argv[3] ?? '';
   const matrix = await matrixCases(filter);

@@ -6,6 +6,7 @@ import { contractOfRun } from './contract.ts';
 import { causeWords, type Diagnosis, type Finding, type Severity, tale, type Verdict } from './findings.ts';
 import { withAdvice } from './judge/advice.ts';
 import { basisOf } from './judge/basis.ts';
+import { calibrated, claimOf } from './judge/calibration.ts';
 import { checkedOf } from './judge/checked.ts';
 import { withFirstSeen } from './judge/first-seen.ts';
 import { trendLimits } from './judge/trends.ts';
@@ -18,7 +19,14 @@ import { stretchesAbove } from './statistics/stretches.ts';
 import { type Case, casesOf, explains, roots } from './story.ts';
 
 /** Says how a run is doing. Never throws for what is in the series. */
-export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagnosis {
+export const diagnose = (run: CanonicalRun, use: readonly Rule[] = rules): Diagnosis =>
+  judge(run, use).diagnosis;
+
+/** The same, with how strongly the rules hold what is said: what the confidence is worked out from. */
+export function judge(
+  run: CanonicalRun,
+  use: readonly Rule[] = rules,
+): { readonly diagnosis: Diagnosis; readonly strength: number } {
   const signals = signalsOf(run);
   const found: Finding[] = [];
   for (const rule of use) found.push(...rule.check(run, signals, found));
@@ -27,13 +35,15 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
   const root = roots(cases, signals.from, span)[0];
   const findings = withAdvice(withFirstSeen(ordered(found, cases, root, signals), use, signals), run);
   const verdict = verdictOf(found, signals);
-  return {
+  const strength = root?.confidence ?? (verdict === 'healthy' ? healthStrength(signals) : UNSURE);
+  const rootCause = root?.cause ?? null;
+  const diagnosis: Diagnosis = {
     path: run.path,
     trainer: run.trainer,
     steps: signals.to,
     verdict,
-    rootCause: root?.cause ?? null,
-    confidence: root?.confidence ?? (verdict === 'healthy' ? healthConfidence(signals) : 0.4),
+    rootCause,
+    confidence: Math.round(100 * calibrated(claimOf(verdict, rootCause), strength)) / 100,
     summary: summaryOf(verdict, findings, root, signals),
     findings,
     understood: understoodOf(signals),
@@ -41,6 +51,7 @@ export function diagnose(run: CanonicalRun, use: readonly Rule[] = rules): Diagn
     checked: use.map(rule => checkedOf(rule, found, signals)),
     notes: run.notes,
   };
+  return { diagnosis, strength };
 }
 
 /** What is wrong decides first, whatever else is well; where nothing is, a return that shows progress. */
@@ -48,12 +59,15 @@ function verdictOf(findings: readonly Finding[], { progress }: Signals): Verdict
   if (findings.some(f => f.severity === 'critical')) return 'sick';
   if (findings.some(f => f.severity === 'warning')) return 'watch';
   if (progress === undefined) return 'cannot-tell';
-  const { improved, improving, saturated, kept, collapsed } = progress;
-  return (improved || improving || saturated || kept) && !collapsed ? 'healthy' : 'cannot-tell';
+  const { improved, surelyImproving, saturated, kept, collapsed } = progress;
+  return (improved || surelyImproving || saturated || kept) && !collapsed ? 'healthy' : 'cannot-tell';
 }
 
-/** How sure silence is: few rows, or neither KL nor returns in the log, say little. */
-function healthConfidence(signals: Signals): number {
+/** Of what names no cause. */
+const UNSURE = 0.4;
+
+/** How much silence says: few rows, or neither KL nor returns in the log, say little. */
+function healthStrength(signals: Signals): number {
   const seen = [signals.kl, signals.progress, signals.critic.loss].filter(s => s !== undefined).length;
   const rows = Math.min(1, signals.rows / 20);
   return Math.round(100 * Math.min(0.95, 0.3 + 0.2 * seen * rows + 0.1 * rows)) / 100;

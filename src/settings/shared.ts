@@ -92,7 +92,7 @@ export const autopilotKeys = {
   }),
   autopilotConfidence: setting(
     share,
-    0.8,
+    0.91,
     'How sure the doctor must be of the root cause before the autopilot acts.',
     { needs: whenPiloted },
   ),

@@ -30,7 +30,7 @@ const config: PpoSettings = {
 const said = (more: Partial<Advice> = {}): Advice => ({
   rule: 'kl-high',
   cause: 'learning-rate-too-high',
-  confidence: 0.9,
+  confidence: 0.97,
   why: 'the KL is high',
   firstSeen: 96,
   changes: [{ key: 'learningRate', value: 1e-3 }],
@@ -59,7 +59,7 @@ describe('a setting that may change in a run', () => {
         action: 'set',
         cause: 'learning-rate-too-high',
         changes: [{ key: 'learningRate', from: 0.1, value: 1e-3 }],
-        message: 'learning rate too high (90%), the KL is high: learningRate 0.1 to 0.001',
+        message: 'learning rate too high (97%), the KL is high: learningRate 0.1 to 0.001',
       },
     ]);
     expect(rateOf(dir)).toEqual([...Array(8).fill(0.1), ...Array(ITERATIONS - 8).fill(1e-3)]);
@@ -197,7 +197,7 @@ describe('what is left alone', () => {
   };
 
   test('a run of which nobody is sure', () =>
-    untouched('unsure', {}, { advisor: async () => said({ confidence: 0.79 }) }));
+    untouched('unsure', {}, { advisor: async () => said({ confidence: 0.9 }) }));
 
   test('a run that was called sick only once', () => {
     const advisor: Advisor = async ({ rows }) => (rows.length === 8 ? said() : undefined);

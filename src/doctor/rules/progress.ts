@@ -25,6 +25,8 @@ export interface Progress {
   readonly kept: boolean;
   /** It is still getting better in its second half. */
   readonly improving: boolean;
+  /** The same by a test: its second half surely rises. A few points that happen to ascend do not. */
+  readonly surelyImproving: boolean;
   /** It had gained something, beyond its noise, at some time. */
   readonly gained: boolean;
   /** It lost most of what it had gained, or ends clearly below its start. */
@@ -136,6 +138,9 @@ export function progressOf(track: Track, practised?: boolean): Progress {
     improved,
     kept,
     improving,
+    get surelyImproving() {
+      return improving && rises(courseOf(part(track, 0.5)));
+    },
     gained: gained > l.collapsedNoise * noise,
     collapsed,
     drawdown: fall.share,

@@ -102,7 +102,11 @@ export function signalsOf(run: CanonicalRun): Signals {
   const progress = once(() => {
     const objective = objectiveOf(run);
     const track = objective === undefined ? undefined : get(objective.id);
-    return track === undefined || track.n === 0 ? undefined : progressOf(track, practised());
+    if (track === undefined || track.n === 0) return undefined;
+    const told = progressOf(track, practised());
+    // A step that always earns the same says nothing of what an episode does.
+    const isOfSteps = run.kind === 'classic' && track.id === 'reward/mean';
+    return isOfSteps && told.constant && track.median !== 0 ? undefined : told;
   });
   const settings = once(() => settingsOf(run, get));
   const critic = once(() => criticOf(get));
@@ -144,6 +148,8 @@ function stepKlOf(tracks: ReadonlyMap<string, Track>): StepKl | undefined {
     .filter(t => t.kl?.pair === 'step' && t.kl.per !== 'sequence' && t.n > 0)
     // What the guard let stand is the policy that counts; what it held back is another rule's.
     .filter(t => t.id !== 'kl/step_raw')
+    // Of the states that moved most, and no mean.
+    .filter(t => t.id !== 'kl/step_p99' && t.id !== 'kl/step_max')
     .sort((a, b) => worth[b.kl!.estimator] - worth[a.kl!.estimator]);
   const track = found[0];
   if (track === undefined) return undefined;

@@ -57,7 +57,9 @@ describe('continuous actions that are narrow from the first row on', () => {
     [0.0499, -2.995, 0.6],
     [0.0183, undefined, 0.6],
   ])('a std of %d with a log-std of %s is named with %d', (std, logStd, confidence) => {
-    expect(narrow(std, logStd)).toMatchObject({ rootCause: 'entropy-collapse', confidence });
+    const { rootCause, findings } = narrow(std, logStd);
+    expect(rootCause).toBe('entropy-collapse');
+    expect(findings[0]).toMatchObject({ cause: 'entropy-collapse', confidence });
   });
 });
 

@@ -50,7 +50,9 @@ export const overEstimation: Rule = {
     const value = long(signals.get('value/mean'), limits.rows);
     const { progress, settings } = signals;
     if (run.kind !== 'classic' || value === undefined) return [];
-    if (progress === undefined || progress.track.n < limits.rows) return [];
+    // What a step earns is no return.
+    if (progress === undefined || progress.track.id === 'reward/mean' || progress.track.n < limits.rows)
+      return [];
     if (progress.improved || progress.improving || progress.saturated) return [];
     const [begins, ends] = [early(value), late(value)];
     const most = mostToEarn(signals);

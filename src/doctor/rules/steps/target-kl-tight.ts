@@ -123,7 +123,11 @@ export const targetKlTight: Rule = {
     const learns = progress?.improving ?? false;
     return [
       finding('target-kl-tight', {
-        severity: (stalled === undefined && learns) || progress?.saturated ? 'warning' : 'critical',
+        // Without a return nobody knows what it costs.
+        severity:
+          progress === undefined || (stalled === undefined && learns) || progress.saturated
+            ? 'warning'
+            : 'critical',
         title:
           target === undefined
             ? say`Every update ends${ran === undefined ? '' : say` after ${cite(ran, 'median')} epoch`} at a KL of ${cite(settledOf(kl), 'median')}: a target KL stops it`
