@@ -42,9 +42,13 @@ const planned = new Map(lmJobs().map(job => [job.name, job]));
 function sameAs({ job }: LmRemedy, runs: readonly LmRun[]): LmRun | undefined {
   if (job.tampering !== null) return undefined;
   const wanted: object = resolveSettings(grpoSettings, { given: job.config });
-  // A setting that is younger than the run has its default, which changes nothing.
+  // A setting that is younger than the run has its default, and those of the autopilot are of a run that has one.
   const known = (own: object): string =>
-    JSON.stringify(Object.entries({ ...grpoSettings.defaults, ...own }).sort());
+    JSON.stringify(
+      Object.entries({ ...grpoSettings.defaults, ...own })
+        .filter(([key]) => !key.startsWith('autopilot'))
+        .sort(),
+    );
   return runs.find(
     ({ label, config }) =>
       label.task === job.task && label.tampering === null && known(config) === known(wanted),
