@@ -34,7 +34,7 @@ const config: KnipConfig = {
     'bench/doctor/lm/make-runs.ts',
     'bench/crash/die-at-call.ts',
     'bench/fuzz/thread.ts',
-    'examples/*.ts',
+    'examples/*.{ts,mts}',
     'tools/*.ts',
     // Run by hand, as they say; and files that a test gives to Keel as a user's.
     'test/envs/mujoco/compare.ts',
@@ -46,7 +46,7 @@ const config: KnipConfig = {
   vitest: false,
   vite: false,
   typedoc: false,
-  project: ['{bench,bin,examples,src,test,tools,web}/**/*.{ts,js,svelte}'],
+  project: ['{bench,bin,examples,src,test,tools,web}/**/*.{ts,mts,js,svelte}'],
   compilers: { svelte: codeOf },
   // The file that the page's test reads from the package, without importing it.
   ignoreDependencies: ['axe-core'],

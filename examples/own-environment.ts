@@ -1,6 +1,6 @@
 /**
  * An environment of one's own: a thermostat that should hold 20 degrees. `keel train ./examples/own-environment.ts`
- * trains it, train-own-environment.ts does so from code.
+ * trains it, train-own-environment.mts does so from code.
  */
 import { box, defineEnv, simulation } from 'keel';
 

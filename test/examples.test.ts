@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** What Node is given to run an example: from the sources, as users do it, if it also names a TypeScript file itself. */
 async function programOf(name: string): Promise<string[]> {
-  return name === 'train-own-environment.ts'
+  return name === 'train-own-environment.mts'
     ? ['--import', 'tsx', `examples/${name}`]
     : [await compiledProgram(`examples/${name}`)];
 }
@@ -33,10 +33,10 @@ test('no example is longer than 60 lines', () => {
 });
 
 test('fit-a-line finds the line', async () => {
-  expect(await runExample('fit-a-line.ts')).toContain('y = 2.000 x + 1.000');
+  expect(await runExample('fit-a-line.mts')).toContain('y = 2.000 x + 1.000');
 });
 
-test.each(['train-cartpole.ts', 'train-own-environment.ts'])(
+test.each(['train-cartpole.mts', 'train-own-environment.mts'])(
   '%s trains and says where the run is',
   async name => {
     const runs = mkdtempSync(join(tmpdir(), 'keel-example-'));
@@ -57,7 +57,7 @@ test('route-requests answers with a replica, and hears what replicas report', as
   const config = { steps: 256, epochs: 1, batchSize: 64, hidden: [8] };
   const { clone } = await compiled<typeof import('../src/index.ts')>('index');
   const { dir } = await clone({ env: 'cluster', config, root: runs });
-  const service = spawn(process.execPath, [...(await programOf('route-requests.ts')), dir, '0'], {
+  const service = spawn(process.execPath, [...(await programOf('route-requests.mts')), dir, '0'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

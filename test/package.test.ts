@@ -188,11 +188,11 @@ test('the examples of the package run as they are', () => {
     work,
     'cp',
     '-r',
-    ...['fit-a-line.ts', 'snake.ts'].map(name => join(app, 'node_modules/keel/examples', name)),
+    ...['fit-a-line.mts', 'snake.ts'].map(name => join(app, 'node_modules/keel/examples', name)),
     folder,
   );
   expect(
-    run(folder, join(app, 'node_modules/.bin/tsx'), join(app, 'node_modules/keel/examples/fit-a-line.ts')),
+    run(folder, join(app, 'node_modules/.bin/tsx'), join(app, 'node_modules/keel/examples/fit-a-line.mts')),
   ).toContain('y = 2.000 x + 1.000');
   expect(run(folder, join(app, 'node_modules/.bin/keel'), 'check-env', './snake.ts')).toMatch(
     /^Snake-v0: passed/,

@@ -26,7 +26,9 @@ const exempt = new Set([
 /** Files in which such numbers still stand, and how many: to be moved into tables, and never to grow. */
 export const stillBare: Readonly<Record<string, number>> = {
   'course.ts': 2,
-  'critic/critic.ts': 19,
+  'critic/critic-died.ts': 4,
+  'critic/critic-fading.ts': 11,
+  'critic/critic-flat.ts': 4,
   'critic/reward-scale.ts': 4,
   'critic/value-weight.ts': 2,
   'entropy/entropy-collapse.ts': 4,

@@ -18,6 +18,7 @@ import {
   javascriptEndings,
   typescriptEndings,
 } from '../base/code-reference.ts';
+import { documentPath } from '../base/documents.ts';
 import { definitionProblem, type EnvDefinition, exportedIn } from './definition.ts';
 import { EnvError, fail, show } from './errors.ts';
 import { importNatively, importThroughTsx, isMistakenForCommonJs, loadProblem } from './load-typescript.ts';
@@ -100,6 +101,11 @@ async function loadOnce(file: string): Promise<LoadedFile> {
 /** What a user's file exports as its default; undefined if it has none. Text tasks are loaded by it too. */
 export async function importDefault(file: string): Promise<unknown> {
   const extension = extname(file).toLowerCase();
+  if (['.xml', '.mjcf'].includes(extension))
+    fail(
+      'file-invalid',
+      `${file}: a model of MuJoCo is no environment yet: write one around it with physicsEnv (${documentPath('docs/robots.md')})`,
+    );
   if (![...javascriptEndings, ...typescriptEndings].includes(extension)) {
     const all = [...typescriptEndings, ...javascriptEndings].join(' ');
     fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);

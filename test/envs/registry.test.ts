@@ -217,6 +217,11 @@ describe("a user's file", () => {
     ['absent.ts', /absent.ts: there is no such file: check the path, which begins at/, 'file-not-found'],
     ['../files', /files that end in "" cannot be loaded: use one of .ts/, 'file-invalid'],
     ['env.py:Walk', /env.py: there is no such file/, 'file-not-found'],
+    [
+      'own.xml',
+      /own.xml: a model of MuJoCo is no environment yet: write one .* \(docs\/robots.md\)/,
+      'file-invalid',
+    ],
     ['env.rb', /files that end in ".rb" cannot be loaded/, 'file-invalid'],
   ])('%s says what is wrong', async (name, message, code) => {
     await expect(loadEnvFile(fixture(name))).rejects.toMatchObject({

@@ -31,7 +31,7 @@ export async function buildPackage(built: string): Promise<void> {
 
 /** Compiles a file from outside `src`, which then uses the package, and gives its path. */
 export async function compileInto(packageDir: string, file: string): Promise<string> {
-  const target = join(packageDir, file.replace(/\.ts$/, '.js'));
+  const target = join(packageDir, file.replace(/\.(m?)ts$/, '.$1js'));
   await compileFile(join(root, file), target, code => code.replaceAll('../src/', '../dist/'));
   return target;
 }

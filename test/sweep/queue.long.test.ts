@@ -344,7 +344,11 @@ test('a place tells who takes jobs and how many wait, whether or not they do any
       'a run is under way',
     );
     await Promise.all(jobs);
-    await until(() => place.view!().workers.every(({ doing }) => doing.length === 0), 'nothing is under way');
+    // Workers and counts are asked for one after the other, and a job is over a moment after its worker says so.
+    await until(() => {
+      const { workers, queue } = place.view!();
+      return queue.active === 0 && workers.every(({ doing }) => doing.length === 0);
+    }, 'nothing is under way');
     expect(place.view!().workers).toMatchObject([{ host: hostname(), version: VERSION, doing: [] }]);
     expect(place.view!().queue).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
   });

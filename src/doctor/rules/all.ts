@@ -1,6 +1,9 @@
 /** All rules, in the order in which a person would ask: is it a number, does it move, does it see, does it learn. */
 
-import { criticDied, criticFading, criticFlat, criticNegative } from './critic/critic.ts';
+import { criticDied } from './critic/critic-died.ts';
+import { criticFading } from './critic/critic-fading.ts';
+import { criticFlat } from './critic/critic-flat.ts';
+import { criticNegative } from './critic/critic-negative.ts';
 import { overEstimation } from './critic/over-estimation.ts';
 import { rewardScale } from './critic/reward-scale.ts';
 import { timeLimits } from './critic/time-limits.ts';

@@ -31,7 +31,7 @@ interface Picture {
 const pictures: readonly Picture[] = [
   { name: 'overview', hash: '#/', width: 1280, height: 560 },
   { name: 'run', hash: '#/runs/sick', width: 1080, height: 790, pointer: [0.66, 0.4] },
-  { name: 'doctor', hash: '#/runs/sick/doctor', width: 1080, height: 800 },
+  { name: 'doctor', hash: '#/runs/sick/doctor', width: 1080, height: 1180 },
   { name: 'phone', hash: '#/runs/sick', width: 360, height: 740 },
   { name: 'phone-overview', hash: '#/', width: 360, height: 740 },
   { name: 'failed', hash: '#/runs/failed', width: 1080, height: 420, open: 'summary' },
