@@ -64,6 +64,9 @@ TRL: "Mapping[str, Name]" = {
     "policy/entropy_avg": "policy/entropy",
     "loss/policy_avg": "loss/policy",
     "loss/value_avg": "loss/value",
+    "objective/scores": "reward/mean",
+    "objective/rlhf_reward": "reward/penalised",
+    "val/ratio": "policy/ratio_mean",
     "eval_reward": "eval/return",
 }
 
@@ -108,9 +111,16 @@ def own_name(theirs: str) -> str:
     """Their name as the log can hold it: `Loss` becomes `own/Loss`."""
     if len(theirs) <= _LONGEST and _WELL_FORMED.match(theirs):
         return theirs
-    reward = re.match(r"rewards/([^/]+)(?:/mean)?\Z", theirs)
-    parts = [re.sub(r"[^A-Za-z0-9_.-]", "_", part).lstrip(".-") or "_" for part in (reward.group(1) if reward else theirs).split("/")]
-    return "/".join(["own", *parts])[:_LONGEST].rstrip("/")
+    return "/".join(["own", *(_as_part(part) for part in theirs.split("/"))])[:_LONGEST].rstrip("/")
+
+
+def reward_part(theirs: str) -> str:
+    """`rewards/format/mean` of TRL is the part of the reward that is called so."""
+    return f"reward/part/{_as_part(re.sub('/mean$', '', theirs[len('rewards/') :]))}"[:_LONGEST]
+
+
+def _as_part(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip(".-") or "_"
 
 
 def number_of(value: Any) -> "float | None":

@@ -30,6 +30,7 @@ class Callback(BaseCallback):
         self._successes: "list[float]" = []
         self._measured: "dict[str, float]" = {}
         self._old: Any = None
+        self._seen: Any = None
         self._rollouts = 0
         self._updates = self._rollout_step = self._row_step = 0
 
@@ -80,12 +81,14 @@ class Callback(BaseCallback):
         # SB3 clears its logger before the update; what it has of train/* now is of the update before.
         self._measured = {key: value for key, value in self._logged().items() if not key.startswith(("train/", "keel/"))}
         self._rollout_step = self.model.num_timesteps
-        self._old = None
+        self._old = self._seen = None
         if self._exact_kl and hasattr(self.model, "rollout_buffer") and not hasattr(self.model, "bound"):
             try:
                 from keel._guard import snapshot
 
                 self._old = snapshot(self.model.policy)
+                # SB3 empties the buffer before the next rollout begins, which is when the row is written.
+                self._seen = rows_of(self.model.rollout_buffer)
             except Exception as error:
                 self._no_kl(error)
 
@@ -118,11 +121,12 @@ class Callback(BaseCallback):
             try:
                 from keel._guard import mean_kl
 
-                row["kl/step"] = mean_kl(self.model.policy, self._old, rows_of(self.model.rollout_buffer))
+                row["kl/step"] = mean_kl(self.model.policy, self._old, self._seen)
             except Exception as error:
                 self._no_kl(error)
         run.write(self._rollout_step, row)
-        self._updates, self._row_step, self._old = updates, self._rollout_step, None
+        self._updates, self._row_step = updates, self._rollout_step
+        self._old = self._seen = None
         self._returns, self._lengths, self._successes = [], [], []
 
     def _logged(self) -> "Mapping[str, Any]":
@@ -130,7 +134,8 @@ class Callback(BaseCallback):
         return {key: value for key, value in values.items() if number_of(value) is not None}
 
     def _no_kl(self, error: Exception) -> None:
-        self._exact_kl, self._old = False, None
+        self._exact_kl = False
+        self._old = self._seen = None
         if self.run is not None:
             self.run._warn("kl", f"the exact KL of an update cannot be measured, and is left out: {error}")
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Mapping, Optional
 
 import transformers
 
 from keel._inbox import positive
-from keel._names import TRL, number_of
+from keel._names import TRL, number_of, reward_part
 from keel._run import Run, checked
 
 # What a Trainer logs once, when all is over: no row of an iteration.
 _SUMMARY = ("train_runtime", "train_loss", "total_flos")
 _STEPS = ("epoch", "step", "num_tokens")
+# TRL logs a mean and a spread of each part of the reward.
+_SPREAD = re.compile(r"rewards/.*/std\Z")
 
 
 class Callback(transformers.TrainerCallback):
@@ -53,7 +56,7 @@ class Callback(transformers.TrainerCallback):
         return control
 
     def on_log(self, args: Any, state: Any, control: Any, logs: "Optional[Mapping[str, Any]]" = None, **kwargs: Any) -> None:
-        """A row of training is what was logged after a step; an evaluation of the same step joins it."""
+        """A row of training is what was logged after a step; what evaluations logged at a step is one row."""
         if self.run is None or not logs or any(name in logs for name in _SUMMARY):
             return
         step = int(state.global_step)
@@ -72,8 +75,15 @@ class Callback(transformers.TrainerCallback):
 
     def _flush(self) -> None:
         if self.run is not None and self._held:
-            row = {(_reward_name(name) if name.startswith("rewards/") else name): value for name, value in self._held.items() if not name.endswith("/std")}
-            self.run.write(self._held_step, {name: value for name, value in row.items() if number_of(value) is not None})
+            row = {
+                reward_part(name) if name.startswith("rewards/") else name: value
+                for name, value in self._held.items()
+                if number_of(value) is not None and not _SPREAD.match(name)
+            }
+            # Since TRL counts groups without spread, its reward_std is that of the whole batch.
+            if "frac_reward_zero_std" in row and "reward_std" in row:
+                row["reward/std"] = row.pop("reward_std")
+            self.run.write(self._held_step, row)
         self._held = {}
 
     def _set_rate(self, value: float) -> str:
@@ -92,13 +102,6 @@ class Callback(transformers.TrainerCallback):
             scheduler._last_lr = [group["lr"] for group in optimizer.param_groups]  # what Trainer logs as the rate
         self._rate = value
         return "its schedule goes on from there"
-
-
-def _reward_name(name: str) -> str:
-    """`rewards/format/mean` is the part of the reward that is called so."""
-    part = name[len("rewards/") :]
-    part = part[: -len("/mean")] if part.endswith("/mean") else part
-    return f"reward/part/{part.replace('/', '_')}"
 
 
 _SETTINGS = {

@@ -1,5 +1,6 @@
 """The callbacks: Stable-Baselines3's with the real library where it is there, transformers' with a stand-in that has its documented interface."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -47,7 +48,7 @@ class StableBaselines3(Scratch):
     def model(self, kind=None, **options):
         torch.set_num_threads(1)
         kind = kind or stable_baselines3.PPO
-        return kind("MlpPolicy", "CartPole-v1", **{"n_steps": 64, "seed": 1, "device": "cpu", **options})
+        return kind("MlpPolicy", **{"env": "CartPole-v1", "n_steps": 64, "seed": 1, "device": "cpu", **options})
 
     def test_a_row_tells_of_one_iteration_after_its_update(self):
         model = self.model()
@@ -68,12 +69,30 @@ class StableBaselines3(Scratch):
             self.assertAlmostEqual(row["policy/entropy"], -said["train/entropy_loss"])
             self.assertAlmostEqual(row["loss/value"], said["train/value_loss"])
             self.assertEqual(row["train/epochs_run"], 10)
-            self.assertGreater(row["kl/step"], 0)
             self.assertIn("episode/return", row)
         with open(os.path.join(callback.run.directory, "manifest.json")) as file:
             manifest = json.load(file)
         self.assertEqual((manifest["status"], manifest["algorithm"], manifest["environment"]["id"]), ("finished", "sb3-ppo", "CartPole-v1"))
         self.assertEqual((manifest["config"]["learningRate"], manifest["config"]["steps"]), (0.0003, 256))
+
+    def test_its_exact_kl_is_that_over_the_observations_of_the_rollout(self):
+        for envs in (1, 3):
+            model = self.model(env=stable_baselines3.common.env_util.make_vec_env("CartPole-v1", n_envs=envs, seed=1))
+            expected, train = [], model.train
+
+            def watched():
+                old = keel.snapshot(model.policy)
+                seen = torch.from_numpy(model.rollout_buffer.observations.reshape(-1, 4).copy())
+                train()
+                expected.append(keel.mean_kl(model.policy, old, seen))
+
+            model.train = watched
+            callback = keel.KeelCallback(framework="stable_baselines3", root=self.root)
+            model.learn(3 * 64 * envs, callback=callback)
+            rows = rows_of(callback.run)
+            self.assertEqual(len(rows), 3)
+            for row, kl in zip(rows, expected):
+                self.assertAlmostEqual(row["kl/step"] / kl, 1, places=5)
 
     def test_the_training_is_to_the_bit_what_it_is_without(self):
         with_it = self.model()  # seeds the one generator that both draw from
@@ -215,7 +234,7 @@ class Transformers(Scratch):
         for step in (1, 2):
             state.global_step = step
             callback.on_step_end(args, state, control, **gave)
-            callback.on_log(args, state, control, logs={"loss": 0.1, "kl": 0.02, "reward": 1.5, "reward_std": 0.3, "rewards/format/mean": 1.0, "rewards/format/std": 0.1, "epoch": 0.1, "completions/mean_length": 90.0})
+            callback.on_log(args, state, control, logs={"loss": 0.1, "kl": 0.02, "reward": 1.5, "reward_std": 0.3, "rewards/format/mean": 1.0, "rewards/format/std": 0.1, "rewards/<lambda>/mean": 2.0, "epoch": 0.1, "completions/mean_length": 90.0})
         callback.on_log(args, state, control, logs={"eval_reward": 2.0, "epoch": 0.1})
         state.global_step = 3
         inbox = os.path.join(callback.run.directory, "inbox")
@@ -230,11 +249,22 @@ class Transformers(Scratch):
         rows = rows_of(callback.run)
         self.assertEqual([row["train/step"] for row in rows], [1, 2, 2])
         first = {name: value for name, value in rows[0].items() if not name.startswith(("time/", "train/"))}
-        self.assertEqual(first, {"completion/length": 90, "kl/ref_k3": 0.02, "loss/total": 0.1, "reward/group_std": 0.3, "reward/mean": 1.5, "reward/part/format": 1})
+        self.assertEqual(first, {"completion/length": 90, "kl/ref_k3": 0.02, "loss/total": 0.1, "reward/group_std": 0.3, "reward/mean": 1.5, "reward/part/format": 1, "reward/part/_lambda_": 2})
         self.assertEqual(rows[2]["eval/return"], 2)
         self.assertTrue(control.should_training_stop)
         self.assertAlmostEqual(optimizer.param_groups[1]["lr"], 1e-5)
         self.assertAlmostEqual(scheduler.base_lrs[0], 5e-6)
+
+    def test_the_spread_of_a_reward_is_named_for_what_it_is_over(self):
+        callback = keel.KeelCallback(framework="transformers", root=self.root)
+        state = types.SimpleNamespace(global_step=1)
+        callback.on_train_begin(types.SimpleNamespace(), state, None)
+        callback.on_log(None, state, None, logs={"loss": 1, "reward_std": 0.2})
+        callback.on_log(None, state, None, logs={"loss": 1, "reward_std": 0.3, "frac_reward_zero_std": 0.0})
+        rows = rows_of(callback.run)
+        self.assertEqual([row.get("reward/group_std") for row in rows], [0.2, None])
+        self.assertEqual([row.get("reward/std") for row in rows], [None, 0.3])
+        callback.on_train_end(None, state, None)
 
     def test_only_the_main_process_writes(self):
         callback = keel.KeelCallback(framework="transformers", root=self.root)
@@ -242,6 +272,78 @@ class Transformers(Scratch):
         callback.on_train_begin(types.SimpleNamespace(), state, None)
         callback.on_log(None, state, None, logs={"loss": 1})
         self.assertEqual(os.listdir(self.root), [])
+
+
+_TRAINER = all(importlib.util.find_spec(name) is not None for name in ("torch", "transformers", "accelerate"))
+
+
+@unittest.skipUnless(_TRAINER, "transformers with torch and accelerate is not installed")
+class RealTrainer(Scratch):
+    """The Trainer of transformers itself, with a line of one parameter."""
+
+    def trainer(self, callbacks, steps):
+        import torch as pytorch
+        import transformers
+
+        class Line(pytorch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.slope = pytorch.nn.Parameter(pytorch.zeros(1))
+
+            def forward(self, x, labels):
+                found = self.slope * x
+                return {"loss": ((found - labels) ** 2).mean(), "logits": found}
+
+        rows = [{"x": [i / 8], "labels": [i / 4]} for i in range(16)]
+        settings = {"max_steps": steps, "per_device_train_batch_size": 4, "learning_rate": 0.1, "logging_steps": 1, "eval_strategy": "steps", "eval_steps": 4}
+        quiet = {"output_dir": os.path.join(self.root, "out"), "report_to": [], "save_strategy": "no", "disable_tqdm": True, "use_cpu": True, "log_level": "error"}
+        arguments = transformers.TrainingArguments(**settings, **quiet)
+        trainer = transformers.Trainer(model=Line(), args=arguments, train_dataset=rows, eval_dataset=rows, callbacks=callbacks)
+        trainer.remove_callback(transformers.PrinterCallback)
+        return trainer
+
+    def test_rows_are_what_it_logs(self):
+        callback = keel.KeelCallback(framework="transformers", root=self.root, name="line")
+        trainer = self.trainer([callback], 8)
+        trainer.train()
+        rows = rows_of(callback.run)
+        logged = [said for said in trainer.state.log_history if "loss" in said]
+        trained = [row for row in rows if "loss/total" in row]
+        self.assertEqual([row["train/step"] for row in trained], list(range(1, 9)))
+        for row, said in zip(trained, logged):
+            for ours, theirs in (("loss/total", "loss"), ("train/lr", "learning_rate"), ("grad/norm", "grad_norm")):
+                self.assertAlmostEqual(row[ours], said[theirs])
+        self.assertEqual([row["train/step"] for row in rows if "eval_loss" in row or "own/eval_loss" in row], [4, 8])
+        with open(os.path.join(callback.run.directory, "manifest.json")) as file:
+            manifest = json.load(file)
+        self.assertEqual((manifest["status"], manifest["step"], manifest["config"]["learningRate"], manifest["config"]["steps"]), ("finished", 8, 0.1, 8))
+
+    def test_the_page_changes_its_rate_which_keeps_its_schedule_and_stops_it(self):
+        import transformers
+
+        callback = keel.KeelCallback(framework="transformers", root=self.root)
+
+        class Page(transformers.TrainerCallback):
+            def on_step_end(page, args, state, control, **more):
+                asked = {3: {"type": "set", "key": "learningRate", "value": 0.01}, 6: {"type": "stop"}}.get(state.global_step)
+                if asked is not None:
+                    inbox = os.path.join(callback.run.directory, "inbox")
+                    os.makedirs(inbox, exist_ok=True)
+                    with open(os.path.join(inbox, f"{uuid.uuid4()}.json"), "w") as file:
+                        json.dump({**asked, "by": "page"}, file)
+                    callback.run._polled = 0.0  # half a second later
+
+        trainer = self.trainer([Page(), callback], 10)
+        trainer.train()
+        rates = {row["train/step"]: row["train/lr"] for row in rows_of(callback.run) if "train/lr" in row}
+        self.assertEqual(max(rates), 6)
+        del rates[3]  # which it was asked in: its own rate, or that of the next step, as the version has it
+        for step, rate in rates.items():
+            # It falls from its beginning to 0.
+            begins = 0.1 if step < 3 else 0.01
+            self.assertIn(round(rate / begins, 6), (round(1 - step / 10, 6), round(1.1 - step / 10, 6)))
+        with open(os.path.join(callback.run.directory, "manifest.json")) as file:
+            self.assertEqual(json.load(file)["reason"], "stopped by page")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /**
- * Arithmetic: `12+34=` is completed by `46`.
+ * Arithmetic: `7+8=` is completed by `15`, and with `digits: 2` `12+34=` by `46`.
  *
  * **Reward** the sum of `form` (a whole number was written), `digits` (times the share of right digits, counted from the
  * end, in the longer of the two numbers) and `exact`; anything else is `malformed`, and mildly so: a group in which some
@@ -29,7 +29,7 @@ export const arithmeticDefinition = defineTask<ArithmeticOptions>({
   name: 'arithmetic',
   summary: 'Sums, differences and products of whole numbers; 1.5 for the exact result.',
   options: {
-    digits: { default: 2, doc: 'digits of the largest operand', min: 1, max: 7, integer: true },
+    digits: { default: 1, doc: 'digits of the largest operand', min: 1, max: 7, integer: true },
     operations: { default: '+-', doc: 'which of + - * are asked, each once' },
     form: { default: 0.1, doc: 'reward for writing a whole number', min: -10, max: 10 },
     digitShare: { default: 0.4, doc: 'reward times the share of right digits', min: -10, max: 10 },

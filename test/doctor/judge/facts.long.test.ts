@@ -3,7 +3,9 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
 import type { CitedFact, Finding } from '../../../src/doctor/findings.ts';
+import { basisOf } from '../../../src/doctor/judge/basis.ts';
 import { type Signals, signalsOf } from '../../../src/doctor/rules/signals.ts';
+import type { Said } from '../../../src/doctor/rules/words.ts';
 import { atLimits } from '../rules/limits/all.ts';
 import { allLogs } from '../support/all-logs.ts';
 import { isPrinted, recomputed, uncited } from '../support/recompute.ts';
@@ -15,6 +17,8 @@ interface Told {
 }
 
 const told: Told[] = [];
+/** What "healthy" would rest on, of every log. */
+const bases: { readonly name: string; readonly signals: Signals; readonly said: readonly Said[] }[] = [];
 let scratch = '';
 
 beforeAll(async () => {
@@ -27,9 +31,16 @@ beforeAll(async () => {
   for (const { name, run } of [...all.logs, ...made]) {
     const signals = signalsOf(run);
     for (const finding of diagnose(run).findings) told.push({ name, signals, finding });
+    bases.push({ name, signals, said: basisOf(signals) });
   }
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** Equal but for the last digits of a float; there is nothing to compare with a limit. */
+const isSame = (again: number | undefined, value: number): boolean =>
+  again === undefined ||
+  again === value ||
+  Math.abs(again - value) <= 1e-9 * Math.max(Math.abs(again), Math.abs(value));
 
 it('says something of hundreds of logs', () => {
   expect(told.length).toBeGreaterThan(300);
@@ -54,15 +65,21 @@ it('cites what the series say, as it is printed', () => {
   const off = told.flatMap(({ name, signals, finding }) =>
     finding.facts.flatMap(fact => {
       const again = recomputed(fact, signals, finding);
-      const isSame =
-        again === undefined ||
-        again === fact.value ||
-        Math.abs(again - fact.value) <= 1e-9 * Math.max(Math.abs(again), Math.abs(fact.value));
-      if (isSame && isPrinted(fact)) return [];
+      if (isSame(again, fact.value) && isPrinted(fact)) return [];
       return [`${finding.code}: ${JSON.stringify(fact)} is ${again} (${name})`];
     }),
   );
   expect(off.slice(0, 20)).toEqual([]);
+});
+
+it('rests "healthy" on sentences of the same kind', () => {
+  const off = bases.flatMap(({ name, signals, said }) =>
+    said.flatMap(({ text, facts }) => {
+      const isTrue = facts.every(fact => isSame(recomputed(fact, signals), fact.value) && isPrinted(fact));
+      return isTrue && uncited(text, facts) === undefined ? [] : [`${text} (${name})`];
+    }),
+  );
+  expect(off).toEqual([]);
 });
 
 /** The facts of each sentence, with the sentence. */

@@ -1,7 +1,7 @@
 /** The number that a fact stands for, worked out again from the series without what made it. */
 import { expect } from 'vitest';
 import { whole } from '../../../src/base/numbers.ts';
-import type { CitedFact, Fact, Finding } from '../../../src/doctor/findings.ts';
+import type { Fact, Finding } from '../../../src/doctor/findings.ts';
 import { entropyWeightOf, lossFit } from '../../../src/doctor/judge/loss-weights.ts';
 import { courseOf } from '../../../src/doctor/judge/trends.ts';
 import { weightOfValueLoss } from '../../../src/doctor/rules/critic/value-weight.ts';
@@ -245,7 +245,7 @@ const combined: Readonly<Record<string, (a: number, b: number) => number>> = {
 };
 
 /** What the fact must be by the series; undefined where there is nothing to work out: a limit, words of the log. */
-export function recomputed(fact: Fact, signals: Signals, finding: Finding): number | undefined {
+export function recomputed(fact: Fact, signals: Signals, finding?: Finding): number | undefined {
   const track = 'metric' in fact && fact.metric !== undefined ? signals.get(fact.metric) : undefined;
   switch (fact.kind) {
     case 'rows':
@@ -259,7 +259,7 @@ export function recomputed(fact: Fact, signals: Signals, finding: Finding): numb
       return settingOf(fact.setting, signals);
     case 'counted':
       if (counted[fact.what] === undefined) throw new Error(`nobody knows how ${fact.what} is worked out`);
-      return counted[fact.what](signals, track, finding);
+      return counted[fact.what](signals, track, finding!);
     case 'times':
     case 'less':
     case 'product': {
@@ -294,7 +294,7 @@ export const isPrinted = ({ text, value }: Fact): boolean =>
   Number.isNaN(value) || prints.some(print => print(value) === text);
 
 /** The numbers of a sentence that are no fact of it: what is left when the facts, in their order, and names are taken out. */
-export function uncited(sentence: string, facts: readonly CitedFact[]): string | undefined {
+export function uncited(sentence: string, facts: readonly Fact[]): string | undefined {
   let rest = sentence;
   let left = '';
   for (const { text } of facts) {
