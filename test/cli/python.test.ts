@@ -16,7 +16,7 @@ const keel = (args: readonly string[], env: Record<string, string> = {}) => asUs
 writeFileSync(
   join(here, 'count.py'),
   `
-import sys
+import os, sys
 from keel import spaces
 
 class Count:
@@ -26,7 +26,7 @@ class Count:
     def __init__(self, size=8):
         self.size = size
         with open(${JSON.stringify(join(root, 'made'))}, "w") as file:
-            file.write(sys.prefix)
+            file.write(sys.prefix + "\\n" + os.environ.get("SDL_AUDIODRIVER", ""))
 
     def reset(self, *, seed=None, options=None):
         self.t = 0
@@ -45,7 +45,8 @@ class Drifts(Count):
         return [float(Drifts.started % 7)], {}
 `,
 );
-const madeBy = (): string => readFileSync(join(root, 'made'), 'utf8');
+const made = (): string[] => readFileSync(join(root, 'made'), 'utf8').split('\n');
+const madeBy = (): string => made()[0];
 
 /** As \`python3 -m venv\` lays one out. */
 function venv(dir: string): string {
@@ -70,6 +71,17 @@ test('the Python that is named, else that of the active virtual environment, els
   expect(madeBy()).toBe(active);
   const both = await keel([...check, '--python', join(named, 'bin/python')], { VIRTUAL_ENV: active });
   expect([both.code, madeBy()]).toEqual([0, named]);
+});
+
+test('an environment makes no sound, unless its user wants it to', async () => {
+  const check = ['check-env', 'count.py:Count', '--steps', '20', '--python', python];
+  for (const [env, driver] of [
+    [{}, 'dummy'],
+    [{ SDL_AUDIODRIVER: 'disk' }, 'disk'],
+  ] as const) {
+    expect((await keel(check, env)).code).toBe(0);
+    expect(made()[1]).toBe(driver);
+  }
 });
 
 test('check-env, preflight, train, eval and resume take one; a copy of its run runs nothing', async () => {

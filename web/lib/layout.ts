@@ -5,7 +5,7 @@ import type { MetricInfo } from '../../src/server/api.ts';
 
 /** What stands in for a headline metric that a trainer does not log: the same question, asked otherwise. */
 const standIns: Readonly<Record<string, readonly string[]>> = {
-  'kl/step': ['kl/step_k3', 'kl/step_k1', 'kl/ref'],
+  'kl/step': ['kl/step_k3', 'kl/step_k2', 'kl/step_k1', 'kl/ref', 'kl/ref_k3'],
   'episode/return': ['reward/mean', 'eval/return', 'episode/length'],
   'value/explained_variance': ['policy/entropy', 'policy/clip_fraction'],
   'loss/value': ['loss/clone', 'loss/policy', 'loss/total', 'grad/norm'],
@@ -31,6 +31,7 @@ const shortTitles: Readonly<Record<string, string>> = {
   'kl/step_p99': 'KL, 99th percentile',
   'kl/step_max': 'KL, worst state',
   'kl/step_k1': 'KL, k1 estimate',
+  'kl/step_k2': 'KL, k2 estimate',
   'kl/step_k3': 'KL, k3 estimate',
 };
 

@@ -6,7 +6,7 @@ import { typed as typedCommand } from '../../base/typed.ts';
 import { metrics } from '../../metrics/registry.ts';
 import type { DoctorSetting, SettingTable } from '../../settings/spec.ts';
 import type { SettingChange } from '../fixes.ts';
-import type { Dialect, Log, Mapping, WordingSpec } from './dialect.ts';
+import type { Dialect, Log, Mapping, Refine, WordingSpec } from './dialect.ts';
 import { typed } from './wording.ts';
 
 const family = '<name>';
@@ -22,6 +22,24 @@ const mappings: readonly Mapping[] = metrics.map(({ id, kl }) => ({
     ? {}
     : { kl: { pair: kl.pair, estimator: kl.estimator, per: kl.per, aggregation: kl.aggregation } }),
 }));
+
+/** What stands for a KL that is not logged itself, the best first: other trainers that write our log have estimates alone. */
+const estimates: Readonly<Record<string, readonly string[]>> = {
+  'kl/step': ['kl/step_k3', 'kl/step_k2', 'kl/step_k1'],
+  'kl/ref': ['kl/ref_k3'],
+};
+
+/** The KL that a trainer watches goes by the pair's own id, and says which estimate it is. */
+const refine: Refine = drafts => {
+  const logged = new Set(drafts.filter(({ series }) => series.length > 0).map(({ id }) => id));
+  const renamed = new Map(
+    Object.entries(estimates).flatMap(([id, stands]): [string, string][] => {
+      const best = logged.has(id) ? undefined : stands.find(estimate => logged.has(estimate));
+      return best === undefined ? [] : [[best, id]];
+    }),
+  );
+  return { drafts: drafts.map(draft => ({ ...draft, id: renamed.get(draft.id) ?? draft.id })) };
+};
 
 export const keel: Dialect = {
   name: 'keel',
@@ -39,6 +57,7 @@ export const keel: Dialect = {
     { name: 'episode/return', points: 2 },
   ],
   mappings,
+  refine,
   ignored: [],
   steps: [
     { theirs: 'train/step', unit: 'steps' },

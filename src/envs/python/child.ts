@@ -134,6 +134,8 @@ export class Child {
           OMP_NUM_THREADS: '1',
           OPENBLAS_NUM_THREADS: '1',
           PYGAME_HIDE_SUPPORT_PROMPT: '1',
+          // Nobody listens, and where there is no sound card pygame complains in ten lines.
+          SDL_AUDIODRIVER: 'dummy',
           ...process.env,
         },
       });

@@ -62,6 +62,16 @@ export const klMetrics: readonly Metric[] = [
     kl: { ...klStep, estimator: 'k1', aggregation: 'rollout' },
   },
   {
+    id: 'kl/step_k2',
+    group: 'kl',
+    title: 'KL of the update, k2 estimate',
+    unit: 'nats',
+    better: 'none',
+    doc: "Sampled estimate of the step KL: mean of (log ratio)² / 2. Never negative, a little biased. What TRL's PPO calls approxkl.",
+    healthy: 'Near kl/step: the same rollout, estimated from the actions that were taken.',
+    kl: { ...klStep, estimator: 'k2', aggregation: 'rollout' },
+  },
+  {
     id: 'kl/step_k3',
     group: 'kl',
     title: 'KL of the update, k3 estimate',

@@ -540,6 +540,20 @@ const cases: readonly Case[] = [
       'kl/step_k1': ['step', 'k1', 'action', 'rollout'],
     },
   },
+  {
+    title: 'Keel by the callback of another trainer, which has estimates alone',
+    trainer: 'keel',
+    names:
+      `train/iteration train/step kl/step_k1 kl/step_k3 kl/ref_k3 completion/length reward/mean loss/total`.split(
+        /\s+/,
+      ),
+    lands: { 'kl/step': 'kl/step_k3', 'kl/step_k1': 'kl/step_k1', 'kl/ref': 'kl/ref_k3' },
+    kls: {
+      'kl/step': ['step', 'k3', 'action', 'rollout'],
+      'kl/ref': ['ref', 'k3', 'token', 'minibatches'],
+    },
+    kind: 'language-model',
+  },
 ];
 
 describe('names of trainers', () => {
