@@ -215,7 +215,7 @@ describe('checkEnv', () => {
     ],
     [
       'observation-constant',
-      /^info: 1 of 2 observation numbers never changed in 2000 random steps: 1$/,
+      /^info: 1 of 2 observation numbers never changed in 500 random steps: 1$/,
       () => changed({ observe: s => [s.x, 1] }),
     ],
     [
