@@ -1,7 +1,7 @@
 /**
- * Arithmetic with GRPO, from nothing: `npm run bench -- arithmetic [--seeds 1000..1002] [--runs directory]` clones a small model
+ * Arithmetic with GRPO, from nothing: `npm run bench -- arithmetic [--seeds 1100..1102] [--runs directory]` clones a small model
  * from demonstrations and improves it, both with their presets, for each seed, and judges both on the same 1,000 prompts, which
- * are of another seed than any run's. Finished runs in the directory are read, stopped ones gone on with.
+ * are of another seed than any run's: of the 200 sums and differences of one digit training sees all, too. Finished runs in the directory are read, stopped ones gone on with.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -9,7 +9,8 @@ import { clone, openPolicy, resume, train } from '../src/algos/runs.ts';
 import { readRows } from '../src/runs/index.ts';
 import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
 import { verdictOn } from './figures/judge-run.ts';
-import { seedsOf } from './figures/seeds.ts';
+import { presetHash } from './figures/preset.ts';
+import { freshSeedsOf } from './figures/seeds.ts';
 import { machine, report, round } from './measure.ts';
 import { wholeRun } from './whole-run.ts';
 
@@ -21,15 +22,17 @@ export async function run(): Promise<void> {
     args: process.argv.slice(3),
     options: {
       runs: { type: 'string', default: 'runs/bench-arithmetic' },
-      seeds: { type: 'string', default: '1000..1002' },
+      seeds: { type: 'string', default: '1100..1102' },
     },
   });
-  const seeds = seedsOf(values.seeds);
+  const seeds = freshSeedsOf(values.seeds);
   report({ bench: 'arithmetic', ...machine(), seeds, prompts: PROMPTS });
+  // A run of other presets is another run.
+  const presets = [presetHash('arithmetic-clone'), presetHash('arithmetic')].join('-');
   const gains: { before: Shares; after: Shares }[] = [];
   for (const seed of seeds) {
     const whole = (kind: string, begin: (root: string) => Promise<{ readonly dir: string }>) =>
-      wholeRun(join(values.runs, `${kind}-${seed}`), begin, dir => resume(dir));
+      wholeRun(join(values.runs, `${kind}-${presets}-${seed}`), begin, dir => resume(dir));
     const cloned = await whole('clone', root => clone({ task: 'arithmetic', root, config: { seed } }));
     const trained = await whole('grpo', root =>
       train({ task: 'arithmetic', root, from: cloned, config: { seed } }),

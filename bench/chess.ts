@@ -17,7 +17,8 @@ import { checkpointDir, listCheckpoints, openRun, readEvents, readRows } from '.
 import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
 import { evaluateChess, makeTask } from '../src/tasks/index.ts';
 import { diagnoseFile } from './doctor/diagnose-file.ts';
-import { seedsOf } from './figures/seeds.ts';
+import { presetHash } from './figures/preset.ts';
+import { freshSeedsOf } from './figures/seeds.ts';
 import { type Panel, panelsSvg } from './line-panels.ts';
 import { machine, report, round, sum } from './measure.ts';
 import { wholeRun } from './whole-run.ts';
@@ -55,9 +56,11 @@ export async function run(): Promise<void> {
       curves: { type: 'string' },
     },
   });
-  const seeds = seedsOf(values.seeds);
+  const seeds = freshSeedsOf(values.seeds);
   report({ bench: 'chess', ...machine(), seeds, judged: JUDGED });
-  const place = (kind: string, seed: number): string => join(values.runs, `${kind}-${seed}`);
+  // A run of other presets is another run.
+  const presets = [presetHash('chess-clone'), presetHash('chess')].join('-');
+  const place = (kind: string, seed: number): string => join(values.runs, `${kind}-${presets}-${seed}`);
   const trained: string[] = [];
   // One start for all: what differs between the seeds is GRPO's.
   const cloned = await whole(place('clone', seeds[0]), root =>

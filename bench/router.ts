@@ -32,7 +32,7 @@ import {
 import { Rng } from '../src/random/index.ts';
 import { listRuns } from '../src/runs/index.ts';
 import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
-import { seedsOf } from './figures/seeds.ts';
+import { freshSeedsOf } from './figures/seeds.ts';
 import { machine, median, report, round } from './measure.ts';
 import { drawWarmStarts, type Evaluation } from './router/warm-start-picture.ts';
 
@@ -90,7 +90,7 @@ export async function run(): Promise<void> {
     options: { seeds: { type: 'string', default: FRESH_SEEDS } },
   });
   const [root = join('runs', 'bench-router'), part] = positionals;
-  const seeds = seedsOf(values.seeds);
+  const seeds = freshSeedsOf(values.seeds);
   const names = Object.keys(parts) as (keyof typeof parts)[];
   if (part !== undefined && !names.some(name => name === part))
     throw new Error(`the part ${part} is unknown: use ${names.join(', ')}, or none for all`);

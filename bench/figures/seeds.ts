@@ -38,10 +38,7 @@ export function refusal(
   preset: string,
   seed: number,
 ): string | undefined {
-  if (tunes(seed))
-    return `seed ${seed} tunes (${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}), it cannot judge: leave out --seeds, or use ${FIRST_FRESH} and up`;
-  if (seed < FIRST_FRESH)
-    return `seed ${seed} is neither one that tunes (${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}) nor a fresh one: use ${FIRST_FRESH} and up`;
+  if (seed < FIRST_FRESH) return notFresh(seed);
   const other = seen.find(
     one =>
       one.env === env &&
@@ -68,3 +65,16 @@ export function seedsOf(text: string): number[] {
     refuse(`--seeds ${text} are ${last - first + 1}, at most ${MOST_SEEDS}: take fewer`);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
+
+/** The same of seeds that judge: those that tune, and those that belong to neither, are refused. */
+export function freshSeedsOf(text: string): number[] {
+  const seeds = seedsOf(text);
+  const wrong = seeds.find(seed => seed < FIRST_FRESH);
+  if (wrong !== undefined) refuse(notFresh(wrong));
+  return seeds;
+}
+
+const notFresh = (seed: number): string =>
+  tunes(seed)
+    ? `seed ${seed} tunes (${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}), it cannot judge: leave out --seeds, or use ${FIRST_FRESH} and up`
+    : `seed ${seed} is neither one that tunes (${TUNING_SEEDS.first} to ${TUNING_SEEDS.last}) nor a fresh one: use ${FIRST_FRESH} and up`;

@@ -6,7 +6,7 @@ import { judgePresets } from '../../bench/figures/conduct.ts';
 import { curvesOf, tablesOf } from '../../bench/figures/document.ts';
 import { hashOf, presetHash } from '../../bench/figures/preset.ts';
 import { addRecord, type RunRecord, readRecords, seenBefore } from '../../bench/figures/record.ts';
-import { freshSeeds, refusal, type Seen, seedsOf } from '../../bench/figures/seeds.ts';
+import { freshSeeds, freshSeedsOf, refusal, type Seen, seedsOf } from '../../bench/figures/seeds.ts';
 import { pickTasks, tasks } from '../../bench/figures/tasks.ts';
 import { withMarked } from '../../bench/marked.ts';
 
@@ -52,6 +52,12 @@ describe('seeds that judge', () => {
     expect(seedsOf('7,7')).toEqual([7]);
     for (const wrong of ['', 'a', '5..3', '1..', '1000,', '-1', '1000..999999999', '99999999999999999999'])
       expect(() => seedsOf(wrong)).toThrow('--seeds');
+  });
+
+  test('benches without records take no seed that tunes, and none that belongs to neither', () => {
+    expect(freshSeedsOf('1000..1002')).toEqual([1000, 1001, 1002]);
+    expect(() => freshSeedsOf('1000,9')).toThrow('seed 9 tunes (0 to 9)');
+    expect(() => freshSeedsOf('999')).toThrow('neither');
   });
 });
 
