@@ -6,7 +6,8 @@
 
 export const viewerStyle = `
 body.report{max-width:76rem}
-#controls{display:flex;flex-wrap:wrap;gap:.4rem 1rem;align-items:center;padding:.6rem 0;position:sticky;top:0;background:var(--back);z-index:1}
+#controls{display:flex;flex-wrap:wrap;gap:.4rem 1rem;align-items:center;padding:.6rem 0}
+@media (min-width:48rem) and (min-height:38rem){#controls{position:sticky;top:0;background:var(--back);z-index:1;max-height:40vh;overflow-y:auto}}
 #legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem}
 #controls label{display:flex;gap:.35rem;align-items:center}
 #controls input[type=search]{font:inherit;padding:.2rem .5rem;border:1px solid var(--edge);border-radius:.3rem;background:var(--card);color:var(--text)}
@@ -293,5 +294,10 @@ data.runs.forEach(function (run) { run.findings.forEach(function (finding) {
   });
 }); });
 data.metrics.forEach(figure);
+/** What gets the focus is not scrolled to below the controls, where they stay at the top. */
+new ResizeObserver(function () {
+  var stays = getComputedStyle(controls).position === 'sticky';
+  document.documentElement.style.scrollPaddingTop = stays ? controls.offsetHeight + 'px' : '';
+}).observe(controls);
 })();
 `;

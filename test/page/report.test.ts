@@ -74,6 +74,31 @@ test('an axis is switched between linear and log, and a finding zooms to where i
   await closePage(page);
 });
 
+test('with the room of a window the controls stay in sight, and at 200 % they cover nothing', async () => {
+  const page = await opened(renderReport([seedRun(0), seedRun(1), seedRun(2, { rate: '0.01' })]), {
+    height: 800,
+    bypassCSP: true,
+  });
+  const controls = page.locator('#controls');
+  await page.locator('.series').first().waitFor({ state: 'attached' });
+  const scrollTo = (place: string) =>
+    page.evaluate(`document.querySelector('${place}').scrollIntoView({ block: 'start' })`);
+  await scrollTo('#plots');
+  expect((await controls.boundingBox())!.y).toBe(0);
+  // Back with the keyboard: what has the focus is below the controls, not under them.
+  await page.evaluate("[...document.querySelectorAll('#plots button')].at(-1).focus()");
+  await scrollTo('#plots + *, article');
+  await page.keyboard.press('Shift+Tab');
+  const { y, height } = (await controls.boundingBox())!;
+  const focused = await page.evaluate<number>('document.activeElement.getBoundingClientRect().top');
+  expect(focused).toBeGreaterThanOrEqual(y + height);
+  expect(await zoomFaults(page)).toEqual([]);
+  await page.setViewportSize({ width: 640, height: 400 });
+  await scrollTo('#plots figure:last-child');
+  expect((await controls.boundingBox())!.y).toBeLessThan(0);
+  await closePage(page);
+});
+
 test('names of a log run nothing, in the dark too, and everyone can use the page', async () => {
   const page = await opened(renderReport([seedRun(0, { text: attack }), seedRun(1, { text: attack })]), {
     colorScheme: 'dark',
