@@ -41,6 +41,8 @@ const times = {
   pauseMs: 1000,
   handBackMs: 50,
 };
+/** Of a worker that will be killed, alone: nobody but the test waits for its lock. */
+const soonGone = { ...times, lockMs: 500 };
 const redis = await startRedis();
 const root = mkdtempSync(join(tmpdir(), 'keel-queue-'));
 const closing: (() => Promise<void>)[] = [];
@@ -143,7 +145,7 @@ test('a worker that is killed in the middle of a job: another goes on with it, t
   const { place, runs } = await conductor('killed', { onRetried: (_, why) => retried.push(why) });
   const program = `
     const { startWorker } = await import(${JSON.stringify(compiledUrl('sweep/worker'))});
-    await startWorker(${JSON.stringify({ url: redis.url, root: runs, concurrency: 1, times })});`;
+    await startWorker(${JSON.stringify({ url: redis.url, root: runs, concurrency: 1, times: soonGone })});`;
   const first = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
   const job = middling('victim');
   const running = place.run(job);

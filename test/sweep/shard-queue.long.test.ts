@@ -53,7 +53,7 @@ it('two workers: the bits of one thread', async () => {
 });
 
 it('a worker that goes away, one that comes late, a Redis that restarts and one that comes back empty', async () => {
-  const first = await worker();
+  const first = await worker({ lockMs: 500 });
   const trainer = await sharded(4, { ...pendulum, place: await place() });
   await trainer.start();
   const one = await courseOf(trainer, 1);
