@@ -36,7 +36,7 @@ const withCommas = (digits: string): string => digits.replaceAll(/\B(?=(\d{3})+$
 /** `123456` → `123k`: at most five characters. */
 export function short(value: number): string {
   for (const [size, letter] of [
-    [1e9, 'G'],
+    [1e9, 'B'],
     [1e6, 'M'],
     [1e3, 'k'],
   ] as const) {

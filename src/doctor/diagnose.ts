@@ -103,17 +103,24 @@ function ordered(
 function largeSteps({ run, kl }: Signals): string {
   if (kl === undefined || kl.signed) return '';
   const contract = contractOfRun(run);
-  const stretches = stretchesAbove(kl.track.v, redAbove(contract));
+  const { v, peak, merged } = kl.track;
+  const stretches = stretchesAbove(peak, redAbove(contract));
   if (stretches.length === 0) return '';
   const count = stretches.reduce((sum, { length }) => sum + length, 0);
-  const streak = stretches.reduce((most, { length }) => Math.max(most, length), 0);
-  const largest = kl.track.v.reduce((a, b) => Math.max(a, b));
-  return `; ${counted(count, 'large step')} (largest ${num(largest)}, ${klBand(largest, contract).name}), ${streak === 1 ? 'none after another' : `at most ${streak} in a row`}`;
+  const largest = peak.reduce((a, b) => Math.max(a, b));
+  const said = `${counted(count, 'large step')} (largest ${num(largest)}, ${klBand(largest, contract).name})`;
+  // A point that stands for several rows tells the largest of them, not how many are large.
+  if (merged) return `; at least ${said}`;
+  const streak = stretchesAbove(v, redAbove(contract)).reduce(
+    (most, { length }) => Math.max(most, length),
+    0,
+  );
+  return `; ${said}, ${streak === 1 ? 'none after another' : `at most ${streak} in a row`}`;
 }
 
 /** Why there is no verdict, in a sentence. */
 function cannotTell({ run, logged, to, progress }: Signals): string {
-  const calm = `Nothing is wrong in ${logged} rows up to ${stepAt(run, to)} as far as the log shows`;
+  const calm = `Nothing is wrong in ${counted(logged, 'row')} up to ${stepAt(run, to)} as far as the log shows`;
   if (progress === undefined)
     return `${calm}, but it has no ${run.kind === 'classic' ? 'return' : 'reward'}: whether anything is learnt cannot be told.`;
   const { track, course, collapsed, constant, best, end } = progress;
@@ -136,7 +143,7 @@ function summaryOf(
 ): string {
   const { run } = signals;
   if (verdict === 'healthy') {
-    return `Nothing wrong in ${signals.logged} rows up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
+    return `Nothing wrong in ${counted(signals.logged, 'row')} up to ${stepAt(run, signals.to)}${largeSteps(signals)}.`;
   }
   if (verdict === 'cannot-tell') return cannotTell(signals);
   return root === undefined ? tale(findings) : `${causeWords(root.cause)}: ${tale(findings)}`;

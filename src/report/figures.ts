@@ -23,6 +23,8 @@ export interface FigureLine {
   readonly min: readonly (number | null)[];
   readonly max: readonly (number | null)[];
   readonly n?: readonly number[];
+  /** In a line of a group: the largest of all that its runs have there. */
+  readonly peak?: readonly (number | null)[];
 }
 
 export interface Figure {
@@ -116,7 +118,9 @@ function groupsOf(reports: readonly RunReport[]): number[][] {
 }
 
 const groupName = (names: readonly string[]): string =>
-  names.length === 1 ? names[0] : `${names[0]} and ${names.length - 1} more by their seed`;
+  names.length === 1
+    ? names[0]
+    : `${names[0]} and ${names.length - 1} other ${names.length === 2 ? 'seed' : 'seeds'}`;
 
 function figureOf(
   id: string,
@@ -170,6 +174,7 @@ function groupLine(members: readonly Plot[], of: number): FigureLine {
     min: [] as (number | null)[],
     max: [] as (number | null)[],
     n: [] as number[],
+    peak: [] as (number | null)[],
   };
   if (reaching.length === 0) return line;
   const from = Math.min(...reaching.map(points => points[0].x));
@@ -188,8 +193,18 @@ function groupLine(members: readonly Plot[], of: number): FigureLine {
     line.min.push(short(interval.low));
     line.max.push(short(interval.high));
     line.n.push(values.length);
+    line.peak.push(short(peakAt(reaching, x, step)));
   }
   return line;
+}
+
+/** The largest value of all points that are nearer to this place than to the next ones; -infinity where there is none. */
+function peakAt(lines: readonly (readonly PlotPoint[])[], x: number, step: number): number {
+  let peak = Number.NEGATIVE_INFINITY;
+  for (const points of lines) {
+    for (const point of points) if (Math.abs(point.x - x) <= step / 2) peak = Math.max(peak, point.max);
+  }
+  return peak;
 }
 
 /** Between two points, on the line that joins them; outside of all, within a step, the nearest one. */

@@ -1,5 +1,6 @@
 /** A run, or several beside each other, as one page that needs nothing else: to zoom, to read, to send. */
 import { duration } from '../base/numbers.ts';
+import { verdictWords } from '../doctor/findings.ts';
 import { documentOfRuns, type RunDocument } from '../doctor/report/document.ts';
 import { html, type Markup } from '../doctor/report/escape.ts';
 import { overview, story } from '../doctor/report/html.ts';
@@ -23,7 +24,7 @@ export function renderReport(outcomes: readonly Outcome[], madeAt?: string): str
   const document = documentOfRuns(kept, { tells: () => true, mostStories: MOST_RUNS });
   const names = document.rows.items.map(({ path }) => path);
   const title = names.length === 1 ? names[0] : document.title;
-  const body = html`<header><h1>${title}</h1><p class="dim">${document.counts.map(({ text }) => text).join(', ')}${madeAt === undefined ? '' : `; made by keel report on ${madeAt}`}</p></header>
+  const body = html`<header><h1>${title}</h1><p class="dim">${kept.length === 1 ? verdictWords(kept[0].diagnosis.verdict) : document.counts.map(({ text }) => text).join(', ')}${madeAt === undefined ? '' : `; made by keel report on ${madeAt}`}</p></header>
 <main>
 ${names.length > 1 ? overview(document) : []}
 <section aria-label="Plots"><div id="controls"></div><div id="plots"></div><noscript><p>The plots need JavaScript; what was found is below.</p></noscript></section>

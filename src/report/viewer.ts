@@ -108,12 +108,15 @@ function ticks(low, high, log) {
 
 function draw(frame) {
   var m = frame.metric, log = isLog(m), x0 = range()[0], x1 = range()[1];
+  // As wide as it is shown, so that letters keep their size on a phone.
+  W = Math.max(260, Math.round(frame.svg.clientWidth || 560));
+  frame.svg.setAttribute('viewBox', '0 0 ' + W + ' ' + H);
   if (!(x1 > x0)) x1 = x0 + 1;
   var shown = linesOf(m).filter(function (l) { return !state.hidden[l.key]; });
   var low = Infinity, high = -Infinity, positive = Infinity;
   shown.forEach(function (l) { l.line.x.forEach(function (x, i) {
     if (x < x0 || x > x1) return;
-    [l.line.min[i], l.line.max[i]].forEach(function (v) {
+    [l.line.min[i], l.line.mean[i], l.line.max[i], (l.line.peak || l.line.max)[i]].forEach(function (v) {
       if (v === null) return;
       low = Math.min(low, v); high = Math.max(high, v);
       if (v > 0) positive = Math.min(positive, v);
@@ -122,6 +125,13 @@ function draw(frame) {
   frame.svg.replaceChildren();
   if (log && !(positive < Infinity)) log = false;
   if (low > high) { low = 0; high = 1; }
+  // A KL is seen against its healthy band.
+  m.bands.forEach(function (b) {
+    if (b.tone !== 'good' || shown.length === 0) return;
+    if (b.from > 0) positive = Math.min(positive, b.from);
+    if (b.to !== null) high = Math.max(high, b.to);
+    if (!log) low = Math.min(low, 0);
+  });
   if (log) { low = positive / 1.3; high = high * 1.3; }
   else { var room = high > low ? (high - low) * 0.06 : Math.abs(low) / 10 || 1; low -= room; high += room; }
   function share(v) {
@@ -141,7 +151,7 @@ function draw(frame) {
     svg('text', axis, { x: L - 6, y: Y(v) + 4, 'text-anchor': 'end' }).textContent = amount(v);
   });
   ticks(x0, x1, false).forEach(function (v) {
-    if (v >= x0 && v <= x1) svg('text', axis, { x: X(v), y: H - 8, 'text-anchor': 'middle' }).textContent = amount(v);
+    if (v >= x0 && v <= x1) svg('text', axis, { x: X(v), y: H - 8, 'text-anchor': X(v) > W - 30 ? 'end' : 'middle' }).textContent = amount(v);
   });
   if (data.runs.length === 1) data.runs[0].events.forEach(function (e) {
     if (e.step < x0 || e.step > x1) return;
@@ -159,6 +169,7 @@ function draw(frame) {
       if (l.line.max[i] > l.line.min[i]) spread += 'M' + X(x) + ' ' + Y(l.line.max[i]) + 'V' + Y(l.line.min[i]);
     });
     svg('path', frame.svg, { class: 'extremes', d: spread, stroke: l.colour, 'stroke-opacity': l.line.n ? 0.3 : 0.55, 'stroke-width': l.line.n ? 4 : 1.5, fill: 'none' });
+    if (!l.line.n || m.bands.length > 0) svg('path', frame.svg, { class: 'peaks', d: peaks(l.line, x0, x1, X, Y), stroke: l.colour, 'stroke-width': 1.25, fill: 'none' });
     svg('path', frame.svg, { class: 'series', d: d, stroke: l.colour, 'stroke-width': 1.75, fill: 'none' });
   });
   m.levels.forEach(function (v) {
@@ -171,6 +182,27 @@ function draw(frame) {
   frame.chosen = svg('rect', frame.svg, { class: 'chosen', x: 0, y: T, width: 0, height: H - T - B });
 }
 
+/** What stands out from its place far more than is usual has a line of full strength; what one seed did is not lost in the middle of five. */
+function peaks(line, x0, x1, X, Y) {
+  var seen = [];
+  line.x.forEach(function (x, i) {
+    var top = (line.peak || line.max)[i], mean = line.mean[i];
+    if (x >= x0 && x <= x1 && top !== null && mean !== null) seen.push({ x: X(x), at: Y(mean), top: Y(top), foot: Y(line.min[i]) });
+  });
+  function far(reachOf) {
+    var all = seen.map(reachOf).sort(function (a, b) { return a - b; });
+    return Math.max(7, 4 * (all[all.length >> 1] || 0));
+  }
+  function up(s) { return s.at - s.top; }
+  function down(s) { return s.foot - s.at; }
+  var d = '', above = far(up), below = far(down);
+  function to(s, end) { d += 'M' + s.x + ' ' + s.at + 'V' + end + 'm-1.5 0h3'; }
+  seen.forEach(function (s) {
+    if (up(s) > above) to(s, s.top);
+    if (down(s) > below && !line.n) to(s, s.foot);
+  });
+  return d;
+}
 function nearest(xs, x) {
   var low = 0, high = xs.length - 1;
   while (low < high) { var middle = (low + high) >> 1; if (xs[middle] < x) low = middle + 1; else high = middle; }
@@ -294,6 +326,8 @@ data.runs.forEach(function (run) { run.findings.forEach(function (finding) {
   });
 }); });
 data.metrics.forEach(figure);
+var width = innerWidth;
+addEventListener('resize', function () { if (innerWidth !== width) { width = innerWidth; redraw(); } });
 /** What gets the focus is not scrolled to below the controls, where they stay at the top. */
 new ResizeObserver(function () {
   var stays = getComputedStyle(controls).position === 'sticky';

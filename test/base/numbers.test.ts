@@ -24,7 +24,7 @@ it('steps and counts have commas, small ones two decimals', () => {
 
 it('short ones have at most five characters, at the borders too', () => {
   const shown = [999, 1000, 99_940, 99_960, 999_499, 1e6, 123_456_789, 5e9, -1500].map(short);
-  expect(shown).toEqual(['999', '1.0k', '99.9k', '100k', '999k', '1.0M', '123M', '5.0G', '-1.5k']);
+  expect(shown).toEqual(['999', '1.0k', '99.9k', '100k', '999k', '1.0M', '123M', '5.0B', '-1.5k']);
 });
 
 it('columns keep the place of the point', () => {

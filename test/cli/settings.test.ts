@@ -291,7 +291,7 @@ describe('terminal', () => {
       '100k',
       '123k',
       '1.5M',
-      '2.0G',
+      '2.0B',
     ]);
     expect([0, 0.00612345, -212.44, 5.678, 1.2e7, 1e-9, Number.NaN, undefined].map(number)).toEqual([
       '0',

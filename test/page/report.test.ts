@@ -39,6 +39,8 @@ test('seeds are one line, each can be shown alone, and a drag zooms into all plo
   const kl = page.locator('figure[data-metric="kl/step"]');
   await kl.locator('.series').first().waitFor({ state: 'attached' });
   expect(await kl.locator('.series').count()).toBe(2);
+  // What one seed did in one row of 4,000 is drawn up to, at full strength.
+  expect((await kl.locator('.peaks').last().boundingBox())!.height).toBeGreaterThan(50);
   await page.getByLabel(/seeds as one line/).uncheck();
   expect(await kl.locator('.series').count()).toBe(3);
   await page.locator('#legend input').first().uncheck();

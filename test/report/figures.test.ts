@@ -19,7 +19,7 @@ describe('figures', () => {
     const reports = [seedRun(0), seedRun(1), seedRun(10), seedRun(3, { rate: '0.01' })];
     const { runs, groups, metrics } = figuresOf(reports, ['a', 'b', 'c', 'd']);
     expect(runs.map(({ group }) => group)).toEqual([0, 0, 0, 1]);
-    expect(groups).toEqual(['a and 2 more by their seed', 'd']);
+    expect(groups).toEqual(['a and 2 other seeds', 'd']);
     const [line, ...others] = metrics.find(({ metric }) => metric === 'episode/return')!.groups;
     expect(others).toEqual([]);
     expect(line.n!.at(-1)).toBe(3);
@@ -28,6 +28,9 @@ describe('figures', () => {
     expect(high).toBeLessThan(505);
     expect(line.mean.at(-1)).toBeGreaterThan(low);
     expect(line.mean.at(-1)).toBeLessThan(high);
+    const [kl] = metrics.find(({ metric }) => metric === 'kl/step')!.groups;
+    expect(Math.max(...kl.mean.map(Number))).toBeLessThan(3);
+    expect(Math.max(...kl.peak!.map(Number))).toBe(3);
   });
 
   test('a run whose settings are not known is in no group', () => {

@@ -15,13 +15,21 @@ export const seriesOf = (
   metrics: readonly MetricInfo[],
 ): MetricInfo | undefined => metrics.find(m => m.id === metric) ?? metrics.find(m => m.theirs === theirs);
 
-/** What a sentence cites, of that which the run has a series of. */
-export const citedIn = (
-  finding: Finding,
-  evidence: number,
-  metrics: readonly MetricInfo[],
-): readonly Cite[] =>
-  finding.cites.filter(cite => cite.evidence === evidence && seriesOf(cite, metrics) !== undefined);
+/**
+ * What a sentence cites, of that which the run has a series of. Where it names two steps or more of a series, as in "43 in a
+ * row, from 20,480 to 31,232", it speaks of what is between them, not of all the rows that were counted.
+ */
+export function citedIn(finding: Finding, evidence: number, metrics: readonly MetricInfo[]): readonly Cite[] {
+  const cited = finding.cites.filter(
+    cite => cite.evidence === evidence && seriesOf(cite, metrics) !== undefined,
+  );
+  return cited.flatMap(cite => {
+    const steps = cited.filter(({ metric, from, to }) => metric === cite.metric && from === to);
+    const span = steps.length > 1 ? spanOf(steps) : null;
+    if (span === null || span.from === span.to) return [cite];
+    return cite === steps[0] ? [{ ...cite, ...span }] : [];
+  });
+}
 
 /** From the first to the last step of several stretches. */
 export function spanOf(

@@ -11,6 +11,8 @@ export interface Readout {
   readonly label: string;
   readonly color: number;
   readonly x: number | null;
+  /** Whether it is over where the cursor is: then what is told is its end. */
+  readonly ended: boolean;
   readonly mean: number | null;
   readonly min: number | null;
   readonly max: number | null;
@@ -24,6 +26,12 @@ export interface Readout {
   readonly beside: boolean;
 }
 
+/** Whether a place lies beyond a line by more than its last points are apart. */
+function isBeyond(xs: readonly number[], at: number | null): boolean {
+  const last = xs.at(-1);
+  return at !== null && last !== undefined && at - last > last - (xs.at(-2) ?? last);
+}
+
 /** The values nearest to a place; without one, the last. */
 export function readoutsOf(lines: readonly NamedLine[], at: number | null): Readout[] {
   return lines.map(({ label, color, line, peak, runs = null, beside = false }) => {
@@ -34,6 +42,7 @@ export function readoutsOf(lines: readonly NamedLine[], at: number | null): Read
       label,
       color,
       x: line.x[i] ?? null,
+      ended: isBeyond(line.x, at),
       mean: line.mean[i] ?? null,
       min: line.min[i] ?? null,
       max: line.max[i] ?? null,

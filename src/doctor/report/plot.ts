@@ -200,10 +200,12 @@ function scaleOf(
 ): Pick<Plot, 'log' | 'low' | 'high' | 'lowest' | 'highest'> {
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const positive: number[] = [];
-  for (const { min, max } of points) {
+  for (const { mean, min, max } of points) {
     if (!Number.isFinite(min) || !Number.isFinite(max)) continue;
     [lowest, highest] = [Math.min(lowest, min), Math.max(highest, max)];
-    if (min > 0) positive.push(min);
+    // A KL of 0 among those that share a point is at the foot of the scale; it does not stand in the way of a logarithm.
+    const least = min > 0 || bands === undefined ? min : mean;
+    if (least > 0) positive.push(least);
   }
   if (lowest > highest) {
     const none = Number.NaN;

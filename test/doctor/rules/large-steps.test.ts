@@ -252,6 +252,17 @@ describe('a healthy verdict', () => {
     // By its own contract: what was asked for is no large step.
     expect(summary(twice, { config: { targetKl: 0.03 } })).not.toContain('large step');
   });
+
+  it('tells the one large step of a log so long that each point stands for several rows', () => {
+    const calm = keel({ 'kl/step': rows(N, () => 0.005) });
+    const kl = calm.series.get('kl/step')!;
+    const merged = { ...kl.series, count: 16 * N, max: kl.series.max.with(30, 1) };
+    const long = { ...calm, series: new Map(calm.series).set('kl/step', { ...kl, series: merged }) };
+    const { summary } = diagnose(long);
+    expect(summary).toMatch(
+      /^Nothing wrong in 960 rows .*; at least 1 large step \(largest 1, critical\)\.$/,
+    );
+  });
 });
 
 describe('a guard that is busy', () => {

@@ -25,6 +25,19 @@ test('a sentence leads to the series that it cites, by either name, if the run h
   expect(objectiveIn([])).toBeUndefined();
 });
 
+test('a sentence that names two steps leads to what is between them', () => {
+  const [cite] = first.cites;
+  const at = (from: number, to = from) => ({ ...cite, evidence: 0, from, to });
+  const said = (...cites: (typeof cite)[]) =>
+    citedIn({ ...first, cites }, 0, metrics).map(({ from, to }) => [from, to]);
+  expect(said(at(0, 9000), at(2000), at(3000))).toEqual([[2000, 3000]]);
+  expect(said(at(0, 9000), at(2000))).toEqual([
+    [0, 9000],
+    [2000, 2000],
+  ]);
+  expect(said(at(0, 9000))).toEqual([[0, 9000]]);
+});
+
 test('the window is the stretch with room around it, also around a single step', () => {
   expect(spanOf([])).toBeNull();
   const span = spanOf([
