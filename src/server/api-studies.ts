@@ -9,6 +9,7 @@ import type {
   Trial,
   TrialState,
 } from '../studies/schema.ts';
+import type { Confirmation } from '../studies/summary.ts';
 import type { WorkersView } from '../studies/workers-view.ts';
 
 /** One study in the list. */
@@ -88,9 +89,11 @@ export interface StudyAnswer {
   readonly seeds: readonly number[];
   readonly halving: Halving | null;
   readonly constraints: Constraints | null;
-  /** By number. Null, as is the importance, where they are those of the version that was named. */
+  /** By number. Null, as are importance and confirmation, where they are those of the version that was named. */
   readonly trials: readonly StudyTrial[] | null;
   readonly importance: StudyImportance | null;
+  /** The winner and the default on fresh seeds, if any were trained. Null, too, where the trials are. */
+  readonly confirmation: Confirmation | null;
   /** What the conductor said last, at `overview.workersAt`. */
   readonly workers: WorkersView | null;
 }

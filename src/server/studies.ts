@@ -5,7 +5,7 @@
 import { KeelError } from '../base/errors.ts';
 import { isRunId } from '../runs/layout.ts';
 import type { Study, Trial, TrialState } from '../studies/schema.ts';
-import { winnerOf } from '../studies/summary.ts';
+import { type Confirmation, confirmationOf, winnerOf } from '../studies/summary.ts';
 import type { WorkersView } from '../studies/workers-view.ts';
 import type { StudyAnswer, StudyImportance, StudyList, StudyOverview, StudyRun, StudyTrial } from './api.ts';
 import type { Hub } from './stream.ts';
@@ -59,6 +59,7 @@ interface Opened {
   readonly study: Study;
   readonly trials: readonly Trial[];
   importance?: StudyImportance;
+  confirmation?: Confirmation | null;
 }
 
 export function createStudyIndex(options: {
@@ -146,12 +147,15 @@ export function createStudyIndex(options: {
       const overview = told.get(id);
       if (overview === undefined) return undefined;
       const none = { space: [], seeds: [], halving: null, constraints: null, trials: [], importance: null };
-      if (overview.state === 'unreadable') return { overview, ...none, workers: null };
+      if (overview.state === 'unreadable') return { overview, ...none, confirmation: null, workers: null };
       const it = open(overview);
       if (it === undefined) return undefined;
       const { study, trials } = it;
       const known = version === overview.version;
-      if (!known) it.importance ??= source.importance(study, trials);
+      if (!known) {
+        it.importance ??= source.importance(study, trials);
+        it.confirmation ??= confirmationOf(study.objective, trials);
+      }
       const { space, seeds, halving, constraints } = study;
       return {
         overview,
@@ -161,6 +165,7 @@ export function createStudyIndex(options: {
         constraints,
         trials: known ? null : trials.map(trial => trialOf(id, study, trial, source)),
         importance: known ? null : (it.importance ?? null),
+        confirmation: known ? null : (it.confirmation ?? null),
         workers: source.workers(id) ?? null,
       };
     },

@@ -72,13 +72,21 @@ export interface StudySummary {
   readonly failures: readonly { readonly trial: number; readonly run: string; readonly problem: string }[];
   readonly axes: readonly { readonly key: string; readonly points: readonly AxisPoint[] }[];
   /** The newest winner and default that were trained on fresh seeds; null where none was. */
-  readonly confirmation: {
-    readonly winner: Confirmed | null;
-    readonly default: Confirmed | null;
-    /** That a run of the winner is better than one of the default; null until both are complete. */
-    readonly improvement: Improvement | null;
-  } | null;
+  readonly confirmation: Confirmation | null;
 }
+
+/** A winner and the default on fresh seeds. */
+export interface Confirmation {
+  readonly winner: Confirmed | null;
+  readonly default: Confirmed | null;
+  /** That a run of the winner is better than one of the default; null until both are complete. */
+  readonly improvement: Improvement | null;
+  /** What that comes to, in words; null with it. */
+  readonly says: 'better' | 'worse' | 'not told apart' | 'too few seeds to tell' | null;
+}
+
+/** With three seeds a side the one is wholly above the other by chance one time in ten; with four, in 35. */
+const fewestToTell = 4;
 
 /** Whether one value is better than another. */
 const isBetter = (direction: Direction, a: number, b: number): boolean =>
@@ -111,7 +119,7 @@ export function winnerOf(direction: Direction, trials: readonly Trial[]): Trial 
 export function summaryOf(study: Study, trials: readonly Trial[]): StudySummary {
   const { objective, space } = study;
   const search = trials.filter(({ purpose }) => purpose === 'search');
-  const confirming = trials.filter(({ purpose }) => purpose !== 'search');
+  const confirming = trials.filter(isConfirming);
   const counts: Record<TrialState, number> = { waiting: 0, running: 0, complete: 0, pruned: 0, failed: 0 };
   for (const { state } of search) counts[state]++;
   return {
@@ -142,7 +150,7 @@ export function summaryOf(study: Study, trials: readonly Trial[]): StudySummary 
         return { trial: number, param, at, value, state, feasible: violations.length === 0 };
       }),
     })),
-    confirmation: confirmationOf(objective, confirming),
+    confirmation: confirmationOf(objective, trials),
   };
 }
 
@@ -165,7 +173,11 @@ function bestSoFar(direction: Direction, search: readonly Trial[]): BestSoFar[] 
 const stepsOf = (trials: readonly Trial[]): number =>
   trials.flatMap(({ outcomes }) => outcomes).reduce((sum, { step }) => sum + step, 0);
 
-function confirmationOf(objective: Objective, confirming: readonly Trial[]): StudySummary['confirmation'] {
+const isConfirming = ({ purpose }: Trial): boolean => purpose !== 'search';
+
+/** What came of the winner and the default on fresh seeds, among all trials of a study. */
+export function confirmationOf(objective: Objective, trials: readonly Trial[]): Confirmation | null {
+  const confirming = trials.filter(isConfirming);
   if (confirming.length === 0) return null;
   const newest = (purpose: Trial['purpose']): Confirmed | null => {
     const trial = confirming.findLast(one => one.purpose === purpose);
@@ -173,11 +185,14 @@ function confirmationOf(objective: Objective, confirming: readonly Trial[]): Stu
   };
   const [winner, byDefault] = [newest('confirm-winner'), newest('confirm-default')];
   const isWhole = winner?.value != null && byDefault?.value != null;
-  return {
-    winner,
-    default: byDefault,
-    improvement: isWhole ? improvement(objective.direction, winner.values, byDefault.values) : null,
-  };
+  const gain = isWhole ? improvement(objective.direction, winner.values, byDefault.values) : null;
+  const fewest = Math.min(winner?.values.length ?? 0, byDefault?.values.length ?? 0);
+  return { winner, default: byDefault, improvement: gain, says: gain && improvementSays(gain, fewest) };
+}
+
+function improvementSays({ interval }: Improvement, seeds: number): NonNullable<Confirmation['says']> {
+  if (seeds < fewestToTell) return 'too few seeds to tell';
+  return interval.low > 0.5 ? 'better' : interval.high < 0.5 ? 'worse' : 'not told apart';
 }
 
 function confirmed(objective: Objective, { number, params, seeds, outcomes, state }: Trial): Confirmed {

@@ -1,5 +1,6 @@
 /** A study on the page in a real browser: everything is drawn, linked, sorted and live, by pointer and by keys. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Trial } from '../../src/studies/schema.ts';
 import { fakeTrial } from '../studies/support/fake-study.ts';
 import {
   accessibilityFaults,
@@ -111,7 +112,7 @@ describe('what is drawn', () => {
   test('a row has KL and verdict beside the result, says why it may not win, and leads to its runs', async () => {
     const page = await open();
     const row = page.locator('[data-trial="3"]');
-    expect(await row.textContent()).toMatch(/complete\s*may not win\s*[\d,.]+\s*0\.0\d+\s*0\.0870\s*sick/);
+    expect(await row.textContent()).toMatch(/[\d,.]+\s*0\.0\d+\s*0\.0870\s*sick\s*complete\s*may not win/);
     await row.getByText('may not win').hover();
     await page.waitForSelector('text=KL 0.083 is above the bound of 0.05');
     await row.getByText('sick').hover();
@@ -255,6 +256,29 @@ describe('what one does', () => {
   });
 });
 
+test('what the winner is worth on fresh seeds stands above the charts, beside the default', async () => {
+  const page = await open();
+  expect(await page.getByRole('heading', { name: 'On fresh seeds' }).count()).toBe(0);
+  const before = kept.get('s1')!;
+  const again = (number: number, purpose: Trial['purpose']): Trial => ({
+    ...fakeTrial(number, 'complete'),
+    ...{ purpose, seeds: [1000, 1001, 1002], violations: [] },
+  });
+  kept.set('s1', {
+    ...before,
+    trials: [...before.trials, again(40, 'confirm-winner'), again(41, 'confirm-default')],
+    updatedAt: before.updatedAt + 1,
+  });
+  await page.waitForSelector('text=On fresh seeds');
+  expect(await panel(page, 'On fresh seeds').textContent()).toMatch(
+    /the winner [\d,.]+\s+[\d,.]+\s+to [\d,.]+,\s+3\s+seeds.*the default [\d,.]+.*with probability [\d.]+.*:\s+too few seeds to tell/s,
+  );
+  expect(await page.locator('[data-trial="41"]').textContent()).toContain('the default on fresh seeds');
+  expect(await accessibilityFaults(page)).toEqual([]);
+  kept.set('s1', before);
+  await closePage(page);
+});
+
 test('live: a new result, a new trial and the workers appear by themselves, and nothing else moves', async () => {
   const page = await open();
   const before = kept.get('s1')!;
@@ -288,7 +312,7 @@ test('live: a new result, a new trial and the workers appear by themselves, and 
     updatedAt: before.updatedAt + 1,
   });
   await page.waitForSelector('[data-trial="40"]');
-  expect(await page.locator('[data-trial="39"] .value').textContent()).toMatch(/best\s*4,321/);
+  expect(await page.locator('[data-trial="39"]').textContent()).toMatch(/4,321.*complete\s*best/s);
   expect((await numbers(page))[0]).toBe(39);
   expect(await page.locator('.lines path').count()).toBe(41);
   await eventually(() =>

@@ -96,6 +96,7 @@ describe('studies on the disk', () => {
     expect(answer.importance).toEqual({ axes: [{ key: 'learningRate', share: 1 }], trials: 12, needed: 5 });
     const again = (await get(`/api/studies/${id}?version=${version}`)).json<StudyAnswer>();
     expect([again.trials, again.importance, again.overview.id]).toEqual([null, null, id]);
+    expect([answer.confirmation, again.confirmation]).toEqual([null, null]);
     const other = (await get(`/api/studies/${id}?version=another`)).json<StudyAnswer>();
     expect(other.trials).toHaveLength(12);
     // Neither the path of the environment's file nor of the study is told.

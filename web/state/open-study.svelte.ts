@@ -14,6 +14,7 @@ export interface OpenStudy {
   /** The same objects for as long as they have not changed. */
   readonly trials: readonly StudyTrial[];
   readonly importance: StudyImportance | null;
+  readonly confirmation: StudyAnswer['confirmation'];
   readonly workers: StudyAnswer['workers'];
   readonly error: string | null;
   /** There is no such study: a stale link, or it was deleted while open. */
@@ -30,6 +31,7 @@ export function openStudy(id: string): OpenStudy {
   let asked = $state.raw<Asked | null>(null);
   let trials = $state.raw<readonly StudyTrial[]>([]);
   let importance = $state.raw<StudyImportance | null>(null);
+  let confirmation = $state.raw<StudyAnswer['confirmation']>(null);
   let error = $state<string | null>(null);
   let missing = $state(false);
   /** Of the trials that are here. */
@@ -54,6 +56,7 @@ export function openStudy(id: string): OpenStudy {
       if (fresh.trials !== null) {
         trials = reuseTrials(trials, fresh.trials);
         importance = fresh.importance;
+        confirmation = fresh.confirmation;
         version = fresh.overview.version;
       }
       error = null;
@@ -94,6 +97,9 @@ export function openStudy(id: string): OpenStudy {
     },
     get importance() {
       return importance;
+    },
+    get confirmation() {
+      return confirmation;
     },
     get workers() {
       return answer?.workers ?? null;

@@ -1,7 +1,7 @@
 /** A study in a terminal: what it has come to, in tables. */
 import { toJson } from '../../base/json.ts';
 import { counted, duration, grouped, number } from '../../base/numbers.ts';
-import { fit, type Tone, table } from '../../base/terminal.ts';
+import { columnsOf, fit, type Tone, table } from '../../base/terminal.ts';
 import { typed } from '../../base/typed.ts';
 import { type Verdict, verdictTone, verdictWords, worstOf } from '../../doctor/findings.ts';
 import { toneColours } from '../../metrics/tones.ts';
@@ -13,9 +13,6 @@ import { type Context, shownDir } from '../context.ts';
 
 /** How many trials a table shows. */
 const SHOWN = 10;
-
-/** With three seeds a side the one is wholly above the other by chance one time in ten; with four, in 35. */
-const FEWEST_TO_TELL = 4;
 
 const verdictTones: Readonly<Record<Verdict, Tone>> = {
   healthy: toneColours[verdictTone.healthy],
@@ -96,24 +93,35 @@ function printTrials({ raw, print, paint, columns }: Context, study: Study, tria
     .sort((a, b) => rank(a) - rank(b) || sign * ((a.value ?? 0) - (b.value ?? 0)));
   if (ended.length === 0) return;
   const axes = study.space.map(({ key }) => key);
-  const rows = ended.slice(0, SHOWN).map(trial => {
-    const verdict = verdictOf(trial);
-    const word = verdictText(trial);
-    const state = trial.violations.length > 0 ? 'cannot win' : trial.state === 'complete' ? '' : trial.state;
-    return [
-      String(trial.number),
-      valueText(trial.value),
-      number(largestKl(trial)),
-      verdict === null ? word : paint(word, verdictTones[verdict]),
-      ...axes.map(key => (Object.hasOwn(trial.params, key) ? paramText(trial.params[key]) : '-')),
-      state,
-    ];
-  });
+  const best = ended.slice(0, SHOWN);
+  const states = best.map(({ violations, state }) =>
+    violations.length > 0 ? 'cannot win' : state === 'complete' ? '' : state,
+  );
+  const hasStates = states.some(state => state !== '');
+  const lines = (settings: readonly string[]): readonly string[] => {
+    const rows = best.map((trial, i) => {
+      const verdict = verdictOf(trial);
+      const word = verdictText(trial);
+      return [
+        String(trial.number),
+        valueText(trial.value),
+        number(largestKl(trial)),
+        verdict === null ? word : paint(word, verdictTones[verdict]),
+        ...(hasStates ? [states[i]] : []),
+        ...settings.map(key => (Object.hasOwn(trial.params, key) ? paramText(trial.params[key]) : '-')),
+      ];
+    });
+    const head = ['trial', study.objective.metric, 'largest KL', 'verdict', ...(hasStates ? [''] : [])];
+    const right = [0, 1, 2, ...settings.map((_, i) => head.length + i)];
+    return table([[...head, ...settings], ...rows], right).map(line => `  ${line}`);
+  };
+  // Whole columns: half of a number is none.
+  let fitting = axes.length;
+  while (fitting > 0 && lines(axes.slice(0, fitting)).some(line => columnsOf(line) > columns)) fitting--;
   print();
-  const head = ['trial', study.objective.metric, 'largest KL', 'verdict', ...axes, ''];
-  for (const line of table([head, ...rows], [0, 1, 2, ...axes.map((_, i) => i + 4)]))
-    raw(fit(`  ${line.trimEnd()}`, columns));
+  for (const line of lines(axes.slice(0, fitting))) raw(fit(line, columns));
   if (ended.length > SHOWN) raw(`  … ${ended.length - SHOWN} more`);
+  if (fitting < axes.length) print(`  too wide for here: ${axes.slice(fitting).join(', ')}; --json has all`);
 }
 
 function printConfirmation(
@@ -122,7 +130,7 @@ function printConfirmation(
   { confirmation }: StudySummary,
 ): void {
   if (confirmation === null) return;
-  const { winner, default: base, improvement } = confirmation;
+  const { winner, default: base, improvement, says } = confirmation;
   const row = (name: string, one: Confirmed | null): string[][] =>
     one === null
       ? []
@@ -142,16 +150,8 @@ function printConfirmation(
     raw(fit(`  ${line.trimEnd()}`, columns));
   if (improvement === null) return;
   const { probability, interval } = improvement;
-  const few = Math.min(winner?.values.length ?? 0, base?.values.length ?? 0) < FEWEST_TO_TELL;
-  const sure = few
-    ? 'too few seeds to tell'
-    : interval.low > 0.5
-      ? 'better'
-      : interval.high < 0.5
-        ? 'worse'
-        : 'not told apart';
   print(
-    `  probability that the winner is better: ${number(probability)} (${number(interval.low)} to ${number(interval.high)}): ${sure}`,
+    `  probability that the winner is better: ${number(probability)} (${number(interval.low)} to ${number(interval.high)}): ${says}`,
   );
 }
 
