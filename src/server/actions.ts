@@ -18,6 +18,7 @@ import { complaint, runKeel } from './children.ts';
 import { anewWords } from './doctor/remedy.ts';
 import { Problem } from './problem.ts';
 import type { KeelRun } from './runs/keel-run.ts';
+import type { NotesStore } from './runs/notes.ts';
 import { idOf } from './runs/places.ts';
 import type { RunIndex } from './runs/run-index.ts';
 import { runOfProcess, startRun } from './start-run.ts';
@@ -34,6 +35,7 @@ export interface Actions {
 
 export interface ActionsOptions {
   readonly index: RunIndex;
+  readonly notes: NotesStore;
   readonly evaluationMs?: number;
   readonly episodes?: number;
 }
@@ -70,7 +72,12 @@ interface Worth {
 }
 const worthOf = (told: Told): Worth => told.reward ?? told;
 
-export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: ActionsOptions): Actions {
+export function createActions({
+  index,
+  notes,
+  evaluationMs = 300_000,
+  episodes = 20,
+}: ActionsOptions): Actions {
   const stop = new AbortController();
   /** What runs in a child, so that a second click does not start it again. */
   let busy: string | undefined;
@@ -188,6 +195,8 @@ export function createActions({ index, evaluationMs = 300_000, episodes = 20 }: 
     }
     const root = dirname(run.path);
     const dir = await startRun([...words, '--run-dir', root], { root, find: pid => runOfProcess(root, pid) });
+    // It is no child of that run's policy, but of what was wrong with it: the page shows both beside each other.
+    notes.set({ kind: 'keel', path: dir }, { insteadOf: basename(run.path) });
     await index.refresh();
     return {
       done: true,

@@ -95,11 +95,11 @@ export interface RunSummary {
   readonly atRest: boolean;
   readonly verdict: Verdict | null;
   readonly rootCause: RootCause | null;
-  /** The name of the run that it went on from. */
+  /** The name of the run that it went on from, or in whose place it was begun anew. */
   readonly parent: string | null;
   /** That run's id, if it is among the runs here. */
   readonly parentId: string | null;
-  /** The step of its checkpoint from which this one goes on. */
+  /** The step of its checkpoint from which this one goes on; null of one that was begun anew. */
   readonly parentStep: number | null;
   /** The same for runs that differ in nothing but their seed; null where nothing is known of the settings or the seed. */
   readonly group: string | null;
@@ -133,6 +133,8 @@ export interface Notes {
   readonly tags: readonly string[];
   readonly note: string;
   readonly archived: boolean;
+  /** The name of the run in whose place the page began this one anew, with what the doctor would change. */
+  readonly insteadOf?: string | undefined;
 }
 
 /** One metric that a run has. */

@@ -103,7 +103,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     maxCells: options.maxCells,
     onProblem,
   });
-  const actions = createActions({ index });
+  const actions = createActions({ index, notes });
   const app = createApp({
     index,
     hub,

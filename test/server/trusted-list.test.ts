@@ -44,7 +44,7 @@ describe('a run of Keel without a whole manifest', () => {
     for (const name of ['a/b/deep', 'broken', 'missing']) {
       const row = rows.find(run => run.name === name)!;
       expect(row).toMatchObject({ state: 'unreadable', trainer: 'keel', verdict: null });
-      expect(row.problem).toMatch(/manifest\.json .*put a (whole )?copy of it back, or delete/);
+      expect(row.problem).toMatch(/^its manifest\.json is .*put a (whole )?copy of it back, or delete/);
     }
     const id = rows.find(({ name }) => name === 'missing')!.id;
     const { reason } = (await get(`/api/runs/${id}/diagnosis`)).json<DiagnosisAnswer>();
@@ -91,12 +91,17 @@ describe('who belongs together', () => {
     create(root, 'child', 1, {}, 'one').end('stopped', 'enough');
     create(other, 'far-child', 1, {}, 'two').end('stopped', 'enough');
     create(other, 'orphan', 1, {}, 'gone').end('stopped', 'enough');
+    // What the page begins anew is no child in its manifest: its notes say in whose place it was begun.
+    const notes = { tags: [], note: '', archived: false, insteadOf: 'three' };
+    create(root, 'anew', 3, { learningRate: 1e-4 }).end('stopped', 'enough');
+    writeFileSync(join(root, 'anew', 'notes.json'), JSON.stringify(notes));
     const { get } = await start({ roots: [root, other] });
-    await until(async () => (await listed(get)).length === 6, 'all');
+    await until(async () => (await listed(get)).length === 7, 'all');
     const by = Object.fromEntries((await listed(get)).map(run => [run.name, run]));
     expect(by.child.parentId).toBe(by.one.id);
     expect(by['far-child'].parentId).toBe(by.two.id);
     expect(by.orphan).toMatchObject({ parent: 'gone', parentId: null });
+    expect(by.anew).toMatchObject({ parent: 'three', parentId: by.three.id, parentStep: null, notes });
     expect(by.one.group).not.toBeNull();
     expect(by.two.group).toBe(by.one.group);
     expect(by.three.group).not.toBe(by.one.group);

@@ -12,7 +12,7 @@ export function niceTicks(from: number, to: number, count: number): number[] {
   return ticks;
 }
 
-/** Powers of ten between two ends; if there are fewer than four, also 2 and 5 times them. */
+/** Powers of ten between two ends; if there are fewer than four, also 2 and 5 times them, or else round numbers. */
 export function decades(from: number, to: number): number[] {
   const ticks = (factors: number[]) => {
     const found: number[] = [];
@@ -25,5 +25,7 @@ export function decades(from: number, to: number): number[] {
     return found;
   };
   const few = ticks([1]);
-  return few.length >= 4 ? few : ticks([1, 2, 5]);
+  if (few.length >= 4) return few;
+  const more = ticks([1, 2, 5]);
+  return more.length >= 3 ? more : niceTicks(from, to, 4);
 }

@@ -335,7 +335,7 @@ export class KeelRun implements WatchedRun {
       this.#manifest = undefined;
       this.state = 'unreadable';
       this.#problem = existsSync(runPaths(this.path).manifest)
-        ? oneLine(error)
+        ? `its ${oneLine(error).replace(runPaths(this.path).manifest, 'manifest.json')}`
         : 'its manifest.json is missing, which says what the run is: put a copy of it back, or delete the directory';
       if (this.updatedAt === 0) this.updatedAt = changedAt(this.path) ?? 0;
     }

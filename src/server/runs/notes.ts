@@ -27,6 +27,7 @@ const notesSchema = z.object({
   tags: z.array(tag),
   note: z.string(),
   archived: z.boolean(),
+  insteadOf: z.optional(z.string()),
 });
 const stateSchema = z.record(z.string(), z.unknown());
 

@@ -108,7 +108,8 @@ export function createRunIndex(options: RunIndexOptions): RunIndex {
       // Without them.
     }
     const said = run.summary(kept);
-    return said.parent === null ? said : { ...said, parentId: parentOf(run, said.parent) };
+    const parent = said.parent ?? kept.insteadOf ?? null;
+    return parent === null ? said : { ...said, parent, parentId: parentOf(run, parent) };
   };
 
   /** The run of that name: beside this one, or anywhere here. */

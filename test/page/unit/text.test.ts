@@ -109,6 +109,8 @@ describe('axes', () => {
     expect(niceTicks(0.01, 0.05, 4)).toEqual([0.01, 0.02, 0.03, 0.04, 0.05]);
     expect(decades(0.00005, 3)).toEqual([0.0001, 0.001, 0.01, 0.1, 1]);
     expect(decades(0.012, 0.3)).toEqual([0.02, 0.05, 0.1, 0.2]);
+    // Within a part of a decade: round numbers, where its own would be one or none.
+    expect(decades(190, 310)).toEqual([200, 250, 300]);
     expect(decades(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
     expect(decades(1, 1000)).toEqual([1, 10, 100, 1000]);
   });
