@@ -1,4 +1,7 @@
-/** A plain Node service that routes requests with the policy of a run: `node --import tsx examples/route-requests.mts last`. */
+/**
+ * A plain Node service that routes requests with the policy of a run, which there has to be first (`npx keel clone cluster`):
+ * `npx tsx route-requests.mts last`.
+ */
 import { createServer } from 'node:http';
 import { openPolicy } from 'keel';
 import * as cluster from 'keel/cluster';

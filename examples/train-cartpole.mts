@@ -7,9 +7,10 @@ const { dir } = await train({
   config: { steps: Number(steps), guard: 0.05 },
   root,
   onRow(row) {
-    if (row['train/iteration'] % 10 !== 0) return;
+    const score = row['episode/return']; // of the episodes that ended in this iteration: there may be none
+    if (row['train/iteration'] % 10 !== 0 || score === undefined) return;
     console.log(
-      `${row['train/step']} steps, return ${row['episode/return']?.toFixed(1)}, kl/step ${row['kl/step'].toFixed(4)}`,
+      `${row['train/step']} steps, return ${score.toFixed(1)}, kl/step ${row['kl/step'].toFixed(4)}`,
     );
   },
 });

@@ -111,6 +111,7 @@ export interface Algorithm<C extends RunConfig = RunConfig, S extends Start = St
     readonly config: C;
     readonly step: number;
     readonly started: boolean;
+    /** What it learns in, as one types it: a file by its path. */
     readonly subject: string;
   }): string | undefined;
   /** One tiny batch through every part, in seconds; gives a report of each. */

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, RunError, TrainError } from '../base/errors.ts';
+import { typed } from '../base/typed.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
@@ -127,11 +128,25 @@ export async function prepareRun(verb: Algorithm['verb'], options: TrainOptions 
       `${algorithm.name} needs ${kinds[algorithm.learnsIn]}, ${subject.id} is ${kinds[subject.kind]}: use another one, or another algorithm`,
     );
   const written = settingsOf(options.config);
+  refuseSubjectOptions(algorithm, subject, written);
   const start = startOf(algorithm, options);
   const own = options.preset === undefined ? algorithm.preset(subject.id) : settingsOf(options.preset);
   const preset = (start && algorithm.startPreset?.(own, written, start)) ?? own;
   const config = resolveSettings(algorithm.settings, { preset, given: written });
   return { subject, algorithm, config, written, start };
+}
+
+/** An option of the environment among the settings, which is what one writes first: where it belongs. */
+function refuseSubjectOptions(
+  { settings }: Algorithm,
+  { kind, id, definition }: Subject,
+  written: Settings,
+): void {
+  const options: object = definition.options ?? {};
+  const problems = Object.keys(written)
+    .filter(key => !Object.hasOwn(settings.keys, key) && Object.hasOwn(options, key))
+    .map(key => ({ key, text: `${key} is an option of ${id}, not a setting: write ${kind}Options.${key}` }));
+  if (problems.length > 0) throw new ConfigError(problems);
 }
 
 /** The types leave it to a look: an environment and a task are not learnt in at once. */
@@ -389,7 +404,7 @@ function noPolicy({ kind, id, reference }: Subject, from: string | undefined, ro
   const [what, verb, start] =
     kind === 'task' ? ['model', 'clone', 'a directory or a run'] : ['policy', 'train', 'a run'];
   const missing = from === undefined ? `${root} has no run of ${id}` : `${from} is none`;
-  return `${id} needs a ${what}, and ${missing}: keel ${verb} ${reference} makes one, --from takes ${start}`;
+  return `${id} needs a ${what}, and ${missing}: ${typed(verb, reference)} makes one, --from takes ${start}`;
 }
 
 /** The run of a subject that was started last and has a checkpoint. */

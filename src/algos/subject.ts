@@ -8,7 +8,7 @@ import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
 import { type NamedByUser, subjectReference } from '../runs/named-code.ts';
 import type { Naming } from '../runs/trust.ts';
-import { meansTask, resolveTask } from '../tasks/registry.ts';
+import { meansTask, resolveTask, taskNames } from '../tasks/registry.ts';
 import type { TextTaskDefinition } from '../tasks/text-task.ts';
 import { requireTrust, type Trust } from './trust.ts';
 
@@ -40,7 +40,7 @@ export async function resolveSubject(
   if (typeof what === 'string') {
     const reference = file === undefined ? what : await inFile(file, what);
     if (await meansTask(reference)) return taskSubject(await resolveTask(reference), reference, given);
-    return envSubject(await resolveEnv(reference), reference, given);
+    return envSubject(await resolveEnv(reference, taskNames()), reference, given);
   }
   if (typeof what !== 'object' || what === null || typeof what.make !== 'function')
     throw new ConfigError(

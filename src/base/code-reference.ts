@@ -12,6 +12,8 @@ import { KeelError, show } from './errors.ts';
 export const javascriptEndings: readonly string[] = ['.js', '.mjs', '.cjs'];
 /** What goes through tsx. */
 export const typescriptEndings: readonly string[] = ['.ts', '.mts', '.cts', '.tsx'];
+/** Models of robots: not code, but files all the same, of which it can be said what they need. */
+export const modelEndings: readonly string[] = ['.xml', '.mjcf', '.urdf'];
 
 /** What an environment of the Python package Gymnasium is named with. */
 const gymScheme = 'gym:';
@@ -31,9 +33,8 @@ export function isEnvFile(reference: string): boolean {
   if (isGymReference(reference)) return false;
   const path = reference.replace(/#[^#/\\]*$/, '');
   if (pythonName.test(path)) return true;
-  return (
-    /[/\\]/.test(path) || [...javascriptEndings, ...typescriptEndings].includes(extname(path).toLowerCase())
-  );
+  const endings = [...javascriptEndings, ...typescriptEndings, ...modelEndings];
+  return /[/\\]/.test(path) || endings.includes(extname(path).toLowerCase());
 }
 
 /** The absolute path of the file that is meant, and which of its several definitions. */

@@ -1,4 +1,5 @@
 /** Examples in a command's help, as they can be typed here. */
+import type { Command } from 'commander';
 import { columnsOf } from '../base/terminal.ts';
 import { programName } from '../base/typed.ts';
 
@@ -6,6 +7,18 @@ import { programName } from '../base/typed.ts';
 export type Examples = readonly (readonly [command: string, remark?: string])[];
 
 const columns = 80;
+
+/** What is said where an argument is missing: commander's own sentence, with what to type instead. */
+export function sayWhatToType(command: Command, examples: Examples): void {
+  const example = examples[0]?.[0];
+  const instead = example === undefined ? '' : `, as in ${programName()} ${example}`;
+  Object.assign(command, {
+    missingArgument: (name: string) =>
+      command.error(`error: missing required argument '${name}'${instead}`, {
+        code: 'commander.missingArgument',
+      }),
+  });
+}
 
 /** The paragraph of the help. A remark that has no room beside its command is below it. */
 export function examplesText(examples: Examples): string {

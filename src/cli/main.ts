@@ -1,6 +1,7 @@
 /** The command line's process: runs what its arguments ask for, and ends with the exit code. `bin/keel.js` starts it. */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { reportError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import { makeProgram } from './program.ts';
@@ -11,11 +12,18 @@ export async function main(argv: readonly string[] = process.argv): Promise<void
   try {
     const program = await makeProgram(args);
     if (args.length === 0) program.outputHelp();
-    else await program.parseAsync(argv);
+    else await program.parseAsync(meant(program, args), { from: 'user' });
     process.exitCode = 0;
   } catch (error) {
     process.exitCode = reportError(error, text => process.stderr.write(text));
   }
+}
+
+/** Commander answers `help nonsense` with the help of everything, and says nothing of nonsense: that is done as `nonsense`, which is refused by name. */
+function meant({ commands }: Command, args: readonly string[]): readonly string[] {
+  const [first, named] = args;
+  const isKnown = named === undefined || named === 'help' || commands.some(one => one.name() === named);
+  return first === 'help' && !isKnown ? [named] : args;
 }
 
 /** As a program of its own, and not imported by one. */

@@ -55,7 +55,8 @@ export function dashOptions(command: Command): Command {
     .option('--webhook <url>', 'POST each change of a verdict there, as JSON')
     .option('--on-verdict <command>', 'run this on each change of a verdict, without a shell')
     .option('--read-only', 'the page changes nothing: no notes, no actions')
-    .option('--open', 'open it in the browser');
+    .option('--open', 'open it in the browser')
+    .option('--no-open', 'only print the address');
 }
 
 /** What is wrong with them, said before anything is started. */

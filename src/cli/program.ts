@@ -1,10 +1,9 @@
 /** What can be asked for on the command line. Only the command that is asked for is loaded, so that `keel --help` is instant. */
 import { Command } from 'commander';
 import { withoutControls } from '../base/controls.ts';
-import { programName } from '../base/typed.ts';
 import { VERSION } from '../base/version.ts';
 import { type Action, act } from './context.ts';
-import { type Examples, examplesText } from './examples.ts';
+import { type Examples, examplesText, sayWhatToType } from './examples.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /** A module of `commands`, in the file that has the command's name. */
@@ -140,15 +139,7 @@ function complete(command: Command, { define, help, examples, run }: CommandModu
   define(command);
   const parts = [help, examplesText(examples)].filter(part => part !== undefined);
   command.addHelpText('after', `\n${parts.join('\n\n')}`);
-  const [[example] = []] = examples;
-  Object.assign(command, {
-    /** Commander's own, with what to type. */
-    missingArgument: (name: string) =>
-      command.error(
-        `error: missing required argument '${name}'${example === undefined ? '' : `, as in ${programName()} ${example}`}`,
-        { code: 'commander.missingArgument' },
-      ),
-  });
+  sayWhatToType(command, examples);
   if (run !== undefined) act(command, run);
 }
 

@@ -12,6 +12,7 @@ import { columnsOf } from '../base/terminal.ts';
 import { typed } from '../base/typed.ts';
 import { listCheckpoints } from '../runs/checkpoint.ts';
 import { defaultRoot } from '../runs/layout.ts';
+import { subjectReference } from '../runs/named-code.ts';
 import { nearPath, referenceTo } from '../runs/reference.ts';
 import { listReplays } from '../runs/replays.ts';
 import type { CheckpointIndex, Manifest } from '../runs/schema.ts';
@@ -104,10 +105,12 @@ export async function runTraining(
     result = await work({
       signal: controller.signal,
       async onStart(progress) {
-        const algorithm = algorithmOf(openRun(progress.dir).manifest);
+        const { manifest } = openRun(progress.dir);
+        const algorithm = algorithmOf(manifest);
+        const { value: subject } = subjectReference(manifest);
         done = step => amount(algorithm, step, progress);
         if (!json) context.print(title(progress, amount(algorithm, progress.totalSteps, progress)));
-        for (const text of [algorithm.remark?.({ ...progress, started }), remark?.(progress)])
+        for (const text of [algorithm.remark?.({ ...progress, subject, started }), remark?.(progress)])
           if (text !== undefined) (json ? context.note : context.print)(`note: ${text}`);
         reporter.start(progress);
         // A run that goes on for one whose autopilot had it begin is on the page of that one.

@@ -16,6 +16,7 @@ import {
   isEnvFile,
   isPythonFile,
   javascriptEndings,
+  modelEndings,
   typescriptEndings,
 } from '../base/code-reference.ts';
 import { documentPath } from '../base/documents.ts';
@@ -26,11 +27,14 @@ import { pythonFileDefinition } from './python/definition.ts';
 import { findEnv, type RegisteredEnv, registerEnv, registeringFrom } from './registry.ts';
 import { SPACES_ID, spacesOnly } from './spaces-only.ts';
 
-/** The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several. */
-export async function resolveEnv(reference: string): Promise<RegisteredEnv> {
+/**
+ * The environment that a command line means, ready to be made: an id, an alias, a file, or `file#id` for one of a file's several.
+ * `others` are names that may have been meant instead.
+ */
+export async function resolveEnv(reference: string, others?: readonly string[]): Promise<RegisteredEnv> {
   // Not in the registry before a run names it.
   if (reference === SPACES_ID) return registerEnv(spacesOnly);
-  const env = isEnvFile(reference) ? await loadEnvFile(reference) : findEnv(reference);
+  const env = isEnvFile(reference) ? await loadEnvFile(reference) : findEnv(reference, others);
   await env.definition.prepare?.();
   return env;
 }
@@ -101,11 +105,14 @@ async function loadOnce(file: string): Promise<LoadedFile> {
 /** What a user's file exports as its default; undefined if it has none. Text tasks are loaded by it too. */
 export async function importDefault(file: string): Promise<unknown> {
   const extension = extname(file).toLowerCase();
-  if (['.xml', '.mjcf'].includes(extension))
+  if (modelEndings.includes(extension)) {
+    const what =
+      extension === '.urdf' ? 'a URDF model, which has to become MJCF first,' : 'a model of MuJoCo';
     fail(
       'file-invalid',
-      `${file}: a model of MuJoCo is no environment yet: write one around it with physicsEnv (${documentPath('docs/robots.md')})`,
+      `${file}: ${what} is no environment yet: write one around it with physicsEnv (${documentPath('docs/robots.md')})`,
     );
+  }
   if (![...javascriptEndings, ...typescriptEndings].includes(extension)) {
     const all = [...typescriptEndings, ...javascriptEndings].join(' ');
     fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);

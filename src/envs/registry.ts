@@ -108,9 +108,9 @@ export function listEnvs(): EnvInfo[] {
 
 /**
  * The environment of that id or alias. Case, `-` and `_` do not matter, and without a version it is the newest:
- * `CartPole-v1`, `cartpole`, `cart-pole`.
+ * `CartPole-v1`, `cartpole`, `cart-pole`. `others` are names of what is no environment and may have been meant where this is asked.
  */
-export function findEnv(id: string): RegisteredEnv {
+export function findEnv(id: string, others: readonly string[] = []): RegisteredEnv {
   if (typeof id !== 'string') fail('env-unknown', `environment ${show(id)} is not a name: try 'CartPole-v1'`);
   if (isGymReference(id)) return knownEnv(identify({ id }).id) ?? registerEnv(gymDefinition(id));
   const envs = [...registry.byId.values()];
@@ -127,12 +127,8 @@ export function findEnv(id: string): RegisteredEnv {
   if (versions.length > 0)
     fail('env-unknown', `environment ${show(id)} is unknown: there is ${versions.join(', ')}`);
   const offered = unversioned.startsWith('probe') ? envs : envs.filter(env => !isProbe(env));
-  const guess = didYouMean(
-    unversioned,
-    offered.map(env => env.name),
-    3,
-  );
-  const names = guess || `there are ${offered.map(env => env.id).join(', ')}`;
+  const guess = didYouMean(unversioned, [...offered.map(env => env.name), ...others], 3);
+  const names = guess || `there are ${[...offered.map(env => env.id), ...others].join(', ')}`;
   return fail('env-unknown', `environment ${show(id)} is unknown: ${names} (a file is written ./my-env.ts)`);
 }
 

@@ -4,6 +4,7 @@
 
 import { ConfigError } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
+import { typed } from '../base/typed.ts';
 import type { EnvDefinition } from '../envs/definition.ts';
 import type { VectorEnv } from '../envs/vector/vector.ts';
 import { Rng } from '../random/rng.ts';
@@ -47,7 +48,9 @@ export function demonstratorsOf(
 ): string[] {
   const known = Object.keys(rules);
   if (known.length === 0)
-    throw new ConfigError(`${envId} has no demonstrators to clone: give its definition some (demonstrators)`);
+    throw new ConfigError(
+      `${envId} has no demonstrators to clone: there are some for ${typed('clone', 'cluster')} and for text tasks (${typed('clone', 'chess')}); an environment of yours names its own as demonstrators in its definition`,
+    );
   const names = wanted ?? known.filter(name => !rules[name].onlyIfNamed);
   if (names.length === 0) throw new ConfigError(`no demonstrator is named: use ${known.join(', ')}`);
   for (const name of names) {

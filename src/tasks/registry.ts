@@ -45,6 +45,9 @@ export function listTasks(): TaskInfo[] {
   }));
 }
 
+/** The names of Keel's own tasks: what may have been meant where no environment has a name. */
+export const taskNames = (): string[] => [...builtIn.keys()];
+
 /** Whether there is a task of that name; case, `-` and `_` do not matter. */
 export const isTaskName = (name: string): boolean => named(name) !== undefined;
 

@@ -47,6 +47,27 @@ describe('the command line', () => {
     ],
     [['eval'], /^keel: missing required argument 'run', as in keel eval last$/],
     [
+      ['runs', 'compare', 'last'],
+      /^keel: missing required argument 'others', as in keel runs compare k3f9 m2xw$/,
+    ],
+    [['sweep'], /^keel: missing required argument 'what', as in keel sweep cartpole --trials 20$/],
+    [['help', 'trian'], /^keel: unknown command 'trian' \(Did you mean train\?\)$/],
+    [['train', 'ches'], /^keel: environment "ches" is unknown: did you mean chess\?/],
+    [['envs', 'nonsense'], /is unknown: there are CartPole-v1, .*, chess, arithmetic, format /],
+    [
+      ['clone', 'cartpole'],
+      /CartPole-v1 has no demonstrators to clone: there are some for keel clone cluster /,
+    ],
+    [
+      ['train', 'arachne', '--set', 'targetSpeed=1'],
+      /^keel: --set targetSpeed is an option of Arachne-v0, not a setting: write envOptions\.targetSpeed$/,
+    ],
+    [['train', 'robot.urdf'], /^keel: .*robot\.urdf: a URDF model, .* physicsEnv \(.*docs\/robots\.md\)/],
+    [
+      ['check-env', 'examples/own-task.ts'],
+      /^keel: .*own-task\.ts is a text task, which keel preflight .*own-task\.ts tries/,
+    ],
+    [
       ['runs', 'bogus'],
       /^keel: there is no command bogus: list, show, compare, verify, delete; keel runs show bogus/,
     ],

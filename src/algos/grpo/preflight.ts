@@ -71,7 +71,7 @@ async function* allParts(options: PreflightOptions<GrpoConfig, ModelStart>): tri
         detail: `${grouped(model.layout.size)} parameters (${layers} layers, width ${width}, ${heads} heads), vocabulary ${vocabulary}, context ${context}, on ${config.device}, ${config.threads} threads`,
         warnings: [
           ...(start === undefined
-            ? [`its weights are random: ${typed('clone', subject.id)} makes a model to start --from`]
+            ? [`its weights are random: ${typed('clone', subject.reference)} makes a model to start --from`]
             : []),
           ...namelessTokens(model),
         ],

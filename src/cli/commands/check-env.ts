@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import { typed } from '../../base/typed.ts';
 import { checkEnv } from '../../envs/check.ts';
 import { formatCheckReport } from '../../envs/check-format.ts';
 import { resolveEnv } from '../../envs/load.ts';
 import { makeEnv } from '../../envs/registry.ts';
+import { meansTask } from '../../tasks/registry.ts';
 import type { Context } from '../context.ts';
-import { ExitWith } from '../errors.ts';
+import { ExitWith, UsageError } from '../errors.ts';
 import type { Examples } from '../examples.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
@@ -37,6 +39,10 @@ export async function run(
   reference: string,
   flags: CheckFlags,
 ): Promise<void> {
+  if (await meansTask(reference))
+    throw new UsageError(
+      `${reference} is a text task, which ${typed('preflight', reference)} tries; check-env is for environments`,
+    );
   const { id } = await resolveEnv(reference);
   const options = {
     ...(parseSets(flags.set ?? []) as Parameters<typeof makeEnv>[1]),

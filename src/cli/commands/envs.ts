@@ -3,7 +3,7 @@ import { typed } from '../../base/typed.ts';
 import { resolveEnv } from '../../envs/load.ts';
 import type { OptionSchema, OptionSchemas } from '../../envs/options.ts';
 import { listEnvs, makeEnv, offeredEnvs, prepareEnv } from '../../envs/registry.ts';
-import { listTasks, meansTask, resolveTask } from '../../tasks/registry.ts';
+import { listTasks, meansTask, resolveTask, taskNames } from '../../tasks/registry.ts';
 import type { Context } from '../context.ts';
 import type { Examples } from '../examples.ts';
 import { absoluteEnv } from '../settings.ts';
@@ -122,7 +122,7 @@ const optionRows = (options: OptionSchemas) =>
 
 async function showEnv(context: Context, reference: string, flags: EnvsFlags): Promise<void> {
   const { print, paint, json, raw } = context;
-  const env = await factsOf((await resolveEnv(reference)).id);
+  const env = await factsOf((await resolveEnv(reference, taskNames())).id);
   if (flags.json) return json(env, 2);
   const fact = (name: string, text: string): void => print(`  ${paint(name.padEnd(13), 'dim')}${text}`, 15);
   print(`${paint(env.id, 'bold')}  ${env.description}`);

@@ -11,7 +11,7 @@ import { recordCheckpoint, runMeant } from '../policies.ts';
 import { servePage } from './dash.ts';
 
 export function define(command: Command): void {
-  dashOptions(command).addArgument(policyArgument()).option('--no-open', 'only print the address');
+  dashOptions(command).addArgument(policyArgument());
   policyOptions(command);
 }
 

@@ -14,7 +14,7 @@ import { deleteRun, listRuns, type Run, resolveRun, resolveToDelete } from '../.
 import { verifyRun } from '../../runs/verify.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
-import { type Examples, examplesText } from '../examples.ts';
+import { type Examples, examplesText, sayWhatToType } from '../examples.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type RunFlags, runDirOption } from '../options.ts';
 
@@ -33,6 +33,7 @@ export function define(runs: Command): void {
   const add = (spec: string, description: string, action: Action, isDefault = false): Command => {
     const command = runs.command(spec, { isDefault }).description(description);
     act(command, action);
+    sayWhatToType(command, examplesOf[command.name()]);
     return command
       .addOption(runDirOption())
       .option('--json', 'as JSON')

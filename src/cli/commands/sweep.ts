@@ -31,7 +31,7 @@ import { connect } from '../../sweep/redis/connection.ts';
 import { doJob } from '../../sweep/work.ts';
 import { type Action, act, type Context, shownDir } from '../context.ts';
 import { ExitWith, UsageError } from '../errors.ts';
-import { type Examples, examplesText } from '../examples.ts';
+import { type Examples, examplesText, sayWhatToType } from '../examples.ts';
 import { exitCodeOfSignal, exitCodes } from '../exit-codes.ts';
 import { setOption, wholeNumber } from '../options.ts';
 import { absoluteEnv, parseSets } from '../settings.ts';
@@ -82,6 +82,7 @@ export function define(sweep: Command): void {
   const add = (spec: string, description: string, action: Action, isDefault = false): Command => {
     const command = sweep.command(spec, { isDefault }).description(description);
     act(command, action);
+    sayWhatToType(command, examplesOf[command.name()]);
     return command
       .option('--study-dir <root>', 'directory of studies', defaultStudyRoot)
       .option('--json', 'as JSON, a line each')
