@@ -302,7 +302,8 @@ def _told(error: BaseException) -> Dict[str, Any]:
     if isinstance(error, SystemExit):
         said = f"it called sys.exit({error.code!r})"
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))[-_MOST_TRACE:]
-    if not ours:
+    # What Gymnasium raises where a package is missing, such as pygame where pictures are asked for, says all in its one line.
+    if not ours and type(error).__name__ != "DependencyNotInstalled":
         sys.stderr.write(trace)
         sys.stderr.flush()
     return {
