@@ -3,6 +3,7 @@
  * test that takes the noise, its autocorrelation and the number of points into account, and none depends on where the
  * zero of the series is or in which unit it is told: adding a constant or multiplying by a positive number changes nothing.
  */
+import { limitsOf } from '../rules/limits.ts';
 import { blockMedians, jitter } from '../statistics/blocks.ts';
 import { changePoint } from '../statistics/change-point.ts';
 import { median, type Numbers, quantile, spread } from '../statistics/order.ts';
@@ -21,7 +22,7 @@ export const shapes = [
 export type Shape = (typeof shapes)[number];
 
 /** What the tests ask for. Rates of false alarm are those of normal noise with the same autocorrelation. */
-export const trendLimits = {
+export const trendLimits = limitsOf('trends', {
   /** Fewer points than this show nothing. */
   points: 6,
   /** Standard scores of Mann and Kendall's tau beyond which a trend is no chance: 1 in 100, both sides together. */
@@ -30,24 +31,30 @@ export const trendLimits = {
    * A curve that bends has residuals that look as if they depended on each other. A change so many times its margin is no
    * chance at a lower score.
    */
-  bent: { score: 1.5, margins: 4 },
+  bentScore: 1.5,
+  bentMargins: 4,
   /** The same for one whose first and last fifth are apart: in standard errors of their difference. */
   apart: 2.58,
   /** Points that a fifth must have for that. */
   fifth: 4,
-  /** Of the interval of the whole change: 95 in 100. */
-  interval: 1.96,
   /** A change that is surely smaller than so many standard deviations of the rows is none. */
   flat: 2,
-  /** So much of what was gained is gone again, of a peak. */
+  /** A peak: what was gained and lost in noise of the smoothed curve, and so much of what was gained is gone again. */
+  peakNoise: 6,
   lost: 0.5,
-  /** A rise or fall is one step if so much of it lies within a twentieth of the points. */
+  /** A rise or fall is one step if so much of it lies at one place, and it is so many times the spread on either side. */
+  stepPoints: 20,
   atOnce: 0.8,
-  stepWidth: 0.05,
+  stepSpread: 4,
   /** So many robust deviations from the median are a spike, and no more of them than this share. */
   spike: 8,
   spikes: 0.1,
-} as const;
+});
+
+/** Of the interval of the whole change: 95 in 100. */
+const INTERVAL = 1.96;
+/** The points within which a step is made, as a share of all. */
+const STEP_WIDTH = 0.05;
 
 /** All pairs of so many points are few; longer series are cut to block medians. */
 const MOST = 100;
@@ -146,7 +153,7 @@ export function courseOf(series: Numbers): Course {
   const score = scoreOf(tau, free);
   const noise = noiseOf(left);
   // The standard error of a slope over points that are evenly spaced, times their number.
-  const margin = trendLimits.interval * noise * Math.sqrt(12 / free);
+  const margin = INTERVAL * noise * Math.sqrt(12 / free);
   const fifth = Math.max(1, Math.floor(n / 5));
   const smooth = blockMedians(points, Math.min(SMOOTH, Math.max(3, Math.floor(m / 3))));
   let top = 0;
@@ -222,10 +229,10 @@ function isSure(course: Pick<Course, 'score' | 'change' | 'margin' | 'apart'>): 
   const { score, margin, apart } = course;
   const size = Math.abs(score);
   if (size > trendLimits.score) return true;
-  if (!(size > trendLimits.bent.score)) return false;
+  if (!(size > trendLimits.bentScore)) return false;
   if (score * apart > 0 && Math.abs(apart) > trendLimits.apart) return true;
   const { change } = course;
-  return score * change > 0 && Math.abs(change) > trendLimits.bent.margins * margin;
+  return score * change > 0 && Math.abs(change) > trendLimits.bentMargins * margin;
 }
 
 /** Whether a series surely ends above where it began; a step up is that, too. */
@@ -243,16 +250,17 @@ function isPeak(smooth: Float64Array, top: number, noise: number, size: number):
   const lost = smooth[top] - end;
   // The noise of a block of points that depend on each other is not much below that of one.
   const still = Math.max(jitter(smooth), noise / Math.sqrt(Math.max(1, size / 4)));
-  return gained > 6 * still && lost > 6 * still && lost > trendLimits.lost * gained;
+  const least = trendLimits.peakNoise * still;
+  return gained > least && lost > least && lost > trendLimits.lost * gained;
 }
 
 /** Nearly all of the difference lies at one place. */
 function isStep(points: Float64Array): boolean {
   const found = changePoint(points);
-  if (found === undefined || points.length < 20) return false;
+  if (found === undefined || points.length < trendLimits.stepPoints) return false;
   const size = Math.abs(found.after - found.before);
   if (!(size > 0)) return false;
-  const width = Math.max(1, Math.round(trendLimits.stepWidth * points.length));
+  const width = Math.max(1, Math.round(STEP_WIDTH * points.length));
   const [a, b] = [found.index - width, found.index + width];
   if (a < 3 || b > points.length - 3) return false;
   const inside = Math.abs(
@@ -260,7 +268,7 @@ function isStep(points: Float64Array): boolean {
   );
   const whole = Math.abs(median(points.subarray(-3 * width)) - median(points.subarray(0, 3 * width)));
   const within = Math.max(spread(points.subarray(0, a)), spread(points.subarray(b)));
-  return inside >= trendLimits.atOnce * Math.max(whole, size) && size > 4 * within;
+  return inside >= trendLimits.atOnce * Math.max(whole, size) && size > trendLimits.stepSpread * within;
 }
 
 function isSpiky(points: Float64Array): boolean {

@@ -3,6 +3,7 @@ import { type Course, courseOf, falls, rises } from '../judge/trends.ts';
 import { blockMedians, jitter } from '../statistics/blocks.ts';
 import { median, quantile, share } from '../statistics/order.ts';
 import { trend } from '../statistics/trend.ts';
+import { limitsOf } from './limits.ts';
 import { part, type Track } from './track.ts';
 
 export interface Progress {
@@ -44,41 +45,49 @@ export interface Progress {
  * What counts as better, worse and the same. Sizes are in noise (of the smoothed curve) and in shares of what was gained
  * or of the range of the curve: never of a level, which moves with the reward's zero.
  */
-const progressLimits = {
-  blocks: 40,
-  /** The first and the last stretch, as shares of the blocks. */
-  startShare: 1 / 8,
-  endShare: 1 / 6,
+const l = limitsOf('progress', {
+  /** Of noise, with a trend that is no chance. */
   improvedNoise: 2,
+  /** In the second half: of noise, of the range of the curve, and the standard score of its trend. */
   improvingNoise: 1.5,
-  improvingScore: 1.6,
-  /** Of the range of the curve, in its second half. */
   improvingRange: 0.02,
+  improvingScore: 1.6,
   drawdownNoise: 5,
+  /** Blocks from which on a gain is said to be kept, or lost. */
+  settledBlocks: 8,
   keptNoise: 6,
   keptShare: 0.6,
   keptRise: 3,
-  collapsedNoise: 5,
+  gainedNoise: 5,
   collapsedShare: 0.5,
   /** A fall below the start: in noise, and of the range. */
   belowNoise: 6,
   belowShare: 0.6,
+  constantRows: 5,
   constant: 1e-9,
+  /** A ceiling: how near to it the last quarter is, of what was gained, in which share of its blocks; what was gained in noise. */
+  ceilingBlocks: 6,
   ceiling: 0.03,
   ceilingShare: 0.6,
+  ceilingNoise: 3,
   /** What is this near to the largest value is the same. */
   same: 1e-9,
-  atOnce: { noise: 6, range: 0.5, ceiling: 0.05, blocks: 0.8 },
-} as const;
+  /** A ceiling that is reached in the first block: the rise as a share of the range, and how near to it so many blocks are. */
+  atOnceRange: 0.5,
+  atOnceCeiling: 0.05,
+  atOnceBlocks: 0.8,
+});
+
+/** Medians by which a curve is smoothed, and the shares of them that are its first and its last stretch. */
+const SMOOTHING = { blocks: 40, start: 1 / 8, end: 1 / 6 } as const;
 
 /** `practised`: the policy is known to have learnt something before the first row. */
 export function progressOf(track: Track, practised?: boolean): Progress {
-  const l = progressLimits;
-  const b = blockMedians(track.v, l.blocks);
+  const b = blockMedians(track.v, SMOOTHING.blocks);
   const k = b.length;
-  const edge = Math.max(1, Math.round(k * l.startShare));
+  const edge = Math.max(1, Math.round(k * SMOOTHING.start));
   const start = median(b.subarray(0, edge));
-  const end = median(b.subarray(k - Math.max(1, Math.round(k * l.endShare))));
+  const end = median(b.subarray(k - Math.max(1, Math.round(k * SMOOTHING.end))));
   const noise = jitter(b);
   // A run that learns most of what it learns in its first rows has not lost it when it falls back a little.
   const begin = Math.min(start, b[0] ?? start);
@@ -96,32 +105,30 @@ export function progressOf(track: Track, practised?: boolean): Progress {
     return told;
   };
   const gain = end - start;
-  const improved = k >= 4 && gain > l.improvedNoise * noise && rises(course());
+  const improved = gain > l.improvedNoise * noise && rises(course());
   const half = trend(b.subarray(Math.floor(k / 2)));
   const improving =
-    k >= 6 &&
     half.end - half.start > Math.max(l.improvingNoise * noise, l.improvingRange * range) &&
     half.z > l.improvingScore;
   const fall = deepestFall(held, begin, l.drawdownNoise * noise);
   const gained = best - begin;
   const lost = best - end;
   const kept =
-    k >= 8 &&
+    k >= l.settledBlocks &&
     gained > l.keptNoise * noise &&
     end - begin >= l.keptShare * gained &&
     start - begin > l.keptRise * noise;
   const fellBelow = start - end > Math.max(l.belowNoise * noise, l.belowShare * range) && falls(course());
   // A best stretch within the end itself is not lost.
   const collapsed =
-    k >= 8 &&
+    k >= l.settledBlocks &&
     lost > 0 &&
-    bestAt + 3 <= k - Math.round(k * l.endShare) &&
-    ((gained > l.collapsedNoise * noise &&
-      lost > l.collapsedShare * gained &&
-      lost > l.collapsedNoise * noise) ||
+    bestAt + 3 <= k - Math.round(k * SMOOTHING.end) &&
+    ((gained > l.gainedNoise * noise && lost > l.collapsedShare * gained && lost > l.gainedNoise * noise) ||
       fellBelow);
   const [low, high] = [quantile(track.v, 0.02), quantile(track.v, 0.98)];
-  const constant = track.n >= 5 && high - low <= l.constant * Math.max(Math.abs(low), Math.abs(high));
+  const constant =
+    track.n >= l.constantRows && high - low <= l.constant * Math.max(Math.abs(low), Math.abs(high));
   const xOf = (i: number): number => track.x[Math.min(track.n - 1, Math.round(((i + 1) * track.n) / k))] ?? 0;
   return {
     track,
@@ -141,7 +148,7 @@ export function progressOf(track: Track, practised?: boolean): Progress {
     get surelyImproving() {
       return improving && rises(courseOf(part(track, 0.5)));
     },
-    gained: gained > l.collapsedNoise * noise,
+    gained: gained > l.gainedNoise * noise,
     collapsed,
     drawdown: fall.share,
     drawdownX: xOf(fall.at),
@@ -155,11 +162,10 @@ export function progressOf(track: Track, practised?: boolean): Progress {
  * a policy that has learnt something: of another it is a task that pays everything alike.
  */
 function standsAtTop(track: Track): boolean {
-  const { ceilingShare, same } = progressLimits;
   const top = track.q(1);
-  if (track.n < 6 || !(top > 0)) return false;
+  if (track.n < l.ceilingBlocks || !(top > 0)) return false;
   return [track.v, part(track, 0.75)].every(
-    values => share(values, v => v >= top - same * top) >= ceilingShare,
+    values => share(values, v => v >= top - l.same * top) >= l.ceilingShare,
   );
 }
 
@@ -189,21 +195,24 @@ function deepestFall(held: Float64Array, begin: number, least: number): { share:
 
 /** Whether it is at a ceiling that it reached by learning. */
 function isSaturated(track: Track, b: Float64Array, start: number, gain: number, noise: number): boolean {
-  const { atOnce, ceiling, ceilingShare, blocks } = progressLimits;
   const k = b.length;
-  if (k < 6) return false;
+  if (k < l.ceilingBlocks) return false;
   const tail = b.subarray(Math.floor(k * 0.75));
   const top = b.reduce((a, v) => Math.max(a, v), Number.NEGATIVE_INFINITY);
   const reach = top - start;
-  if (gain > reach / 2 && reach > 3 * noise && share(tail, v => v >= top - ceiling * reach) >= ceilingShare)
+  if (
+    gain > reach / 2 &&
+    reach > l.ceilingNoise * noise &&
+    share(tail, v => v >= top - l.ceiling * reach) >= l.ceilingShare
+  )
     return true;
   // In a long run a task may be solved before its first block ends: what it rose from is in its first rows alone.
-  const first = median(track.v.subarray(0, Math.min(5, Math.ceil(track.n / blocks))));
+  const first = median(track.v.subarray(0, Math.min(5, Math.ceil(track.n / SMOOTHING.blocks))));
   const rise = top - first;
   const bottom = track.q(0.001);
   return (
-    rise > Math.max(atOnce.noise * noise, atOnce.range * (top - bottom)) &&
-    share(b, v => v >= top - atOnce.ceiling * rise) >= atOnce.blocks &&
-    share(tail, v => v >= top - atOnce.ceiling * rise) >= ceilingShare
+    rise > l.atOnceRange * (top - bottom) &&
+    share(b, v => v >= top - l.atOnceCeiling * rise) >= l.atOnceBlocks &&
+    share(tail, v => v >= top - l.atOnceCeiling * rise) >= l.ceilingShare
   );
 }

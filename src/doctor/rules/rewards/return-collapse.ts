@@ -89,6 +89,7 @@ export const returnCollapse: Rule = {
     // What only falls has lost nothing that was learnt: that is another rule.
     if (!(progress.collapsed && progress.gained) && !plunged) return [];
     const { track, bestX } = progress;
+    const cameBack = plunged && progress.end >= best;
     const reach = l.before * (signals.to - signals.from);
     const around = kl === undefined || kl.signed ? [] : between(kl.track, bestX - reach, signals.to);
     const since = kl === undefined ? undefined : rowsSince(kl.track, bestX - reach);
@@ -103,7 +104,9 @@ export const returnCollapse: Rule = {
     return [
       finding('return-collapse', {
         severity: large ? 'critical' : rate !== undefined || lasting ? 'warning' : 'info',
-        title: say`${name(track)} reached ${citeCourse(progress, 'best')} at ${unitOf(run)} ${citeCourse(progress, 'bestX')}, ${plunged ? say`fell to ${citeCourse(progress, 'worst')} ` : ''}and ends at ${citeCourse(progress, 'end')}`,
+        title: cameBack
+          ? say`${name(track)} fell from ${citeCourse(progress, 'best')} to ${citeCourse(progress, 'worst')} after ${unitOf(run)} ${citeCourse(progress, 'bestX')}, and came back to ${citeCourse(progress, 'end')}`
+          : say`${name(track)} reached ${citeCourse(progress, 'best')} at ${unitOf(run)} ${citeCourse(progress, 'bestX')}, ${plunged ? say`fell to ${citeCourse(progress, 'worst')} ` : ''}and ends at ${citeCourse(progress, 'end')}`,
         cause: large ? suspect.cause : rate === undefined ? null : 'learning-rate-too-high',
         confidence: large ? suspect.confidence - 0.05 : rate === undefined ? 0.3 : 0.5,
         evidence: [

@@ -2,6 +2,7 @@
 import type { AtLimits } from '../support/at-limits.ts';
 import { causes } from './causes.ts';
 import { completions } from './completions.ts';
+import { course } from './course.ts';
 import { critic } from './critic.ts';
 import { earlyStops } from './early-stops.ts';
 import { entropy } from './entropy.ts';
@@ -30,6 +31,7 @@ export const atLimits: readonly AtLimits[] = [
   ...settings,
   ...causes,
   ...judge,
+  ...course,
   ...languageModels,
   ...completions,
 ];
