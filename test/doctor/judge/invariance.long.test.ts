@@ -13,8 +13,7 @@ let runs: readonly Log[] = [];
 let root = '';
 
 beforeAll(async () => {
-  // Each column of each log is taken away once: of all runs of the matrices only where that is asked for.
-  ({ logs: runs, scratch: root } = await allLogs({ every: process.env.KEEL_ALL_LOGS === '1' ? 1 : 5 }));
+  ({ logs: runs, scratch: root } = await allLogs());
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -76,7 +75,7 @@ const rewarded = (run: CanonicalRun, f: (v: number) => number): CanonicalRun =>
   withSeries(run, one => (one.id === objectiveOf(run)?.id ? { ...one, series: mapped(one.series, f) } : one));
 
 describe('a verdict is not turned round', () => {
-  it.each([-1000, -64, 64, 4096])('by %d added to every return', shift => {
+  it.each([-1000, 4096])('by %d added to every return', shift => {
     // One constant may be a task that is solved, or one that gives nothing: of that the zero does tell.
     expect(
       wrong(run => {
@@ -87,7 +86,7 @@ describe('a verdict is not turned round', () => {
     ).toEqual([]);
   });
 
-  it.each([1 / 1024, 1 / 16, 16, 1024])('by every return being %d times what it was', times => {
+  it.each([1 / 1024, 1024])('by every return being %d times what it was', times => {
     expect(
       wrong(run => (comparesUnits(run) ? undefined : diagnose(rewarded(run, v => times * v)).verdict)),
     ).toEqual([]);

@@ -1,4 +1,4 @@
-import { cite, citeCourse, citeStep, rowsOf, say } from '../../judge/facts.ts';
+import { cite, citeCourse, citeStep, limit, rowsOf, say } from '../../judge/facts.ts';
 import { median, spread } from '../../statistics/order.ts';
 import { courseSaid } from '../course.ts';
 import { limitsOf } from '../limits.ts';
@@ -96,7 +96,14 @@ const lossOfNothing = (varies: number): number => Math.min(l.loss, l.share * var
 export const noReward: Rule = {
   code: 'no-reward',
   title: 'The reward says nothing',
-  looksAt: ['episode/return', 'reward/mean', 'reward/std', 'loss/value', 'adv/std'],
+  looksAt: [
+    'episode/return',
+    'reward/mean',
+    'reward/std',
+    'loss/value',
+    'value/explained_variance',
+    'adv/std',
+  ],
   causes: ['no-reward-signal'],
   text: {
     means:
@@ -118,10 +125,9 @@ export const noReward: Rule = {
     const stepsVary =
       spreadOfRewards !== undefined && spreadOfRewards.n > 0 && spreadOfRewards.median > l.stepsVary;
     const constant = progress.constant && level <= 0 && !stepsVary;
-    const empty =
-      classic &&
-      ((!progress.improved && !progress.saturated && nothingToFit(signals, progress)) ||
-        nothingToFitByLuck(signals, progress));
+    const unfit = classic && !progress.improved && !progress.saturated && nothingToFit(signals, progress);
+    const byLuck = classic && !unfit && nothingToFitByLuck(signals, progress);
+    const empty = unfit || byLuck;
     const advantages = signals.get('adv/std');
     const flatAdvantages =
       advantages !== undefined && advantages.n >= l.rows && median(part(advantages, 0.3)) < l.advantages;
@@ -153,6 +159,9 @@ export const noReward: Rule = {
           loss === undefined
             ? undefined
             : say`${name(loss)} begins at ${cite(loss, 'first')} and has a median of ${cite(rowsOf(loss, 0.5), 'median')} in the second half: there is ${critic.lossLate < l.some ? 'nothing' : 'little'} to predict`,
+          byLuck && critic.ev !== undefined
+            ? say`${name(critic.ev)} has a median of ${cite(rowsOf(critic.ev, 0.5), 'median')} in the second half: worse than a constant, as only returns of ${limit(0)} bring about`
+            : undefined,
           flatAdvantages ? say`${name(advantages)} is ${cite(rowsOf(advantages, 0.3), 'median')}` : undefined,
         ],
         fix: classic
@@ -164,7 +173,9 @@ export const noReward: Rule = {
               'score ten completions by hand: does the reward function read the answer where the model writes it?',
               'give partial credit, use easier prompts, or warm up on worked examples until some completions earn more',
             ],
-        watch: `${soon(run, signals.to - signals.from)} ${name(track)} should differ from ${num(level)} in some rows`,
+        watch: constant
+          ? `${soon(run, signals.to - signals.from)} ${name(track)} should differ from ${num(level)} in some rows`
+          : `${soon(run, signals.to - signals.from)} ${loss === undefined ? 'advantages should scatter' : `${name(loss)} should be well above 0`}`,
         marks: [
           mark(track, track.x[0], signals.to),
           ...(loss === undefined ? [] : [mark(loss, signals.from, signals.to)]),

@@ -49,7 +49,7 @@ const stopsEarly = ['stable-baselines3', 'cleanrl', 'pufferlib', 'tianshou', 'un
 export const targetKlTight: Rule = {
   code: 'target-kl-tight',
   title: 'The target KL ends every update at once',
-  looksAt: ['train/epochs_run', 'train/early_stop', 'kl/step', 'train/lr'],
+  looksAt: ['train/epochs_run', 'train/early_stop', 'kl/step', 'train/lr', 'loss/value'],
   causes: ['target-kl-too-tight'],
   text: {
     means:
@@ -148,7 +148,7 @@ export const targetKlTight: Rule = {
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [change(run, { targetKl: 0.02 }, 'set the target KL to 0.02, or switch it off')],
-        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}${ran === undefined ? '' : ` and ${name(ran)} by more than 1 a row`}`,
+        watch: `${soon(run, signals.to - signals.from)} ${name(kl.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}${ran === undefined ? '' : `, and more than one epoch should run in an update (${name(ran)})`}`,
         marks: [
           mark(kl.track, signals.from, signals.to),
           ...(ran === undefined ? [] : [mark(ran, signals.from, signals.to)]),
