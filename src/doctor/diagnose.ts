@@ -1,5 +1,5 @@
 /** All rules on one run, and one story of what they found. */
-import { counted } from '../base/numbers.ts';
+import { counted, whole } from '../base/numbers.ts';
 import { klBand, redAbove } from '../metrics/registry.ts';
 import type { CanonicalRun } from './canonical.ts';
 import { contractOfRun } from './contract.ts';
@@ -128,7 +128,7 @@ function cannotTell({ run, logged, to, progress }: Signals): string {
   if (collapsed)
     return `${calm}, but ${who} was ${num(best)} and ends at ${num(end)}: perhaps the task changed.`;
   if (constant)
-    return `${calm}, but ${who} is ${num(end)} in all ${course.n} rows: a task that was solved before, or one that pays everything alike.`;
+    return `${calm}, but ${who} is ${num(end)} in all ${whole(course.n)} rows: a task that was solved before, or one that pays everything alike.`;
   return course.n < trendLimits.points
     ? `${calm}, but ${who} has ${counted(course.n, 'value')}: too few to tell whether anything is learnt.`
     : `${calm}, but ${who} neither surely rises nor surely stands still: it scatters by ${num(course.noise)} in ${counted(course.n, 'row')}.`;

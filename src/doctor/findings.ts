@@ -238,11 +238,14 @@ export interface Diagnosis {
 /** A root cause in words: `learning rate too high`. */
 export const causeWords = (cause: RootCause): string => cause.replaceAll('-', ' ');
 
+/** A title in the middle of a sentence: `The policy` is `the policy`, `KL` stays. */
+const within = (title: string): string => title.replace(/^[A-Z](?=[a-z]* )/, letter => letter.toLowerCase());
+
 /** What was seen, in one sentence: the summary of a diagnosis that is not healthy is this behind its cause. */
 export function tale(findings: readonly Finding[]): string {
   const [first, ...rest] = loud(findings).map(({ title }) => title);
   if (first === undefined) return '';
-  const tail = rest.length > 0 ? `; then ${rest.slice(0, 2).join('; ')}` : '';
+  const tail = rest.length > 0 ? `; then ${rest.slice(0, 2).map(within).join('; ')}` : '';
   const more = rest.length > 2 ? `; and ${rest.length - 2} more` : '';
   return `${first}${tail}${more}.`;
 }

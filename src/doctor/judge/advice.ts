@@ -43,10 +43,21 @@ function kept(fix: Fix, cause: RootCause | null, { wording }: CanonicalRun): Fix
   return together(parts);
 }
 
-/** The findings, with advice that changes something. */
+const directionOf = ({ from, value }: SettingChange): number =>
+  typeof from === 'number' && typeof value === 'number' ? Math.sign(value - from) : 0;
+
+/** The findings, with advice that changes something, and does not take back what an earlier one advises. */
 export function withAdvice(findings: readonly Finding[], run: CanonicalRun): Finding[] {
+  const advised = new Map<KnownSetting, number>();
+  const isTakenBack = (change: SettingChange): boolean =>
+    directionOf(change) * (advised.get(change.setting) ?? 0) < 0;
   return findings.map(finding => {
-    const fixes = finding.fixes.flatMap(fix => kept(fix, finding.cause, run) ?? []);
+    const fixes = finding.fixes
+      .flatMap(fix => kept(fix, finding.cause, run) ?? [])
+      .filter(fix => fix.kind !== 'setting' || !fix.changes.some(isTakenBack));
+    for (const fix of finding.severity === 'info' ? [] : fixes)
+      for (const change of fix.kind === 'setting' ? fix.changes : [])
+        if (!advised.has(change.setting)) advised.set(change.setting, directionOf(change));
     return fixes.length === finding.fixes.length && fixes.every((fix, i) => fix === finding.fixes[i])
       ? finding
       : { ...finding, fixes, fix: fixes.map(({ text }) => text) };

@@ -117,22 +117,31 @@ const heading = (text: string, { paint }: Style): string[] => ['', paint(text, '
 
 /** A line for each thing that is known; with `--verbose` as many as it takes. */
 function understoodLines({ summary, facts }: RunDocument['understood'], style: Style): string[] {
-  const { paint, columns, verbose } = style;
+  const { paint, columns } = style;
   const width = facts.reduce((most, { label }) => Math.max(most, label.length), 0);
   return [
     ...heading('Understood', style),
     ...hang('  ', summary, columns).map(line => paint(line, 'dim')),
     ...facts.flatMap(({ label, items, left, isProse }) => {
       const lead = `  ${label.padEnd(width)}  `;
-      const more = left > 0 ? ` and ${left} more` : '';
       const lines = isProse
         ? items.flatMap((item, i) => hang(i === 0 ? lead : ' '.repeat(lead.length), item, columns))
-        : verbose
-          ? hang(lead, items.join(', '), columns)
-          : [`${lead}${fit(items.join(', '), columns - lead.length - more.length)}${more}`];
+        : itemLines(lead, items, left, style);
       return lines.map(line => paint(line, 'dim'));
     }),
   ];
+}
+
+/** Names one after the other: with `--verbose` all, else whole ones on two lines, and how many more there are. */
+function itemLines(lead: string, items: readonly string[], left: number, style: Style): string[] {
+  const { columns, verbose } = style;
+  for (let shown = items.length; ; shown--) {
+    const more = items.length - shown + left;
+    const text = `${items.slice(0, shown).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+    const lines = hang(lead, text, columns);
+    if (verbose || lines.length <= 2) return lines;
+    if (shown === 1) return [`${lead}${fit(text, columns - lead.length)}`];
+  }
 }
 
 function sectionLines(section: Section, { unit }: RunDocument, style: Style): string[] {
@@ -219,9 +228,10 @@ function otherLines(finding: OtherFinding, style: Style): string[] {
     ...(style.verbose
       ? [
           ...evidence.flatMap(text => sentence('     • ', text, style)),
-          ...changes.flatMap(({ code, words }) =>
-            [code, words].flatMap(text => (text ? sentence('     → ', text, style) : [])),
-          ),
+          ...changes.flatMap(({ code, words }) => [
+            ...(code === undefined ? [] : sentence('     → ', code, style)),
+            ...(words === '' ? [] : sentence(code === undefined ? '     → ' : '       ', words, style)),
+          ]),
           ...(watch === undefined ? [] : sentence('     ', watch, style)),
         ]
       : []),

@@ -9,14 +9,20 @@ import { suspectLimits, suspectOf } from '../steps/unstable.ts';
 import type { Track } from '../track.ts';
 import { change, finding, mark, name, percent, type Said, soon, unitOf } from '../words.ts';
 
-/** Where a track falls below a level for good, as an index; undefined if it does not. */
-function below(values: Float64Array, level: number): number | undefined {
+/** An index from which on a track is below a level but for strays, and the first row that is; undefined if it is not. */
+interface Fall {
+  readonly at: number;
+  readonly seen: number;
+}
+
+function below(values: Float64Array, level: number): Fall | undefined {
   if (!(median(values.subarray(Math.floor(values.length * 0.6))) < level)) return undefined;
   let i = values.length;
   // Let one row in ten be above: the entropy of one minibatch scatters.
   let strays = 0;
   while (i > 0 && (values[i - 1] < level || ++strays <= 0.1 * (values.length - i + 1))) i--;
-  return i;
+  const seen = values.findIndex((v, at) => at >= i && v < level);
+  return { at: i, seen: seen < 0 ? values.length - 1 : seen };
 }
 
 const l = limitsOf('entropy-collapse', {
@@ -36,9 +42,8 @@ const l = limitsOf('entropy-collapse', {
   burst: 0.1,
 });
 
-interface Collapse {
+interface Collapse extends Fall {
   readonly track: Track;
-  readonly at: number;
   readonly what: Said;
   readonly certain: boolean;
 }
@@ -53,13 +58,12 @@ function collapseOf(signals: Signals): Collapse | undefined {
   const std = signals.get('policy/std');
   if (std !== undefined && std.n >= 10) {
     const bound = Math.min(l.std * std.first, l.std);
-    const at = below(std.v, bound);
-    if (at !== undefined) return { track: std, at, what: say`below ${limit(bound)}`, certain: false };
+    const fall = below(std.v, bound);
+    if (fall !== undefined) return { ...fall, track: std, what: say`below ${limit(bound)}`, certain: false };
     // Next to no noise from the first row on: a log-std that starts far too low.
     if (std.q(0.95) < l.std)
       return {
-        track: std,
-        at: 0,
+        ...{ track: std, at: 0, seen: 0 },
         what: say`below ${limit(l.std)}`,
         certain: startsNarrow(run.config.logStdInitial),
       };
@@ -73,35 +77,33 @@ function collapseOf(signals: Signals): Collapse | undefined {
     entropy.q(0.95) < l.gaussian
   )
     return {
-      ...{ track: entropy, at: 0, what: say`below ${limit(l.gaussian)} nats` },
+      ...{ track: entropy, at: 0, seen: 0, what: say`below ${limit(l.gaussian)} nats` },
       certain: startsNarrow(run.config.logStdInitial),
     };
   if (entropy === undefined || entropy.n < l.rows || run.actions === 'continuous') return undefined;
   if (relativeEntropy !== undefined) {
     const track = signals.get('policy/entropy_relative') ?? entropy;
-    const at = below(relativeEntropy, l.relative);
-    if (at !== undefined)
-      return { track, at, what: say`below ${limit(l.relative, percent)} of its maximum`, certain: true };
+    const fall = below(relativeEntropy, l.relative);
+    if (fall !== undefined)
+      return { ...fall, track, what: say`below ${limit(l.relative, percent)} of its maximum`, certain: true };
     // It died at once and creeps back: low in most rows, never more than a fifth after the first tenth.
     const settled = relativeEntropy.subarray(Math.ceil(relativeEntropy.length / 10));
-    if (settled.length >= 20 && median(settled) < l.relative && quantile(settled, 0.95) < l.creeps)
-      return {
-        track,
-        at: Math.max(
-          0,
-          relativeEntropy.findIndex(v => v < l.relative),
-        ),
-        what: say`below ${limit(l.relative, percent)} of its maximum`,
-        certain: true,
-      };
+    if (settled.length >= 20 && median(settled) < l.relative && quantile(settled, 0.95) < l.creeps) {
+      const at = Math.max(
+        0,
+        relativeEntropy.findIndex(v => v < l.relative),
+      );
+      const what = say`below ${limit(l.relative, percent)} of its maximum`;
+      return { track, at, seen: at, what, certain: true };
+    }
     return undefined;
   }
   // Differential entropy may be near 0 or below; only one that never is negative and ends at nothing tells.
   if (share(entropy.v, v => v < -1e-6) > 0) return undefined;
-  const at = below(entropy.v, l.absolute);
-  return at === undefined
+  const fall = below(entropy.v, l.absolute);
+  return fall === undefined
     ? undefined
-    : { track: entropy, at, what: say`below ${limit(l.absolute)}`, certain: true };
+    : { ...fall, track: entropy, what: say`below ${limit(l.absolute)}`, certain: true };
 }
 
 /** Of a policy that was narrow from its first row: no bonus widens it as surely as beginning wide. */
@@ -144,7 +146,7 @@ export const entropyCollapse: Rule = {
     if (found === undefined) return [];
     const bad = progress.collapsed || (!progress.improved && !progress.saturated);
     if (!bad) return [];
-    const { track, at } = found;
+    const { track, at, seen } = found;
     const early = at < l.early * track.n;
     const kl = signals.kl;
     const suspect = suspectOf(signals);
@@ -153,10 +155,14 @@ export const entropyCollapse: Rule = {
       share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > l.burst) > 0;
     const pushed = suspect.excess >= suspectLimits.unusual && (burst || suspect.excess >= suspectLimits.far);
     const x = track.x[Math.min(at, track.n - 1)];
+    const step = say`${unitOf(run)} ${citeStep(track, Math.min(seen, track.n - 1))}`;
     return [
       finding('entropy-collapse', {
         severity: early ? 'critical' : 'warning',
-        title: say`${name(track)} falls ${found.what} by ${unitOf(run)} ${citeStep(track, Math.min(at, track.n - 1))}, and the return is poor`,
+        title:
+          seen === 0
+            ? say`${name(track)} is ${found.what} from ${step} on, and the return is poor`
+            : say`${name(track)} falls ${found.what} by ${step}, and the return is poor`,
         cause: pushed ? suspect.cause : 'entropy-collapse',
         confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
         evidence: [

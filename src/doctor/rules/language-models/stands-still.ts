@@ -13,6 +13,9 @@ const l = limitsOf('stands-still', {
   flat: 0.8,
 });
 
+/** Of language models: a smaller one is not worth a try. */
+const USUAL_RATE = 1e-6;
+
 export const standsStill: Rule = {
   code: 'stands-still',
   title: 'The policy is where it began',
@@ -22,7 +25,7 @@ export const standsStill: Rule = {
     means:
       'There is a gradient, and nothing comes of it: after many updates the policy is as good as the reference that it began as, and the reward is where it was.',
     seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve.`,
-    todo: 'Raise the learning rate tenfold, until the KL to the reference grows.',
+    todo: `Raise the learning rate tenfold, to ${num(USUAL_RATE)} at least, until the KL to the reference grows.`,
     silent: `Where the weight of the KL is ${num(referenceOutweighsLimits.weight)} or more, ${num(100 * l.flat)}% of the groups or more have no spread, or rewards are all the same.`,
     references: ['docs/grpo.md'],
   },
@@ -51,7 +54,7 @@ export const standsStill: Rule = {
         fix: [
           change(
             run,
-            lr === undefined ? {} : { learningRate: round(10 * lr) },
+            lr === undefined ? {} : { learningRate: Math.max(round(10 * lr), USUAL_RATE) },
             'multiply the learning rate by 10',
           ),
         ],

@@ -23,7 +23,8 @@ export const usualInGrpo: Rule = {
       'Advantages of a group have a mean of 0 and ratios are 1 in the first gradient step of a batch. The loss is then about 0, or below it, while its gradient is not; and nothing is clipped where each batch is used for one step.',
     seen: `A loss within ${num(l.loss)} of 0 in 9 rows of 10, or negative in ${num(l.negative)} of the rows or more, with a gradient above 0; a clip fraction of 0 in every row.`,
     todo: 'Nothing. Judge a run by its reward, its KL and its entropy.',
-    silent: 'Where the gradient is 0 as well: then nothing is learnt. It never changes the verdict.',
+    silent:
+      'Where the gradient is 0 as well: then nothing is learnt. Of negative losses under an entropy bonus, and of clip fractions where a batch is used for several steps. It never changes the verdict.',
     references: ['huggingface/trl#3452', 'huggingface/trl#3120', 'DLR-RM/stable-baselines3#602'],
   },
   check(run, signals) {
@@ -32,8 +33,10 @@ export const usualInGrpo: Rule = {
     const loss = long(signals.get('loss/total') ?? signals.get('loss/policy'), l.rows);
     const clip = long(signals.get('policy/clip_fraction'), l.rows);
     const small = loss !== undefined && quantile(loss.v.map(Math.abs), 0.9) <= l.loss;
-    const below = loss !== undefined && quantile(loss.v, l.negative) < 0;
-    const unclipped = clip !== undefined && clip.q(1) === 0;
+    // An entropy bonus takes the loss below 0 by itself, and of several steps a batch the later ones have other ratios.
+    const below =
+      loss !== undefined && quantile(loss.v, l.negative) < 0 && !((run.config.entropyCoef ?? 0) > 0);
+    const unclipped = clip !== undefined && clip.q(1) === 0 && (run.config.epochs ?? 1) <= 1;
     if (!small && !below && !unclipped) return [];
     return [
       finding('usual-in-grpo', {

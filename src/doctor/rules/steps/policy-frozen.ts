@@ -19,6 +19,9 @@ const limits = limitsOf('policy-frozen', {
   deadRows: 20,
 });
 
+/** Advised where the rate is known to be low. */
+const RAISED_RATE = 1e-3;
+
 export const policyFrozen: Rule = {
   code: 'policy-frozen',
   title: 'The policy does not move',
@@ -45,7 +48,7 @@ export const policyFrozen: Rule = {
       ? undefined
       : { of: 'the learning rate', at: limits.lowRate, value: lr, speaks: 'below' },
   ],
-  check(run, signals) {
+  check(run, signals, found) {
     const stalled = stalledOf(signals);
     const { settings, progress } = signals;
     if (stalled === undefined || run.kind !== 'classic') return [];
@@ -66,7 +69,6 @@ export const policyFrozen: Rule = {
     // Nothing at all moves, for long, and nothing is gained: whatever the rate says, it is as good as none.
     const dead =
       stalled.frozen && still === true && stalled.track.n >= limits.deadRows && progress !== undefined;
-    const raised = run.kind === 'classic' ? 1e-3 : 3e-4;
     // A return that rises under a policy that stands still is luck, or another's doing: to be watched all the same.
     const lucky = gains && !low;
     const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;
@@ -89,11 +91,13 @@ export const policyFrozen: Rule = {
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
-          change(
-            run,
-            { learningRate: low ? raised : round((rate ?? 1e-4) * 5) },
-            `raise the learning rate to ${num(raised)}`,
-          ),
+          !low && found.some(({ code }) => code === 'target-kl-tight')
+            ? 'let the updates run to their end first: another finding says what stops them'
+            : change(
+                run,
+                { learningRate: low ? RAISED_RATE : round((rate ?? 1e-4) * 5) },
+                `raise the learning rate to ${num(RAISED_RATE)}`,
+              ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}`,
         marks: [mark(stalled.track, signals.from, signals.to)],

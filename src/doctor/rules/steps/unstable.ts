@@ -4,7 +4,7 @@
  */
 import type { CanonicalRun } from '../../canonical.ts';
 import type { RootCause } from '../../findings.ts';
-import { type Fix, withAside } from '../../fixes.ts';
+import type { Fix } from '../../fixes.ts';
 import { citeSetting, limit, say, usual, workOut } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Signals } from '../signals.ts';
@@ -127,5 +127,5 @@ export function unguarded(
     nameOf('guard') === nameOf('targetKl')
       ? undefined
       : change(run, { guard: PROBLEM_KL }, `switch the guard on, at a KL of ${PROBLEM_KL}`);
-  return { why, fix: fix === undefined ? undefined : withAside(fix, why) };
+  return { why, fix };
 }
