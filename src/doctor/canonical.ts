@@ -103,11 +103,14 @@ export interface CanonicalRun {
 /** Fewer values than this tell nothing of a course. */
 const FEW_POINTS = 6;
 
-/** The series that says how well the run does its task: returns of episodes, or rewards of completions. */
+/**
+ * The series that says how well the run does its task: returns of episodes, or rewards of completions; where there is
+ * neither, evaluations, and last how often it succeeds.
+ */
 export function objectiveOf(run: Pick<CanonicalRun, 'series' | 'kind'>): CanonicalSeries | undefined {
   const [first, second] =
     run.kind === 'language-model' ? ['reward/mean', 'episode/return'] : ['episode/return', 'reward/mean'];
-  const there = [first, second, 'eval/return'].flatMap(id => run.series.get(id) ?? []);
+  const there = [first, second, 'eval/return', 'episode/success'].flatMap(id => run.series.get(id) ?? []);
   // A column with next to nothing in it does not stand before one that tells how it went.
   return there.find(({ series }) => series.count >= FEW_POINTS) ?? there[0];
 }

@@ -12,7 +12,7 @@ const of = (unit: string, names: string): StepName[] => names.split(' ').map(the
 export const stepNames: readonly StepName[] = [
   ...of(
     'steps',
-    'train/step time/total_timesteps total_timesteps misc/total_timesteps num_env_steps_sampled_lifetime env_runners/num_env_steps_sampled_lifetime timesteps_total num_env_steps_sampled info/num_steps_sampled info/num_env_steps_sampled TimestepsSoFar TotalEnvInteracts agent_steps total_env_steps num_env_steps environment_steps env_steps env_step total_steps num_timesteps timesteps timestep frames frame',
+    'train/step time/total_timesteps total_timesteps misc/total_timesteps num_env_steps_sampled_lifetime env_runners/num_env_steps_sampled_lifetime timesteps_total num_env_steps_sampled info/num_steps_sampled info/num_env_steps_sampled TimestepsSoFar TotalEnvInteracts agent_steps total_env_steps num_env_steps environment_steps env_steps env_step total_steps total/steps num_timesteps time_steps timesteps timestep frames frame',
   ),
   ...of('steps', 'global_step train/global_step trainer/global_step'),
   ...of('updates', 'training/global_step'),

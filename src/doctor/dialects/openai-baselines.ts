@@ -111,7 +111,13 @@ export const openaiBaselines: Dialect = {
     { theirs: /loss_pol_surr|(?:loss\/)?policy_loss|loss\/policy_gradient_loss/, id: 'loss/policy' },
     { theirs: 'surrgain', id: 'loss/policy', times: -1, note: 'a gain: maximised' },
     { theirs: /(?:loss\/)?loss/, id: 'loss/total' },
-    { theirs: /ev_tdlam_before|(?:misc\/)?explained_variance/, id: 'value/explained_variance' },
+    {
+      theirs: 'KL',
+      id: 'kl/step',
+      kl: { pair: 'step', estimator: 'exact', per: 'action', aggregation: 'rollout' },
+      note: 'modular_rl, which baselines grew out of: after the line search',
+    },
+    { theirs: /ev_tdlam_before|EVBefore|(?:misc\/)?explained_variance/, id: 'value/explained_variance' },
     {
       theirs: /(?:loss\/)?clipfrac|loss\/clip_factor/,
       id: 'policy/clip_fraction',
@@ -132,6 +138,7 @@ export const openaiBaselines: Dialect = {
     'EpisodesSoFar',
     'entloss',
     'optimgain',
+    'EVAfter',
     /(?:misc\/)?(?:nupdates|n_updates|serial_timesteps)/,
     /input_info\/.*/,
     /eval_?eplenmean/,

@@ -61,13 +61,17 @@ const refine: Refine = (drafts, log) => {
 const asShown = (names: readonly string[]): Renamed => ({
   names: new Map(
     names
-      .map((name): [string, string] => [name, shown[name] ?? name.replaceAll(' / ', '/')])
+      .map((name): [string, string] => [name, shown.get(name) ?? name.replaceAll(' / ', '/')])
       .filter(([name, plain]) => name !== plain),
   ),
   notes: [],
 });
 
-const shown: Readonly<Record<string, string>> = { 'Training Loss': 'loss', Step: 'step' };
+/** No object: a column may be called `constructor`. */
+const shown: ReadonlyMap<string, string> = new Map([
+  ['Training Loss', 'loss'],
+  ['Step', 'step'],
+]);
 
 /** Where settings are, by the names that are read; the first is how a change is typed. */
 const config: Dialect['config'] = {

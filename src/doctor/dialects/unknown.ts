@@ -4,6 +4,7 @@
  */
 import type { KlMeaning } from '../canonical.ts';
 import type { Dialect, Mapping } from './dialect.ts';
+import { fits } from './log.ts';
 
 type Kl = Omit<KlMeaning, 'lag'>;
 
@@ -11,9 +12,12 @@ const stepKl: Kl = { pair: 'step', estimator: 'unknown', per: 'unknown', aggrega
 const refKl: Kl = { ...stepKl, pair: 'ref' };
 const samplerKl: Kl = { ...stepKl, pair: 'sampler' };
 
+/** What a script that logs one thing by several counts puts behind its name: `Reward/episode`, `Reward/(t)`. */
+const by = '(?:[/](?:[(]t[)]|info|t|(?:time)?steps?|frames?|episodes?|epochs?|iter(?:ation)?s?))?';
+
 /** Anything before the words that matter, up to a slash, dot or space, but no evaluation; then the words. */
 const named = (words: string): RegExp =>
-  new RegExp(`(?!(?:eval|evaluation|test|val|validation)[/_. ])(?:.*[/. ])?(?:${words})`, 'i');
+  new RegExp(`(?!(?:eval|evaluation|test|val|validation)[/_. ])(?:.*[/. ])?(?:${words})${by}`, 'i');
 const evaluated = (words: string): RegExp => new RegExp(words, 'i');
 const sep = '[_ -]?';
 
@@ -61,6 +65,11 @@ const mappings: readonly Mapping[] = [
     id: 'episode/return',
   },
   { theirs: named('returns?|episode(?:s)?[/](?:return|reward)s?|scores?'), id: 'episode/return' },
+  // What the task pays comes before what a learner makes of it: scaled, shaped or imitated.
+  {
+    theirs: named(`(?:true|raw)${sep}(?:mean|avg|average)${sep}(?:reward|return|score)s?`),
+    id: 'episode/return',
+  },
   {
     theirs: named(`(?:train|training|total|cumulative|running)${sep}(?:reward|return|score)s?`),
     id: 'episode/return',
@@ -69,7 +78,7 @@ const mappings: readonly Mapping[] = [
   // `100rew`: the mean of so many episodes; `Rewards/mean_episodes`.
   { theirs: named(`\\d+${sep}(?:rew(?:ard)?|ret(?:urn)?)s?`), id: 'episode/return' },
   { theirs: named(`rewards?[/](?:mean|avg)${sep}ep(?:isode)?s?`), id: 'episode/return' },
-  { theirs: named(`rew(?:ard)?s?(?:${sep}(?:mean|avg))?`), id: 'reward/mean' },
+  { theirs: named(`rew(?:ard)?s?(?:${sep}(?:mean|avg))?(?:${sep}raw)?`), id: 'reward/mean' },
   { theirs: /rewards?[/](?:mean|avg)/i, id: 'reward/mean' },
   { theirs: named(`reward${sep}std|rewards?[/]std`), id: 'reward/std' },
   {
@@ -103,8 +112,25 @@ const mappings: readonly Mapping[] = [
     id: 'completion/length',
   },
   { theirs: named(`frac${sep}reward${sep}zero${sep}std`), id: 'reward/zero_std_groups' },
+  { theirs: named(`(?:[a-z0-9]+${sep})??(?:win|success)${sep}(?:rate|ratio)`), id: 'episode/success' },
   { theirs: named(`sps|fps|steps${sep}per${sep}sec(?:ond)?`), id: 'time/steps_per_second' },
 ];
+
+/** `Critic Loss 2`: several agents learn, each with losses of its own. */
+const lossOfAgent = new RegExp(`(?:.*[/. ])?(?:actor|critic|policy|value)${sep}loss${sep}(\\d+)`, 'i');
+
+/** Of several agents the first one speaks for all: what `Reward 1` is, beside `Reward 2` and their losses. */
+function ofFirstAgent(names: readonly string[]): Mapping[] {
+  const numbers = names.flatMap(name => fits(name, lossOfAgent)?.[1] ?? []);
+  if (new Set(numbers).size < 2) return [];
+  const first = numbers.reduce((a, b) => (Number(b) < Number(a) ? b : a));
+  const of = (words: string): RegExp => named(`(?:${words})${sep}(?:agent${sep})?${first}`);
+  return [
+    { theirs: of(`(?:ep(?:isode|isodic)?${sep})?(?:reward|return|score)s?`), id: 'episode/return' },
+    { theirs: of(`(?:critic|value)${sep}loss`), id: 'loss/value' },
+    { theirs: of(`(?:actor|policy)${sep}loss`), id: 'loss/policy' },
+  ];
+}
 
 /** A bare `kl`: of which pair, its name does not say. */
 const bareKl = named(`kl(?:${sep}(?:mean|avg|div|divergence|loss))?`);
@@ -134,6 +160,7 @@ export function unknownDialect(names: readonly string[]): Dialect {
     mappings: [
       ...(language ? [{ theirs: languageKl, id: 'kl/ref', kl: refKl }] : []),
       ...mappings,
+      ...ofFirstAgent(names),
       { theirs: bareKl, id: language ? 'kl/ref' : 'kl/step', kl: language ? refKl : stepKl },
     ],
     ignored: [/(?:.*[/_. ])?(?:time|timestamp|epoch|wall_time|runtime|seed|pid|hostname)(?:[/_ ].*)?/i],

@@ -73,6 +73,30 @@ it('returns of scripts that name them in their own way', () => {
   expect(['test100rew', 'Rewards/max_episodes'].map(found)).toEqual([undefined, undefined]);
 });
 
+it('a return by what counts it, of the task itself, and of wins', () => {
+  const objective = (...names: string[]): string | undefined =>
+    objectiveOf(
+      toCanonical(table(list.map(i => Object.fromEntries([['step', i], ...names.map(name => [name, i])])))),
+    )?.theirs;
+  expect(objective('Episodic Reward/episode', 'Reward/(t)')).toBe('Episodic Reward/episode');
+  expect(objective('AverageReturnShaped', 'TrueAverageReturn')).toBe('TrueAverageReturn');
+  expect(objective('reward_mean_norm', 'reward_mean_raw')).toBe('reward_mean_raw');
+  expect(objective('pg_loss', 'player0_winrate')).toBe('player0_winrate');
+  // Wins count where nothing else tells how it goes.
+  expect(objective('win_rate', 'reward')).toBe('reward');
+});
+
+it('of several agents the first one speaks, where they have losses of their own', () => {
+  const run = (names: readonly string[]) =>
+    toCanonical(table(list.map(i => Object.fromEntries(names.map(name => [name, i])))));
+  const several = run(['Episode', 'Reward 1', 'Reward 2', 'Critic Loss 1', 'Critic Loss 2', 'Actor Loss 2']);
+  expect(several.series.get('episode/return')?.theirs).toBe('Reward 1');
+  expect(several.series.get('loss/value')?.theirs).toBe('Critic Loss 1');
+  expect(several.unknown).toEqual(['Reward 2', 'Critic Loss 2', 'Actor Loss 2']);
+  // Numbered rewards alone may be parts of one.
+  expect(objectiveOf(run(['Episode', 'Reward 1', 'Reward 2', 'loss']))).toBeUndefined();
+});
+
 it('a return with two values does not stand before evaluations that tell how it went', () => {
   const rows = list.map(i => ({
     'time/total_timesteps': 2048 * i,

@@ -298,6 +298,17 @@ const cases: readonly Case[] = [
     kls: { 'kl/step': ['step', 'exact', 'action', 'rollout'] },
   },
   {
+    title: 'modular_rl TRPO',
+    trainer: 'openai-baselines',
+    names: 'EpLenMean EpRewMean EVBefore EVAfter KL TimeElapsed'.split(' '),
+    lands: {
+      'kl/step': 'KL',
+      'value/explained_variance': 'EVBefore',
+      'episode/return': 'EpRewMean',
+    },
+    kls: { 'kl/step': ['step', 'exact', 'action', 'rollout'] },
+  },
+  {
     title: 'Baselines ppo2',
     trainer: 'openai-baselines',
     names:
