@@ -82,6 +82,8 @@ export interface RunSummary {
   /** Milliseconds since 1970. */
   readonly startedAt: number | null;
   readonly updatedAt: number;
+  /** When another trainer's last row was written, by its log's own clock: the file itself may be a later copy. */
+  readonly lastRowAt?: number;
   readonly stepsPerSecond: number | null;
   /** At most 60 points of the return (or reward), oldest first. */
   readonly sparkline: readonly (number | null)[];

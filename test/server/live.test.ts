@@ -259,7 +259,10 @@ describe("another trainer's log", () => {
       appendFileSync(file, `${line(i)}\n`);
       await until(() => rowsOf(told, id).some(row => row['episode/return'] === 20 + i), `row ${i} is told`);
     }
-    expect((await get(`/api/runs/${id}`)).json<RunDetail>().hasTime).toBe(true);
+    const whole = (await get(`/api/runs/${id}`)).json<RunDetail>();
+    expect(whole.hasTime).toBe(true);
+    // How long it took is what the log's clock says, however old the copy of the file is.
+    expect(whole.run.lastRowAt! - whole.run.startedAt!).toBe(24_000);
     const timed = await get(`/api/runs/${id}/series?metrics=kl/step,episode/return&x=time`);
     const times = timed.json<SeriesAnswer>().series.map(({ x }) => x.map(at => at - x[0]));
     // Seconds since the start, as logged; a value of an update is where that update's rollout is.

@@ -59,7 +59,8 @@ export class ForeignRun implements WatchedRun {
   #ends: ReadonlyMap<string, number> = new Map();
   #restarts = 0;
   #group: string | null = null;
-  #startedAt: number | null = null;
+  /** Of its first and its last row, by the log's own clock. */
+  #times: { readonly first: number; readonly last: number } | null = null;
   #startMs: number | undefined;
   #shown: Pick<
     RunSummary,
@@ -147,7 +148,8 @@ export class ForeignRun implements WatchedRun {
       algorithm: null,
       seed: typeof seed === 'number' ? seed : null,
       totalSteps: log?.totalSteps ?? null,
-      startedAt: this.#startedAt,
+      startedAt: this.#times?.first ?? null,
+      ...(this.#times === null ? {} : { lastRowAt: this.#times.last }),
       updatedAt: Math.round(this.updatedAt),
       stepsPerSecond: lastOf(this.#tracks.get('time/steps_per_second')),
       ...this.#shown,
@@ -229,7 +231,7 @@ export class ForeignRun implements WatchedRun {
       beginning: null,
       settings: rest.config,
     });
-    this.#startedAt = firstTimeOf(tracks);
+    this.#times = endsOfTime(tracks);
     this.rows = rows;
     this.#lastX = lastX;
     this.#ends = ends;
@@ -384,13 +386,17 @@ function newest(files: readonly string[]): number {
   return time;
 }
 
-/** When the first value was written, as far as the log tells. */
-function firstTimeOf(tracks: ReadonlyMap<string, PlacedColumn>): number | null {
-  let first = Number.POSITIVE_INFINITY;
+/** When the first and the last value were written, as far as the log tells. */
+function endsOfTime(tracks: ReadonlyMap<string, PlacedColumn>): { first: number; last: number } | null {
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { x, length } of tracks.values()) {
     const times = length === 0 ? undefined : x('time');
     const at = times?.findIndex(time => !Number.isNaN(time)) ?? -1;
-    if (at >= 0) first = Math.min(first, times![at]);
+    if (at < 0) continue;
+    first = Math.min(first, times![at]);
+    let end = length - 1;
+    while (end > at && Number.isNaN(times![end])) end--;
+    last = Math.max(last, times![end]);
   }
-  return Number.isFinite(first) ? Math.round(first) : null;
+  return Number.isFinite(first) ? { first: Math.round(first), last: Math.round(last) } : null;
 }
