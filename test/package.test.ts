@@ -194,6 +194,12 @@ test('the examples of the package run as they are', () => {
   expect(
     run(folder, join(app, 'node_modules/.bin/tsx'), join(app, 'node_modules/keel/examples/fit-a-line.mts')),
   ).toContain('y = 2.000 x + 1.000');
+  // The project is CommonJS: there an import from an ES module gives the module, which is as good.
+  writeFileSync(
+    join(folder, 'program.mts'),
+    "import { registerEnv, train } from 'keel';\nimport snake from './snake.js';\nregisterEnv(snake);\nexport const run = () => train({ env: snake });\n",
+  );
+  run(folder, process.execPath, tsc, ...flags, '--noEmit', 'program.mts');
   expect(run(folder, join(app, 'node_modules/.bin/keel'), 'check-env', './snake.ts')).toMatch(
     /^Snake-v0: passed/,
   );

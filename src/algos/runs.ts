@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, RunError, TrainError } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
-import type { EnvDefinition } from '../envs/definition.ts';
+import type { EnvDefinition, Imported } from '../envs/definition.ts';
 import type { OptionValues } from '../envs/options.ts';
 import type { Space } from '../envs/spaces.ts';
 import { type Checkpoint, listCheckpoints, loadCheckpoint } from '../runs/checkpoint.ts';
@@ -81,14 +81,14 @@ export interface Configured<S> {
 /** A new run in an environment. */
 export interface InEnvironment<S> extends Configured<S> {
   /** An id (`cartpole`, `CartPole-v1`), a file (`./my-env.ts`), or what `defineEnv` gives. */
-  env: string | EnvDefinition;
+  env: string | Imported<EnvDefinition>;
   envOptions?: OptionValues;
 }
 
 /** A new run on a text task. */
 export interface OnTask<S> extends Configured<S> {
   /** A task by its name (`chess`), a file (`./my-task.ts`), or what `defineTask` gives. */
-  task: string | TextTaskDefinition;
+  task: string | Imported<TextTaskDefinition>;
   taskOptions?: object;
 }
 

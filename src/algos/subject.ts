@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { codeFileOf, isEnvFile } from '../base/code-reference.ts';
 import { ConfigError, codeOf } from '../base/errors.ts';
-import { type EnvDefinition, exportedIn } from '../envs/definition.ts';
+import { type EnvDefinition, exportedIn, type Imported } from '../envs/definition.ts';
 import { resolveEnv } from '../envs/load.ts';
 import type { OptionValues } from '../envs/options.ts';
 import { registerEnv } from '../envs/registry.ts';
@@ -24,7 +24,7 @@ export type Subject = {
 );
 
 /** What people may pass for one. */
-export type SubjectReference = string | EnvDefinition | TextTaskDefinition;
+export type SubjectReference = string | Imported<EnvDefinition> | Imported<TextTaskDefinition>;
 
 /**
  * Finds an environment or a task: by its id, alias or name, by its file, or as a definition. `file` is where a definition
@@ -36,7 +36,7 @@ export async function resolveSubject(
   file?: string,
 ): Promise<Subject> {
   const given = options as OptionValues;
-  const what = exportedIn(named) as SubjectReference;
+  const what = exportedIn(named) as string | EnvDefinition | TextTaskDefinition;
   if (typeof what === 'string') {
     const reference = file === undefined ? what : await inFile(file, what);
     if (await meansTask(reference)) return taskSubject(await resolveTask(reference), reference, given);

@@ -25,11 +25,11 @@ const commands = {
   train: ['[options] [env]', 'train a policy in a new run; without arguments, in a terminal, it asks'],
   clone: [
     '[options] [task]',
-    'make a policy or a language model that does as demonstrations do: what train starts from',
+    'learn from examples (demonstrations) alone: a policy or a language model that train can start from',
   ],
   resume: [
     '[options] [run]',
-    'go on with a run that was stopped or killed, to the same bits, or with a finished one',
+    'go on with a run that was stopped or killed, as if it had not been, or with a finished one',
   ],
   fork: ['[options] <run>', 'start a new run from a checkpoint of another, with other settings'],
   import: [
@@ -37,28 +37,31 @@ const commands = {
     "make a run of another trainer's model (Stable-Baselines3, CleanRL), to go on with inside the bound",
   ],
   eval: ['[options] <run>', 'play episodes with a trained policy, or grade completions of a language model'],
-  export: ['[options] <run>', 'write a policy as ONNX, observation normaliser inside, for any ONNX runtime'],
-  play: ['[options] <run>', 'see a trained robot in the browser: live, or any recorded episode'],
-  record: ['[options] <run>', 'record episodes of a trained robot, to see with play or render'],
+  export: ['[options] <run>', 'write a policy as one ONNX file, which runs without Keel'],
+  play: ['[options] <run>', 'see a trained robot or game in the browser: live, or any recorded episode'],
+  record: ['[options] <run>', 'record episodes of a trained robot or game, to see with play or render'],
   render: ['[options] <run>', 'write a recorded episode as a GIF, pictures or a video, without a display'],
   runs: ['', 'list, show, compare and delete runs'],
   simulate: [
     '[options] <system>',
-    'simulate a cluster that serves a language model, with any router on any workload',
+    'simulate the servers of a language model under load, with any way to share out requests',
   ],
   sweep: ['', 'many runs: search settings on several seeds, here or on a queue; show, compare, export'],
-  worker: ['[options]', 'take runs of studies from a queue on Redis and train them on this machine'],
+  worker: ['[options]', 'train the runs of sweeps on this machine, taken from a queue on Redis'],
   doctor: ['[options] [paths...]', "say what is wrong with a run, of any trainer's logs, and what to change"],
   report: [
     '[options] <runs...>',
     'one interactive page of a run, or of several beside each other, in a file: any trainer',
   ],
-  dash: ['[options] [roots...]', 'the page: all runs live, what is wrong with them, and comparing them'],
-  watch: ['[options] <logs...>', "the page on any trainer's logs, live"],
+  dash: [
+    '[options] [roots...]',
+    'a page in the browser: all runs live, what is wrong with them, and comparing them',
+  ],
+  watch: ['[options] <logs...>', "the same page on any trainer's logs, live"],
   envs: ['[options] [env]', 'list the environments and text tasks, or all there is to know of one'],
   'check-env': [
     '[options] <env>',
-    'check that an environment keeps the contract: spaces, seeding, determinism, NaN, reward scale',
+    'look for mistakes in an environment: shapes, seeds, repeatability, NaN, size of the rewards',
   ],
   preflight: [
     '[options] [env]',
@@ -116,7 +119,9 @@ that cannot be, nothing was started; ${exitCodes.interrupted} stopped by Ctrl-C.
 /** The program for these arguments: all commands by name, and the one that they ask for in full. */
 export async function makeProgram(args: readonly string[]): Promise<Command> {
   const program = new Command('keel')
-    .description('Trains policies inside a KL bound that you set.')
+    .description(
+      'Trains agents and language models by reinforcement learning, and says what is wrong with a run of any trainer. Each update keeps below a bound that you set on its KL: how far it moves the policy.',
+    )
     .version(VERSION, '-V, --version', 'print the version')
     .option('--no-color', 'plain text (also NO_COLOR=1)')
     .helpOption('-h, --help', 'print this')

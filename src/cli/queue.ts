@@ -5,7 +5,7 @@ import { redisAddress, shownAddress } from '../sweep/redis/address.ts';
 
 export const queueFlag = [
   '--queue <address>',
-  'let the workers of a queue collect the shards: redis://…',
+  'with --set shards: the steps are played by keel worker on other machines: redis://…',
 ] as const;
 
 /** What a run is told of it, and its user; an address that cannot be is refused here. */

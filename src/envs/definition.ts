@@ -94,6 +94,9 @@ export function defineEnv<O extends OptionValues = Record<never, never>>(
   return definition;
 }
 
+/** A default export, or the module that an import gives in its place, as it does where the file is CommonJS. */
+export type Imported<T> = T | { readonly default: T };
+
 /** What a module exports as its default, where an import gave the module: of CommonJS, which a `.ts` of a project without `"type": "module"` becomes, it lies one level deeper. */
 export function exportedIn(imported: unknown): unknown {
   const module = imported as { readonly __esModule?: unknown; readonly default?: unknown } | null | undefined;

@@ -36,6 +36,7 @@ export {
   type Demonstrator,
   defineEnv,
   type EnvDefinition,
+  type Imported,
   type MadeEnv,
   type MakeOptions,
   type RecordingHook,

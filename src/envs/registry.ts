@@ -10,6 +10,7 @@ import {
   definitionProblem,
   type EnvDefinition,
   exportedIn,
+  type Imported,
   identify,
   type MadeEnv,
 } from './definition.ts';
@@ -70,7 +71,7 @@ function globalRegistry(key: symbol): Registry {
  * exporting it. An id can be taken once; a file that is loaded again replaces its own.
  */
 export function registerEnv<O extends OptionValues>(
-  typed: EnvDefinition<O>,
+  typed: Imported<EnvDefinition<O>>,
   file: string | null = registry.loading.getStore() ?? null,
 ): RegisteredEnv {
   const definition = exportedIn(typed) as EnvDefinition;

@@ -17,8 +17,8 @@ export function define(command: Command): void {
       '[env]',
       'an id (cartpole, Pendulum-v1, gym:Hopper-v5), a text task (chess) or a file (./my-env.ts, ./my_env.py:MyEnv)',
     )
-    .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many; a study of one trial')
-    .option('--autopilot', 'the doctor looks at the run, and does what it is sure of')
+    .option('--seeds <seeds>', 'several runs side by side: 0..9, 0,3,5 or how many')
+    .option('--autopilot', 'the doctor looks at the run while it trains, and mends what it is sure of')
     .option(...queueFlag);
 }
 
@@ -34,9 +34,8 @@ export const examples: Examples = [
   ['train gym:Hopper-v5 --python .venv/bin/python', "Gymnasium's, in Python"],
   [`train ./my_env.py:MyEnv --env-args '{"size": 8}'`, 'a class of your own, in Python'],
   ['train cartpole --autopilot --set learningRate=0.1', 'sick, and mended by the doctor'],
-  ['train hopper --set shards=4 --queue redis://head', 'workers collect its rollouts'],
+  ['train hopper --set shards=4 --queue redis://head', 'its steps are played by workers'],
   ['train chess --from last --set groupSize=16'],
-  ['train cluster --from last --set klRefCoefInitial=0.3'],
   [`train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`],
 ];
 
