@@ -114,6 +114,8 @@ export async function importDefault(file: string): Promise<unknown> {
     );
   }
   if (![...javascriptEndings, ...typescriptEndings].includes(extension)) {
+    if ((await stat(file).catch(() => undefined))?.isDirectory())
+      fail('file-invalid', `${file} is a directory: name the file in it`);
     const all = [...typescriptEndings, ...javascriptEndings].join(' ');
     fail('file-invalid', `${file}: files that end in ${show(extension)} cannot be loaded: use one of ${all}`);
   }

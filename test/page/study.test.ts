@@ -301,17 +301,18 @@ test('live: a new result, a new trial and the workers appear by themselves, and 
   expect(
     server.requests.filter(path => path.startsWith('GET /api/studies/s1?version=')).length,
   ).toBeGreaterThan(0);
-  // Trial 39 comes to the best result of all, trial 40 begins.
+  // Trial 39 comes to the best result of all, trial 40 has reached its first rung.
   kept.set('s1', {
     ...kept.get('s1')!,
     trials: [
       ...before.trials.slice(0, 39),
       { ...fakeTrial(39, 'complete'), value: 4321 },
-      fakeTrial(40, 'running'),
+      { ...fakeTrial(40, 'running'), rungs: [{ steps: 22_000, value: 77 }] },
     ],
     updatedAt: before.updatedAt + 1,
   });
   await page.waitForSelector('[data-trial="40"]');
+  expect(await page.locator('[data-trial="40"] .value').textContent()).toContain('77.00');
   expect(await page.locator('[data-trial="39"]').textContent()).toMatch(/4,321.*complete\s*best/s);
   expect((await numbers(page))[0]).toBe(39);
   expect(await page.locator('.lines path').count()).toBe(41);

@@ -212,6 +212,7 @@ describe('wrong use is exit code 2 with a line for each problem, and leaves no s
     [['cartpole', '--seeds', '1000..1002'], [/seeds .*1000/]],
     [['cartpoel'], [/environment "cartpoel" is unknown: did you mean CartPole/]],
     [['none.yaml'], [/none\.yaml/]],
+    [['studies'], [/there is no study in studies: keel sweep show lists them/]],
     [['calm'], [/calm is no environment but a study, which goes on with keel sweep studies\/calm/]],
     [['option.json'], [/space\.envOptions\.grav: Pendulum-v1 has no option "grav": did you mean gravity\?/]],
     [['actions.json'], [/space\.logStdMin has no effect on the actions Discrete\(2\): only continuous/]],

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, extname, join, normalize, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
@@ -168,7 +168,8 @@ async function studyFor(what: string, flags: SweepFlags): Promise<OpenStudy> {
       );
     return openStudy(what);
   }
-  if (/[\\/]/.test(what) && extname(what) === '' && dirname(what) === normalize(flags.studyDir))
+  const isThere = statSync(what, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (isThere || (/[\\/]/.test(what) && extname(what) === '' && dirname(what) === normalize(flags.studyDir)))
     throw new UsageError(`there is no study in ${what}: ${typed('sweep', 'show')} lists them`);
   const isFile = ['.yaml', '.yml', '.json'].includes(extname(what).toLowerCase());
   const given: Record<string, unknown> = isFile ? readStudyFile(what) : { env: absoluteEnv(what) };

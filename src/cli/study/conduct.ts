@@ -73,7 +73,11 @@ export async function conductHere(
     else {
       context.print();
       printStudy(context, opened, result.trials);
-      printNext(context, opened, result.status === 'finished', result.summary.winner !== null);
+      printNext(context, opened, {
+        finished: result.status === 'finished',
+        hasWinner: result.summary.winner !== null,
+        queue: flags.queue === undefined ? undefined : shownAddress(redisAddress(flags.queue)),
+      });
     }
     return result;
   } finally {

@@ -159,13 +159,12 @@ function printConfirmation(
 export function printNext(
   { print }: Context,
   { dir, study }: OpenStudy,
-  finished: boolean,
-  hasWinner: boolean,
+  { finished, hasWinner, queue }: { finished: boolean; hasWinner: boolean; queue?: string | undefined },
 ): void {
   const at = shownDir(dir);
   print();
   if (!finished) {
-    print(`go on:   ${typed('sweep', at)}`);
+    print(`go on:   ${typed('sweep', at, ...(queue === undefined ? [] : ['--queue', queue]))}`);
     return;
   }
   if (study.space.length > 0 && hasWinner)
