@@ -33,7 +33,11 @@ export function judge(
   const span = signals.to - signals.from;
   const cases = casesOf(found);
   const root = roots(cases, signals.from, span)[0];
-  const findings = withAdvice(withFirstSeen(ordered(found, cases, root, signals), use, signals), run);
+  const findings = withAdvice(
+    withFirstSeen(ordered(found, cases, root, signals), use, signals),
+    root?.cause,
+    run,
+  );
   const verdict = verdictOf(found, signals);
   const strength = root?.confidence ?? (verdict === 'healthy' ? healthStrength(signals) : UNSURE);
   const rootCause = root?.cause ?? null;

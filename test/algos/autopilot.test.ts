@@ -237,7 +237,7 @@ describe('taking a step back', () => {
   test('a run that goes on as another one says so, and goes on itself without an autopilot', async () => {
     const parent = dirOf('twice');
     await expect(resume(parent, { advisor: always })).rejects.toThrow(
-      /twice goes on as twice-auto1, which is there: .*resume twice-auto1 goes on with it, .*resume .* --set autopilot=false with this one as it was/,
+      /twice goes on as twice-auto1, which is there: .*resume \S*twice-auto1 goes on with it, .*resume .* --set autopilot=false with this one as it was/,
     );
     const { id, status } = await resume(parent, { config: { autopilot: false } });
     expect({ id, status }).toEqual({ id: 'twice', status: 'finished' });

@@ -40,7 +40,7 @@ async function goOn(
   const place = { root: dirname(dir), id: step.child! };
   if (looksLikeRun(join(place.root, place.id)))
     throw new RunError(
-      `${run.id} goes on as ${place.id}, which is there: ${typed('resume', place.id)} goes on with it, ${typed('resume', referenceTo(dir), '--set', 'autopilot=false')} with this one as it was`,
+      `${run.id} goes on as ${place.id}, which is there: ${typed('resume', referenceTo(join(place.root, place.id)))} goes on with it, ${typed('resume', referenceTo(dir), '--set', 'autopilot=false')} with this one as it was`,
       { code: 'handed-on' },
     );
   const { trust, envFile, shardPlace } = options;

@@ -33,7 +33,7 @@ export const examples: Examples = [
   ['train ./my-env.ts -c config.yaml'],
   ['train gym:Hopper-v5 --python .venv/bin/python', "Gymnasium's, in Python"],
   [`train ./my_env.py:MyEnv --env-args '{"size": 8}'`, 'a class of your own, in Python'],
-  ['train cartpole --autopilot --set learningRate=0.1', 'sick, and mended by the doctor'],
+  ['train cartpole --autopilot --set learningRate=0.1 --set guard=null', 'sick, and mended by the doctor'],
   ['train hopper --set shards=4 --queue redis://head', 'its steps are played by workers'],
   ['train chess --from last --set groupSize=16'],
   [`train cartpole --json | jq 'select(.kind == "row")["kl/step"]'`],

@@ -20,6 +20,15 @@ const ways: Partial<Record<RootCause, Partial<Record<KnownSetting, 'up' | 'down'
   'degenerate-groups': { groupSize: 'up' },
 };
 
+/** What a root cause makes look too small though it is not: nobody is told to raise that before the cause is mended. */
+const notUp: Partial<Record<RootCause, KnownSetting>> = {
+  'kl-sign-wrong': 'refCoef',
+  'target-kl-too-tight': 'learningRate',
+  'reward-scale-too-large': 'learningRate',
+  'entropy-collapse': 'learningRate',
+  'no-reward-signal': 'learningRate',
+};
+
 /** Whether a change changes something, and in the way that is wanted. */
 function helps({ setting, from, value }: SettingChange, cause: RootCause | null): boolean {
   if (from === value) return false;
@@ -46,15 +55,24 @@ function kept(fix: Fix, cause: RootCause | null, { wording }: CanonicalRun): Fix
 const directionOf = ({ from, value }: SettingChange): number =>
   typeof from === 'number' && typeof value === 'number' ? Math.sign(value - from) : 0;
 
-/** The findings, with advice that changes something, and does not take back what an earlier one advises. */
-export function withAdvice(findings: readonly Finding[], run: CanonicalRun): Finding[] {
+/** The findings, with advice that changes something, and works neither against the root nor against an earlier one. */
+export function withAdvice(
+  findings: readonly Finding[],
+  root: RootCause | undefined,
+  run: CanonicalRun,
+): Finding[] {
   const advised = new Map<KnownSetting, number>();
-  const isTakenBack = (change: SettingChange): boolean =>
-    directionOf(change) * (advised.get(change.setting) ?? 0) < 0;
+  const isAgainst = (change: SettingChange, cause: RootCause | null): boolean =>
+    directionOf(change) * (advised.get(change.setting) ?? 0) < 0 ||
+    (root !== undefined &&
+      cause !== root &&
+      change.setting === notUp[root] &&
+      (change.from === null || directionOf(change) > 0));
   return findings.map(finding => {
+    const { cause } = finding;
     const fixes = finding.fixes
-      .flatMap(fix => kept(fix, finding.cause, run) ?? [])
-      .filter(fix => fix.kind !== 'setting' || !fix.changes.some(isTakenBack));
+      .flatMap(fix => kept(fix, cause, run) ?? [])
+      .filter(fix => fix.kind !== 'setting' || !fix.changes.some(change => isAgainst(change, cause)));
     for (const fix of finding.severity === 'info' ? [] : fixes)
       for (const change of fix.kind === 'setting' ? fix.changes : [])
         if (!advised.has(change.setting)) advised.set(change.setting, directionOf(change));

@@ -208,7 +208,7 @@ function understoodSection({ diagnosis, unit }: RunReport, detail: Detail): RunD
     {
       label: 'settings',
       ...some(
-        settings.map(({ name, value }) => `${name} ${typeof value === 'number' ? amount(value) : value}`),
+        settings.map(({ name, value }) => `${name} ${settingValue(value)}`),
         FEW.settings,
         detail,
       ),
@@ -228,6 +228,12 @@ function understoodSection({ diagnosis, unit }: RunReport, detail: Detail): RunD
     summary: `${counted(rows, 'row')}${where}; ${counted(columns.length, 'column')} and ${counted(settings.length, 'setting')} understood${strange}`,
     facts: facts.filter(({ items }) => items.length > 0),
   };
+}
+
+/** What is infinite bounds nothing. */
+function settingValue(value: number | string): string {
+  if (typeof value === 'string') return value;
+  return value === Number.POSITIVE_INFINITY ? 'off' : amount(value);
 }
 
 function nearWords({ code, state, limit }: Checked): string[] {

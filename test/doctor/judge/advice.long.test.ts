@@ -67,19 +67,31 @@ it('names each setting as its trainer does, in what is to be typed as well', () 
   expect(where(strange)).toEqual([]);
 });
 
-it('does not pull one setting two ways in one finding', () => {
-  const ways = new Map<Finding, Map<string, Set<boolean>>>();
-  for (const {
-    finding,
-    change: { setting, from, value },
-  } of advised) {
-    if (typeof from !== 'number' || typeof value !== 'number') continue;
-    const of = ways.get(finding) ?? new Map<string, Set<boolean>>();
-    ways.set(finding, of);
-    of.set(setting, (of.get(setting) ?? new Set()).add(value > from));
+const isUp = ({ from, value }: SettingChange): boolean | undefined =>
+  typeof from === 'number' && typeof value === 'number' ? value > from : undefined;
+
+it.each<[string, (one: Advised) => unknown]>([
+  ['in one finding', ({ finding }) => finding],
+  ['in one report', ({ run, finding }) => (finding.severity === 'info' ? finding : run)],
+])('does not pull one setting two ways %s', (_, of) => {
+  const ways = new Map<unknown, Map<string, Set<boolean>>>();
+  const both: string[] = [];
+  for (const one of advised) {
+    const up = isUp(one.change);
+    if (up === undefined) continue;
+    const settings = ways.get(of(one)) ?? new Map<string, Set<boolean>>();
+    ways.set(of(one), settings);
+    const seen = (settings.get(one.change.setting) ?? new Set()).add(up);
+    settings.set(one.change.setting, seen);
+    if (seen.size > 1) both.push(`${one.where}: ${one.change.setting}`);
   }
-  const both = [...ways].flatMap(([{ code }, of]) =>
-    [...of].flatMap(([setting, up]) => (up.size > 1 ? [`${code}: ${setting}`] : [])),
-  );
   expect(both).toEqual([]);
+});
+
+it('does not ask for a stronger pull where the pull has the wrong sign', () => {
+  const pulled = advised.filter(
+    ({ run, change }) =>
+      diagnose(run).rootCause === 'kl-sign-wrong' && change.setting === 'refCoef' && isUp(change) !== false,
+  );
+  expect(where(pulled).filter(text => !text.startsWith('kl-sign'))).toEqual([]);
 });

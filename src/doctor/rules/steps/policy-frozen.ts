@@ -48,7 +48,7 @@ export const policyFrozen: Rule = {
       ? undefined
       : { of: 'the learning rate', at: limits.lowRate, value: lr, speaks: 'below' },
   ],
-  check(run, signals, found) {
+  check(run, signals) {
     const stalled = stalledOf(signals);
     const { settings, progress } = signals;
     if (stalled === undefined || run.kind !== 'classic') return [];
@@ -91,13 +91,11 @@ export const policyFrozen: Rule = {
           progress === undefined ? undefined : courseSaid(progress),
         ],
         fix: [
-          !low && found.some(({ code }) => code === 'target-kl-tight')
-            ? 'let the updates run to their end first: another finding says what stops them'
-            : change(
-                run,
-                { learningRate: low ? RAISED_RATE : round((rate ?? 1e-4) * 5) },
-                `raise the learning rate to ${num(RAISED_RATE)}`,
-              ),
+          change(
+            run,
+            { learningRate: low ? RAISED_RATE : round((rate ?? 1e-4) * 5) },
+            `raise the learning rate to ${num(RAISED_RATE)}`,
+          ),
         ],
         watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}`,
         marks: [mark(stalled.track, signals.from, signals.to)],
