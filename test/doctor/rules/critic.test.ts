@@ -64,6 +64,30 @@ describe('explained variance that falls', () => {
   });
 });
 
+describe('a critic with one answer to all states', () => {
+  // Its loss falls with the level of the returns, and the return rises all the same.
+  const alike = (length: number, goes: (t: number) => number): readonly string[] =>
+    loud(
+      diagnose(
+        agent({
+          'episode/return': rows(N, (_, t) => about(goes(t), 0.01)),
+          'episode/length': rows(N, () => length),
+          'value/explained_variance': rows(N, i => wave(i, 1e-6)),
+          'loss/value': rows(N, (_, t) => about(8000 * Math.exp(-3 * t), 0.1)),
+        }),
+      ),
+    );
+
+  it('is told though its loss falls and the return rises', () => {
+    expect(alike(52, t => 270 + 60 * t)).toEqual(['critic-flat']);
+  });
+
+  it('is not told of episodes of one step, nor of a task that is solved', () => {
+    expect(alike(1, t => 270 + 60 * t)).toEqual([]);
+    expect(alike(500, t => Math.min(500, 20 + 3000 * t))).toEqual([]);
+  });
+});
+
 describe('a critic that explains nothing', () => {
   const blind = (n: number, loss: number, total: number, climb = 0): Diagnosis =>
     diagnose(

@@ -24,6 +24,22 @@ describe('an entropy that dies at once', () => {
   });
 });
 
+it('an entropy that does not begin at a std of 1 tells no std: nobody knows how many dimensions share it', () => {
+  const growing = (start: number) =>
+    diagnose(
+      run(
+        {
+          'policy/entropy': rows(40, (_, t) => start + 25 * t),
+          'episode/return': rows(40, i => 20 + (i % 3)),
+          'kl/step': rows(40, () => 6e-3),
+        },
+        { actions: 'continuous' },
+      ),
+    ).findings.map(({ code }) => code);
+  expect(growing(24.1)).toContain('std-growing');
+  expect(growing(-43)).not.toContain('std-growing');
+});
+
 it("RLlib's default of 30 epochs is no suspect of an entropy that is gone", () => {
   const dead = {
     'policy/entropy': rows(20, i => (i === 0 ? 1e-6 : 0)),

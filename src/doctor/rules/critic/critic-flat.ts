@@ -4,6 +4,7 @@ import { quantile } from '../../statistics/order.ts';
 import { trend } from '../../statistics/trend.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
 import { part } from '../track.ts';
 import { change, finding, mark, name, num, percent, soon } from '../words.ts';
 import { OWN_RATE } from './remedies.ts';
@@ -25,9 +26,17 @@ const l = limitsOf('critic-flat', {
   kl: 2e-4,
   /** A loss that comes to less than this share of what it was, falls. */
   falls: 0.5,
+  /** An explained variance this near to 0 is of a critic with one answer to all states, even if its loss falls. */
+  alike: 1e-3,
   /** Rows without which it is a warning. */
   sure: 30,
 });
+
+/** Where an episode is one step there may be one state, and nothing to tell apart. */
+function isOneStep(signals: Signals): boolean {
+  const length = signals.get('episode/length');
+  return length !== undefined && length.n > 0 && length.median <= 1;
+}
 
 export const criticFlat: Rule = {
   code: 'critic-flat',
@@ -37,10 +46,10 @@ export const criticFlat: Rule = {
   text: {
     means:
       'The explained variance stays at 0 from beginning to end while the value loss does not fall and the policy does move. The critic is switched off, disconnected or far too slow, so the advantages carry the whole noise of the returns.',
-    seen: `Explained variance within ±${l.explained} throughout (90th percentile below it) for ${l.rows} rows or more, a value loss that stays above ${percent(l.falls)} of what it was, a policy that moves (a median KL of ${num(l.kl)} or more). A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, or whose size changes without any trace in the value loss, says that the rewards cannot be predicted at all: they do not depend on what is seen or done. Below ${l.sure} rows it is a warning, unless the weight is 0.`,
+    seen: `Explained variance within ±${l.explained} throughout (90th percentile below it) for ${l.rows} rows or more, a value loss that stays above ${percent(l.falls)} of what it was, a policy that moves (a median KL of ${num(l.kl)} or more). Where it is within ±${num(l.alike)} in ${l.sure} rows or more, the critic has one answer to all states, and its loss may fall with the level of the returns. A total loss that does not contain the value loss proves that its weight is 0. One that does, with a value loss that stands still and a return that never rises, or whose size changes without any trace in the value loss, says that the rewards cannot be predicted at all: they do not depend on what is seen or done. Below ${l.sure} rows it is a warning, unless the weight is 0.`,
     todo: 'Check the value coefficient, that gradients reach the value head, and its learning rate.',
     silent:
-      'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes.',
+      'At the start of a run; when all returns are equal; when the policy is frozen as well or the returns are out of scale, which are other causes; where an episode is one step, unless the value loss stands still.',
     references: ['DLR-RM/stable-baselines3#2240', 'docs/ppo.md'],
   },
   check(run, signals) {
@@ -61,7 +70,9 @@ export const criticFlat: Rule = {
     if (kl !== undefined && kl.median < l.kl && !unweighted) return [];
     const over = loss === undefined ? undefined : trend(loss.v);
     const falls = over !== undefined && over.end < l.falls * over.start && over.z < -2;
-    if (falls && !unweighted) return [];
+    // One answer to all states follows the level of the returns, and its loss falls with that.
+    const alike = ev.n >= l.sure && quantile(settled.map(Math.abs), 0.9) < l.alike && !isOneStep(signals);
+    if (falls && !unweighted && (!alike || progress?.saturated)) return [];
     const evidenceOfWeight = off
       ? say`the value coefficient is ${citeSetting('valueCoef', run.config.valueCoef)}`
       : unweighted
@@ -90,6 +101,9 @@ export const criticFlat: Rule = {
             ? undefined
             : say`${name(loss)} ${falls ? 'falls' : over.end < over.start ? 'hardly falls' : 'does not fall'}: ${cite(loss, 'trend start')} at the start, ${cite(loss, 'trend end')} at the end`,
           evidenceOfWeight,
+          alike && !unweighted
+            ? say`it is between ${cite(rowsOf(ev, 0.1), 'quantile', 0.05)} and ${cite(rowsOf(ev, 0.1), 'quantile', 0.95)} in ${limit(0.9, percent)} of these rows: one answer to all states, which follows the level of the returns and nothing else`
+            : undefined,
           kl === undefined
             ? undefined
             : say`the policy ${moving ? 'does move' : 'hardly moves'}: ${name(kl.track)} has a median of ${cite(settledOf(kl), 'median')}`,
@@ -111,6 +125,9 @@ export const criticFlat: Rule = {
                     )
                   : undefined,
                 `check that the value head gets gradients, and ${OWN_RATE}`,
+                alike
+                  ? 'normalise the observations: large ones saturate the first layer, and all states look alike'
+                  : undefined,
               ],
         watch: `${soon(run, signals.to - signals.from)} ${name(ev)} should climb above 0.3`,
         marks: [

@@ -42,7 +42,7 @@ export const stdGrowing: Rule = {
     seen: `A std (or an entropy, counted for each dimension) that rises steadily to ${limits.growth} times its start or more while the return does not improve: a warning, and critical from ${limits.clear} times on, or with an entropy coefficient of ${limits.coef} or more (${limits.implied}, if the losses imply it). To ${limits.vast} times it is told whatever the return does, and critical unless that still rises.`,
     todo: 'Set the entropy coefficient to 0 for continuous actions, bound the log-std, and check that the environment does not normalise actions.',
     silent:
-      'When std falls again, grows less, or the entropy coefficient is 0. Discrete actions have a maximum: another rule.',
+      'When std falls again, grows less, or the entropy coefficient is 0. An entropy that does not begin at that of a std of 1 is not read: how many dimensions share it, nobody can tell. Discrete actions have a maximum: another rule.',
     references: ['volcengine/verl#781', 'DLR-RM/stable-baselines3#2240'],
   },
   check(run, signals) {
@@ -60,10 +60,13 @@ export const stdGrowing: Rule = {
       z = over.z;
     } else if (entropy !== undefined && entropy.n >= limits.rows && growable(run)) {
       const over = trend(entropy.v);
-      const dimensions = Math.max(1, Math.round(entropy.first / unit));
-      track = entropy;
-      growth = Math.exp((over.end - over.start) / dimensions);
-      z = over.z;
+      // Policies begin with a std of 1. Of one that did not, the log does not tell how many dimensions share the entropy.
+      const dimensions = Math.round(entropy.first / unit);
+      if (dimensions >= 1) {
+        track = entropy;
+        growth = Math.exp((over.end - over.start) / dimensions);
+        z = over.z;
+      }
     }
     if (track === undefined || z < limits.score || !(growth >= limits.growth)) return [];
     const bad = progress !== undefined && !progress.improved && !progress.saturated;

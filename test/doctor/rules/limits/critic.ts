@@ -47,6 +47,10 @@ export const critic: readonly AtLimits[] = [
       loss: [{ loss: 1.01e-3 }, { loss: 0.99e-3 }],
       kl: [{ kl: 2.01e-4 }, { kl: 1.99e-4 }],
       falls: [{ end: 2.51 }, { end: 2.49 }],
+      alike: [
+        { late: 0.99e-3, end: 1 },
+        { late: 1.01e-3, end: 1 },
+      ],
       sure: [{ n: 30 }, { n: 29 }, 'critical'],
     },
     causes: { weighted: 'no-reward-signal' },
