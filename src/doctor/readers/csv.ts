@@ -68,13 +68,16 @@ export function headerDelimiter(line: string): Delimiter | undefined {
   return best;
 }
 
+/** `Map:  40%|████      | 2/5 [00:01<00:02,  1.5it/s]`: a bar of progress has a comma, and is no header. */
+const bar = /\d%\|.*\|/;
+
 /** A header has no numbers and hardly an empty name (pandas leaves that of its index empty). */
 export function isHeader(fields: readonly string[]): boolean {
   let named = 0;
   for (const [i, field] of fields.entries()) {
     const cell = readNumber(field);
     if (cell === noNumber) {
-      if (field.length > 256) return false;
+      if (field.length > 256 || bar.test(field)) return false;
       named++;
     } else if (cell !== missing || field.trim() !== '' || (i > 0 && i < fields.length - 1)) return false;
   }

@@ -201,6 +201,17 @@ describe('notebooks', () => {
     expect([...runs.values()].map(run => values(run, 'rollout/ep_rew_mean').at(-1))).toEqual([6, 60, 120]);
   });
 
+  it('have bars of progress, which are no tables though they have commas', async () => {
+    const bars = `Adding requests:   0%|          | 0/1 [00:00<?, ?it/s]
+Processed prompts:   0%| | 0/1 [00:00<?, ?it/s, est. speed input: 0.00 toks/s, output: 0.00 toks/s]
+gold, 196
+`;
+    const root = writeTree(temporaryDirectory(), {
+      'rl.ipynb': notebookFile([[streamOutput(printed(i => i))], [streamOutput(bars)]]),
+    });
+    expect([...(await runsAt(root)).keys()]).toEqual(['rl.ipynb']);
+  });
+
   it("have TRL's tables, and what is printed beside one is of the same run", async () => {
     const header = [
       'Step',
