@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WhichCheckpoint } from '../algos/algorithm.ts';
+import { algorithmOf } from '../algos/algorithms.ts';
 import { chooseCheckpoint } from '../algos/choose-checkpoint.ts';
 import type { Policy } from '../algos/policy.ts';
 import { newestRun, openPolicy } from '../algos/runs.ts';
@@ -38,10 +39,12 @@ export function whyCheckpoint(run: Run, wanted: WhichCheckpoint | undefined): st
   const names = [isBest && 'the best', isLast && 'the last', typeof which === 'number' && 'as asked'];
   const kind = names.some(Boolean) ? ` (${names.filter(Boolean).join(', ')})` : '';
   const evaluates = Number(run.manifest.config.evaluateEvery ?? 0) > 0;
-  const unmeasured = evaluates ? 'which was not evaluated' : 'no episode had ended';
+  // Demonstrations have no returns to wait for.
+  const unplayed = algorithmOf(run.manifest).verb === 'clone' ? '' : ', no episode had ended';
+  const unmeasured = evaluates ? ', which was not evaluated' : unplayed;
   const measured =
-    score === undefined ? unmeasured : `mean return ${number(score)} ${scoreWords[kindOf(index)]}`;
-  return `checkpoint ${grouped(step)}${kind}, ${measured}`;
+    score === undefined ? unmeasured : `, mean return ${number(score)} ${scoreWords[kindOf(index)]}`;
+  return `checkpoint ${grouped(step)}${kind}${measured}`;
 }
 
 /** Whether an environment or a task is meant and not a run, which goes before: a directory of runs may have one of that name. */
