@@ -68,7 +68,8 @@ function globalRegistry(key: symbol): Registry {
 
 /**
  * Makes an environment known by its id, to `makeEnv` and the command line. Also for what a user's file defines without
- * exporting it. An id can be taken once; a file that is loaded again replaces its own.
+ * exporting it. An id can be taken once; a file that is loaded again replaces its own, and so does what a program imports from a
+ * file that was also loaded by its name, or the other way round: both are the same environment, made by two copies of one module.
  */
 export function registerEnv<O extends OptionValues>(
   typed: Imported<EnvDefinition<O>>,
@@ -77,11 +78,15 @@ export function registerEnv<O extends OptionValues>(
   const definition = exportedIn(typed) as EnvDefinition;
   const problem = definitionProblem(definition);
   if (problem) fail('definition-invalid', problem);
-  const env = describe(definition, file);
+  let env = describe(definition, file);
   for (const name of [env.id, ...env.aliases]) {
     const holder = [...registry.byId.values()].find(other => plainNames(other).includes(plainName(name)));
     if (holder === undefined || holder.definition === definition) continue;
     if (holder.id === env.id && env.file !== null && holder.file === env.file) continue;
+    if (isImportedTwice(holder, env)) {
+      env = { ...env, file: env.file ?? holder.file };
+      continue;
+    }
     const by = holder.file ? ` by ${holder.file}` : '';
     fail(
       'env-duplicate',
@@ -90,6 +95,14 @@ export function registerEnv<O extends OptionValues>(
   }
   registry.byId.set(env.id, env);
   return env;
+}
+
+/** Whether one comes from a file and the other from a program, and all that can be compared of them is the same. */
+function isImportedTwice(one: RegisteredEnv, other: RegisteredEnv): boolean {
+  if (one.isOwn || (one.file === null) === (other.file === null)) return false;
+  const shown = ({ definition: _, file: __, isOwn: ___, ...info }: RegisteredEnv): string =>
+    JSON.stringify(info);
+  return shown(one) === shown(other);
 }
 
 /** Probes are for trying a trainer: they are found by their names, and offered to nobody who looks for a task. */

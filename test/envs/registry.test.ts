@@ -246,6 +246,25 @@ describe("a user's file", () => {
     await expect(resolveEnv('cartpoel')).rejects.toThrow(/did you mean CartPole/);
   });
 
+  it('may be imported by a program as well, before or after: both are one environment', async () => {
+    const source = (description: string): string =>
+      `export default { id: 'Twice-v0', description: '${description}', maxEpisodeSteps: 1, make() {} };`;
+    const file = write('twice.mjs', source('x'));
+    await loadEnvFile(file);
+    const { default: imported } = (await import(`${file}?again`)) as { default: EnvDefinition };
+    expect(imported).not.toBe(findEnv('twice').definition);
+    expect(registerEnv(imported)).toMatchObject({ file });
+    expect(findEnv('twice').definition).toBe(imported);
+    // What says something else of itself is another.
+    expect(() => registerEnv({ ...imported, description: 'y' })).toThrow(
+      /Twice-v0 is already registered by .*twice\.mjs/,
+    );
+    const late = write('late.mjs', source('late').replaceAll('Twice', 'Late'));
+    const { default: first } = (await import(`${late}?first`)) as { default: EnvDefinition };
+    registerEnv(first);
+    expect(await loadEnvFile(late)).toMatchObject({ id: 'Late-v0', file: late });
+  });
+
   it('does not take the id of another', async () => {
     const file = write(
       'thief.mjs',
