@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from keel import _flat, _plain
 
@@ -26,18 +26,12 @@ class WrongEnvironment(Exception):
     """What was named is no environment with Gymnasium's API; the text says why and what to do."""
 
 
-class Step(NamedTuple):
-    observation: Any
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: Any
-
-
 #: Where pip has another name than `import`.
 _PIP_NAMES = {"cv2": "opencv-python", "yaml": "pyyaml", "PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image"}
 #: Wrappers that keep nothing that the future depends on, once the limit is Keel's.
 _STATELESS = ("OrderEnforcing", "PassiveEnvChecker", "TimeLimit")
+#: Those of them that do nothing in a step that Keel does not do itself.
+_IDLE = ("OrderEnforcing", "TimeLimit")
 
 
 def _missing(error: ImportError) -> Missing:
@@ -143,6 +137,9 @@ class Hosted:
         self.limit = self._take_limit()
         self.info_names: Sequence[str] = config.get("info") or ()
         self._inner = self._innermost()
+        self._stepping = self._below_idle()
+        self._read = self.actions.read
+        self.write = self.observations.write
         self.has_state = all(callable(getattr(type(self._inner), name, None)) for name in ("get_state", "set_state"))
         self._seeding = self._how_to_seed()
         self._missed_info = False
@@ -175,6 +172,14 @@ class Hosted:
         """What `get_state` is asked of: below wrappers that have nothing to save."""
         for layer in self._layers():
             if hasattr(type(layer), "get_state") or type(layer).__name__ not in _STATELESS:
+                return layer
+        return self.env
+
+    def _below_idle(self) -> Any:
+        """What is stepped: below wrappers of Gymnasium's that only pass a step on, which takes time."""
+        for layer in self._layers():
+            made_by = type(layer).__module__.split(".")[0]
+            if type(layer).__name__ not in _IDLE or made_by not in ("gymnasium", "gym"):
                 return layer
         return self.env
 
@@ -225,20 +230,30 @@ class Hosted:
         first = found[0]
         return not (isinstance(first, tuple) and len(first) == 2)
 
-    def step(self, row: Any) -> Step:
-        found = self.env.step(self.actions.read(row))
-        if isinstance(found, tuple) and len(found) == 5:
+    def step(self, row: Any) -> Tuple[Any, float, bool, bool, Any]:
+        found = self._stepping.step(self._read(row))
+        if type(found) is tuple and len(found) == 5:
             observation, reward, terminated, truncated, info = found
-        elif isinstance(found, tuple) and len(found) == 4:
+        else:
+            observation, reward, terminated, truncated, info = self._five(found)
+        if type(reward) is not float:
+            reward = _float(reward)
+        if terminated is not True and terminated is not False:
+            terminated = _flag(terminated, "terminated")
+        if truncated is not True and truncated is not False:
+            truncated = _flag(truncated, "truncated")
+        return observation, reward, terminated, truncated, info
+
+    def _five(self, found: Any) -> Sequence[Any]:
+        """What `step` gave of the old API, or a tuple of a kind of its own."""
+        if isinstance(found, tuple) and len(found) == 5:
+            return found
+        if isinstance(found, tuple) and len(found) == 4:
             observation, reward, done, info = found
             cut = isinstance(info, dict) and info.get("TimeLimit.truncated", False)
-            terminated, truncated = (False, True) if done and cut else (done, False)
-        else:
-            size = f"a tuple of {len(found)}" if isinstance(found, tuple) else f"a {type(found).__name__}"
-            raise WrongEnvironment(
-                f"step() gave {size}: return observation, reward, terminated, truncated, info"
-            )
-        return Step(observation, _float(reward), _flag(terminated, "terminated"), _flag(truncated, "truncated"), info)
+            return (observation, reward, False, True, info) if done and cut else (observation, reward, done, False, info)
+        size = f"a tuple of {len(found)}" if isinstance(found, tuple) else f"a {type(found).__name__}"
+        raise WrongEnvironment(f"step() gave {size}: return observation, reward, terminated, truncated, info")
 
     def measure(self, info: Any, out: Any, at: int) -> None:
         """The numbers of `info` that are logged; NaN where one is not there."""
@@ -298,8 +313,6 @@ class Hosted:
 
 
 def _float(reward: Any) -> float:
-    if type(reward) is float:
-        return reward
     try:
         return float(reward)
     except (TypeError, ValueError):
@@ -307,8 +320,6 @@ def _float(reward: Any) -> float:
 
 
 def _flag(value: Any, what: str) -> bool:
-    if value is True or value is False:
-        return value
     if type(value).__name__ in ("bool_", "bool") or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     raise WrongEnvironment(f"{what} is {value!r}: return True or False")

@@ -363,7 +363,8 @@ def _array_reader(
     if outside:
         return lambda row: np.clip(row.astype(dtype).reshape(shape), lows, highs)
     if shape == (len(low),):
-        return lambda row: row.astype(dtype)
+        # The rows of a frame are a copy of it already.
+        return (lambda row: row) if dtype == np.float32 else lambda row: row.astype(dtype)
     return lambda row: row.astype(dtype).reshape(shape)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import select
 import struct
+import time
 from typing import Any, Tuple
 
 #: The first number of every frame: KEEL in ASCII, little-endian.
@@ -12,11 +15,15 @@ MAGIC = 0x4C45454B
 HELLO, MAKE, RESET, STEP, STATE, RESTORE, RENDER, DROP, REPLAY, QUIT = range(10)
 #: Added to the number of an answer that tells of an error, as JSON.
 FAILED = 0x80
+#: What a frame says that answers nothing: the call takes long. The minder sends it.
+WAITING = 0xFF
+#: The place of the time of the question in the memory that the minder sees, too.
+ASKED = 3
 HEADER = struct.Struct("<IIII")  # magic, what, sequence, bytes that follow
 #: Bytes that follow, at the most.
 MOST_BYTES = 1 << 27
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class FrameError(Exception):
@@ -28,11 +35,16 @@ class Closed(Exception):
 
 
 class Channel:
-    """Two pipes, read and written whole."""
+    """
+    Two pipes, read and written whole. `busy[ASKED]` is since when it has owed an answer. Whoever else writes to the pipe must
+    have locked `lock`, because a frame of more than PIPE_BUF bytes is written in pieces.
+    """
 
-    def __init__(self, fd_in: int, fd_out: int) -> None:
+    def __init__(self, fd_in: int, fd_out: int, busy: Any, lock: int) -> None:
         self._in = fd_in
         self._out = fd_out
+        self._busy = busy
+        self._lock = lock
         self._buffer = bytearray(1 << 16)
 
     def read(self) -> Tuple[int, int, memoryview]:
@@ -54,6 +66,7 @@ class Channel:
             done = self._more(view[:whole], done)
         if done != whole:
             raise FrameError(f"{done - whole} bytes too many")
+        self._busy[ASKED] = time.monotonic()
         return what, sequence, view[HEADER.size : whole]
 
     def _more(self, view: memoryview, done: int) -> int:
@@ -70,10 +83,18 @@ class Channel:
 
     def write_whole(self, frame: Any) -> None:
         """A frame with its header."""
-        view = memoryview(frame)
+        self._busy[ASKED] = 0
         try:
-            done = os.write(self._out, view)
-            while done < len(view):
-                done += os.write(self._out, view[done:])
+            if len(frame) <= select.PIPE_BUF:
+                os.write(self._out, frame)
+                return
+            view = memoryview(frame)
+            done = 0
+            fcntl.lockf(self._lock, fcntl.LOCK_EX)
+            try:
+                while done < len(view):
+                    done += os.write(self._out, view[done:])
+            finally:
+                fcntl.lockf(self._lock, fcntl.LOCK_UN)
         except OSError as error:
             raise Closed from error

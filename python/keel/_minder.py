@@ -2,12 +2,14 @@
 
 Keel's thread waits for the server in a read that nothing can interrupt, and an environment may hang in code that lets no
 other thread of its process run, or fork processes that keep pipes open. So this small process, forked before anything is
-imported, stands outside of both: where Keel is gone it ends the whole group, where a call takes too long it asks the server
-for its stack and ends the group, and where the server has died it writes down why, for Keel to read.
+imported, stands outside of both: where Keel is gone it ends the whole group, where a call takes long it tells Keel to do
+other things meanwhile, where it takes too long it asks the server for its stack and ends the group, and where the server has
+died it writes down why, for Keel to read.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -16,22 +18,29 @@ import sys
 import time
 from typing import Any, Dict, List, NoReturn, Optional
 
+from keel._frames import ASKED, HEADER, MAGIC, WAITING
+
 #: Of the last that was printed, so much is kept for the report.
 _TAIL = 1 << 14
 #: How often it looks, in seconds.
 _LOOK = 0.2
 #: How long a server that was asked for its stack has to print it.
 _LAST_WORDS = 1.0
+#: A call that takes longer is one that Keel is told of.
+_LONG = 0.1
 
 #: What the server is at, in the memory that both see: since when, in which environment, doing what.
-SINCE, ENVIRONMENT, PHASE, PLACES = 0, 1, 2, 8
+SINCE, ENVIRONMENT, PHASE = 0, 1, 2
 STARTING, RESETTING, STEPPING, OTHER = 1, 2, 3, 4
 PHASES = {STARTING: "start", RESETTING: "reset", STEPPING: "step", OTHER: "call"}
 
 
 class Minder:
-    def __init__(self, server: int, output: int, busy: Any, folder: str, limits: Dict[str, float]) -> None:
+    def __init__(self, server: int, output: int, busy: Any, folder: str, limits: Dict[str, float], answers: int, lock: int) -> None:
         self._server = server
+        self._answers = answers
+        self._lock = lock
+        self._said = 0.0
         self._output: Optional[int] = output
         self._busy = busy
         self._folder = folder
@@ -62,6 +71,7 @@ class Minder:
             if ended:
                 self._report(status, hung)
             now = time.monotonic()
+            self._say_long(now)
             if hung is None:
                 hung = self._too_long(now)
                 if hung is not None:
@@ -69,6 +79,24 @@ class Minder:
                     _kill(self._server, signal.SIGABRT)  # faulthandler prints where it is
             elif now >= ends_at:
                 _kill(self._server, signal.SIGKILL)
+
+    def _say_long(self, now: float) -> None:
+        """Once of each call that takes long, between the server's answers."""
+        asked = self._busy[ASKED]
+        if asked == 0 or asked == self._said or now - asked < _LONG:
+            return
+        try:
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return  # it is answering
+        try:
+            if self._busy[ASKED] == asked:
+                os.write(self._answers, HEADER.pack(MAGIC, WAITING, 0, 0))
+                self._said = asked
+        except OSError:
+            pass
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def _too_long(self, now: float) -> Optional[float]:
         since = self._busy[SINCE]
@@ -117,7 +145,7 @@ class Minder:
         _end_group()
 
     def _keel_is_gone(self) -> NoReturn:
-        for name in ("in", "out", "config.json", "report.json"):
+        for name in ("in", "out", "lock", "config.json", "report.json"):
             try:
                 os.unlink(os.path.join(self._folder, name))
             except OSError:

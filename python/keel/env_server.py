@@ -16,7 +16,8 @@ from typing import Any, Dict, List, NoReturn, Tuple
 from keel import _frames as frames
 from keel import _minder as minder
 
-TERMINATED, TRUNCATED, FAILED = 1, 2, 4
+#: Of an environment's flags in an answer; 1 is terminated, 2 is truncated.
+FAILED = 4
 #: Of a traceback, the end.
 _MOST_TRACE = 20_000
 
@@ -34,6 +35,7 @@ def main(folder: str) -> NoReturn:
     fd_out = os.open(os.path.join(folder, "out"), os.O_WRONLY | os.O_NONBLOCK)
     for fd in (fd_in, fd_out):
         os.set_blocking(fd, True)
+    lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     busy = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
     output, printed = os.pipe()
     parent = os.getpid()
@@ -41,7 +43,7 @@ def main(folder: str) -> NoReturn:
     if server:
         os.close(fd_in)
         os.close(printed)
-        minder.Minder(server, output, busy, folder, config).watch()
+        minder.Minder(server, output, busy, folder, config, fd_out, lock).watch()
     os.close(output)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -55,7 +57,7 @@ def main(folder: str) -> NoReturn:
     os.register_at_fork(after_in_child=lambda: _leave(fd_in, fd_out))
     status = 1
     try:
-        Server(frames.Channel(fd_in, fd_out), config, busy).serve()
+        Server(frames.Channel(fd_in, fd_out, busy, lock), config, busy).serve()
         status = 0
     except frames.Closed:
         status = 0
@@ -138,7 +140,7 @@ class Server:
                     raise
                 except BaseException as error:  # an environment may raise SystemExit
                     self._busy[minder.SINCE] = 0
-                    channel.write(what | frames.FAILED, sequence, json.dumps(_told(error)).encode())
+                    channel.write(what | frames.FAILED, sequence, json.dumps(_told(error, what == frames.MAKE and len(payload) > 0)).encode())
             busy[minder.SINCE] = 0
 
     def _hello(self) -> Dict[str, Any]:
@@ -162,6 +164,9 @@ class Server:
             channel.write(what, sequence, json.dumps(described).encode())
             return
         index = int(struct.unpack_from("<I", payload)[0])
+        if what == frames.RESET:
+            self._reset(sequence, payload)
+            return
         if what == frames.DROP:
             env, self._envs[index] = self._envs[index], None
             self._begin(minder.OTHER, index)
@@ -170,17 +175,7 @@ class Server:
             channel.write(what, sequence, b"")
             return
         env = self._env(index)
-        if what == frames.RESET:
-            seed = struct.unpack_from("<q", payload, 8)[0]
-            self._begin(minder.RESETTING, index)
-            answer = self._answer(1)
-            answer.rewards[0] = 0.0
-            answer.flags[0] = 0
-            for i in range(self._measures):
-                answer.measures[i] = float("nan")
-            env.observations.write(env.reset(None if seed < 0 else seed), answer.rows[0])
-            answer.send(channel, what, sequence, [])
-        elif what == frames.REPLAY:
+        if what == frames.REPLAY:
             self._replay(env, index, sequence, payload)
         elif what == frames.STATE:
             self._begin(minder.OTHER, index)
@@ -242,8 +237,8 @@ class Server:
             busy[since] = clock()
             try:
                 observation, rewards[k], terminated, truncated, info = env.step(rows[k])
-                env.observations.write(observation, out[k])
-                flags[k] = (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
+                env.write(observation, out[k])
+                flags[k] = terminated | truncated << 1
                 if measures:
                     env.measure(info, answer.measures, k * measures)
             except BaseException as error:
@@ -253,6 +248,30 @@ class Server:
                 errors.append({"at": k, **_told(error)})
         busy[since] = 0
         answer.send(self._channel, frames.STEP, sequence, errors)
+
+    def _reset(self, sequence: int, payload: memoryview) -> None:
+        """Episodes begin, each with its seed; what goes wrong in one is that one's."""
+        count = int(struct.unpack_from("<I", payload)[0])
+        indices = struct.unpack_from(f"<{count}I", payload, 4)
+        seeds = struct.unpack_from(f"<{count}q", payload, 4 + 4 * count)
+        answer = self._answer(count)
+        errors: List[Dict[str, Any]] = []
+        for i in range(count * self._measures):
+            answer.measures[i] = float("nan")
+        for k in range(count):
+            env = self._env(indices[k])
+            answer.rewards[k] = 0.0
+            answer.flags[k] = 0
+            self._begin(minder.RESETTING, indices[k])
+            try:
+                env.write(env.reset(seeds[k]), answer.rows[k])
+            except BaseException as error:
+                if _forked:
+                    raise frames.Closed from error
+                answer.flags[k] = FAILED
+                errors.append({"at": k, **_told(error)})
+        self._busy[minder.SINCE] = 0
+        answer.send(self._channel, frames.RESET, sequence, errors)
 
     def _replay(self, env: Any, index: int, sequence: int, payload: memoryview) -> None:
         """An episode up to where it was: from its seed, or from a state, by the same actions."""
@@ -272,9 +291,9 @@ class Server:
             self._begin(minder.STEPPING, index)
             observation, reward, terminated, truncated, _ = env.step(row)
             total += reward
-            flags = (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
+            flags = terminated | truncated << 1
         if observation is not None:
-            env.observations.write(observation, answer.rows[0])
+            env.write(observation, answer.rows[0])
         answer.rewards[0] = total
         answer.flags[0] = flags
         answer.send(self._channel, frames.REPLAY, sequence, [])
@@ -290,7 +309,7 @@ class Server:
                 traceback.print_exc()
 
 
-def _told(error: BaseException) -> Dict[str, Any]:
+def _told(error: BaseException, quiet: bool = False) -> Dict[str, Any]:
     """An error as Keel is told of it: its kind, its line, the place in the user's code, and the whole traceback."""
     from keel._adapter import Missing, WrongEnvironment
     from keel._flat import SpaceError
@@ -303,7 +322,7 @@ def _told(error: BaseException) -> Dict[str, Any]:
         said = f"it called sys.exit({error.code!r})"
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))[-_MOST_TRACE:]
     # What Gymnasium raises where a package is missing, such as pygame where pictures are asked for, says all in its one line.
-    if not ours and type(error).__name__ != "DependencyNotInstalled":
+    if not ours and not quiet and type(error).__name__ != "DependencyNotInstalled":
         sys.stderr.write(trace)
         sys.stderr.flush()
     return {

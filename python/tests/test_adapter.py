@@ -78,7 +78,7 @@ class Adapter(unittest.TestCase):
     def test_numbers_of_info_are_found_by_name(self):
         host = self.host("New", info=["n.m", "flag", "text", "nothing"])
         out = [0.0] * 4
-        host.measure(host.step([0]).info, out, 0)
+        host.measure(host.step([0])[4], out, 0)
         self.assertEqual(out[:2], [3.0, 1.0])
         self.assertTrue(all(value != value for value in out[2:]))
 

@@ -1,5 +1,7 @@
 import os
+import tempfile
 import unittest
+from array import array
 
 from keel import _frames as frames
 
@@ -7,7 +9,10 @@ from keel import _frames as frames
 class Frames(unittest.TestCase):
     def setUp(self):
         self.read_end, self.write_end = os.pipe()
-        self.channel = frames.Channel(self.read_end, self.write_end)
+        lock = tempfile.TemporaryFile()
+        self.addCleanup(lock.close)
+        self.busy = array("d", [0.0] * 4)
+        self.channel = frames.Channel(self.read_end, self.write_end, self.busy, lock.fileno())
 
     def test_a_frame_comes_whole_and_then_the_next(self):
         self.channel.write(frames.STEP, 7, b"abc")
@@ -19,6 +24,9 @@ class Frames(unittest.TestCase):
         self.channel.write(frames.STEP, 7, b"abc")
         what, sequence, payload = self.channel.read()
         self.assertEqual((what, sequence, bytes(payload)), (frames.STEP, 7, b"abc"))
+        self.assertGreater(self.busy[frames.ASKED], 0)
+        self.channel.write(frames.STEP, 7, b"")
+        self.assertEqual(self.busy[frames.ASKED], 0)
 
     def test_other_bytes_are_no_frame(self):
         os.write(self.write_end, b"GET / HTTP/1.1\r\n\r\n")

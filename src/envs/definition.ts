@@ -31,6 +31,11 @@ export interface EnvDefinition<O extends OptionValues = OptionValues> {
   prepare?(): Promise<void>;
   /** Whether a step takes so long (from about 20 µs) that worker threads pay. */
   readonly slow?: boolean;
+  /**
+   * Starts the process that its environments live in, without waiting until it can make one: only where there is such. Of
+   * several that fail alike, all but one are quiet.
+   */
+  start?(options: O, isQuiet: boolean): void;
   /** Makes the environment without time limit and checks; `createEnv` adds those. */
   make(options: O): Env;
   /** Rules that choose actions, by name: what a policy can be cloned from (`keel clone`). */
@@ -172,6 +177,12 @@ export function identify(definition: Pick<EnvDefinition, 'id' | 'version'>): {
   const name = match?.name ?? definition.id;
   const version = match ? Number(match.version) : (definition.version ?? 0);
   return { id: `${name}-v${version}`, name, version };
+}
+
+/** Starts what an environment needs that lives in another process, so that several such processes start side by side. */
+export function startEnv(definition: EnvDefinition, options: AnyMakeOptions, isQuiet: boolean): void {
+  const { maxEpisodeSteps: _, ...own } = options;
+  definition.start?.(resolveOptions(definition.id, definition.options ?? {}, own), isQuiet);
 }
 
 /** Makes an environment from its definition: options checked, time limit and checks of every call added. */

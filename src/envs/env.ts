@@ -70,6 +70,14 @@ export interface OutsideEnv {
   readonly limit: number | null;
   /** Notes the action of the next `step`, so that those of several environments travel together. */
   stage(action: Float32Array): void;
+  /** Notes that the next call is a `reset` with the random stream that there is, for the same reason. */
+  stageReset(): void;
+  /** Sends what was noted for all environments of its process, which goes to work; does nothing where nothing was. */
+  send(): void;
+  /** Waits for the process's answer to what was sent; false where that takes so long that `later` should wait for it. */
+  answers(): boolean;
+  /** Waits for that answer and leaves the thread free meanwhile. */
+  later(): Promise<void>;
   /** Where `restore` could not go on in the middle of an episode: the first observation of the one that it began. */
   readonly beganAnew: Float32Array | undefined;
   /** What happened to it since the last time, in sentences: that it was started again. */

@@ -1,8 +1,9 @@
 /**
  * A Python process that has environments, and the two named pipes between it and this thread. The thread waits in a read that
  * nothing can interrupt, which is what makes a round trip take ten microseconds. So that it always ends, a second small
- * process stands between (python/keel/_minder.py): it ends the group when a call takes too long, or when this thread has
- * gone, and writes down how the environments' process ended.
+ * process stands between (python/keel/_minder.py): it says when a call takes so long that this thread should see to something
+ * else meanwhile, ends the group when a call takes too long or when this thread has gone, and writes down how the
+ * environments' process ended.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -19,11 +20,21 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as afterMs } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { jsonOf } from '../../base/json.ts';
 import { number } from '../../base/numbers.ts';
 import { EnvError, messageOf, show } from '../errors.ts';
-import { type Ask, asks, FAILED_ANSWER, HEADER_BYTES, MAGIC, MOST_BYTES, PROTOCOL } from './frames.ts';
+import {
+  type Ask,
+  asks,
+  FAILED_ANSWER,
+  HEADER_BYTES,
+  MAGIC,
+  MOST_BYTES,
+  PROTOCOL,
+  WAITING,
+} from './frames.ts';
 
 /** What the process is told when it starts. */
 export interface ChildConfig {
@@ -76,17 +87,6 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-let announced: (pid: number) => void = () => {};
-/** Whoever may have to end this thread hears of each process that it starts (the group's id), and of 0 when there is none. */
-export function announceChildren(to: (pid: number) => void): void {
-  announced = to;
-}
-
-/** Ends a process and all that it has started, by its minder, which clears away what they leave. */
-export function endChildren(pid: number): void {
-  if (pid > 0) signal(pid, 'SIGTERM');
-}
-
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -94,6 +94,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
     // It has ended.
   }
 }
+
+/** A call that takes longer is one that this thread should not wait for. */
+const SLOW_MS = 50;
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 const sleep = (ms: number): void => {
@@ -108,6 +111,10 @@ export class Child {
   #reader: number;
   #writer: number;
   #sequence = 0;
+  /** What has been sent and not been answered. */
+  #asked: Ask | undefined;
+  /** Whether the last call took so long that this thread should not wait for the next. */
+  #isSlow = false;
   #isOpen = true;
   /** Header and payload of the last answer; grows. */
   #buffer = Buffer.alloc(2 ** 16);
@@ -143,7 +150,6 @@ export class Child {
       for (const one of [this.#process, this.#process.stdin]) one?.on('error', () => {});
       this.pid = this.#process.pid ?? 0;
       if (this.pid === 0) throw new EnvError('python-missing', `${python} could not be started`);
-      announced(this.pid);
       this.#process.unref();
       (this.#process.stdin as unknown as { unref(): void }).unref();
       this.#waitForHello();
@@ -167,6 +173,13 @@ export class Child {
    * Throws `ChildGone`, or a `ToldError` with what an environment threw.
    */
   ask(what: Ask, bytes: number): Buffer {
+    this.send(what, bytes);
+    return this.receive();
+  }
+
+  /** Asks without waiting: the process is at work until its answer is received. */
+  send(what: Ask, bytes: number): void {
+    if (this.#asked !== undefined) throw new Error(`${what} was asked before ${this.#asked} was answered`);
     const sequence = ++this.#sequence;
     const request = this.#request;
     request.writeUInt32LE(MAGIC, 0);
@@ -174,12 +187,75 @@ export class Child {
     request.writeUInt32LE(sequence, 8);
     request.writeUInt32LE(bytes, 12);
     const whole = HEADER_BYTES + bytes;
+    this.#asked = what;
     try {
       for (let done = 0; done < whole; ) done += writeSync(this.#writer, request, done, whole - done);
     } catch {
-      this.#gone();
+      // It has ended, which is found out where the answer is.
     }
-    return this.#answer(what, sequence);
+  }
+
+  /** The answer to what was sent. */
+  receive(): Buffer {
+    if (!this.#isOpen) throw new ChildGone('it was ended');
+    const asked = this.#asked!;
+    this.#asked = undefined;
+    return this.#answer(asked, this.#sequence);
+  }
+
+  /** Whether there is something to receive that was asked for before. */
+  get isAsked(): boolean {
+    return this.#asked !== undefined;
+  }
+
+  /** Waits in this thread for the answer to begin; false where that takes so long that `later` should wait for it. */
+  begins(): boolean {
+    if (this.#begun >= HEADER_BYTES) return true;
+    if (this.#isSlow) return false;
+    try {
+      this.#isSlow = !this.#hasBegun(this.#reader);
+    } catch {
+      // As at its end, which is found out where the answer is.
+    }
+    return !this.#isSlow;
+  }
+
+  /** Waits for the answer to begin while this thread does other things. Ends early where the process is ended. */
+  async later(): Promise<void> {
+    const from = performance.now();
+    const reader = openSync(join(this.#folder, 'out'), constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      for (let tries = 0; this.#isOpen; tries++) {
+        try {
+          if (this.#hasBegun(reader)) break;
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+          await afterMs(tries < 100 ? 1 : 5);
+        }
+      }
+    } finally {
+      closeSync(reader);
+    }
+    this.#isSlow = performance.now() - from > SLOW_MS;
+  }
+
+  /** Reads until a header is there; false where it only says that the call takes long. True at the end of the pipe, too. */
+  #hasBegun(reader: number): boolean {
+    while (this.#begun < HEADER_BYTES) {
+      const count = readSync(reader, this.#buffer, this.#begun, this.#buffer.length - this.#begun, null);
+      if (count === 0) return true;
+      this.#begun += count;
+    }
+    return !this.#skipsWaiting();
+  }
+
+  /** Takes a frame away that says that the call takes long. */
+  #skipsWaiting(): boolean {
+    const buffer = this.#buffer;
+    if (buffer.readUInt32LE(4) !== WAITING || buffer.readUInt32LE(0) !== MAGIC) return false;
+    buffer.copyWithin(0, HEADER_BYTES, this.#begun);
+    this.#begun -= HEADER_BYTES;
+    return true;
   }
 
   /** Where so many bytes of a question are written, before it is asked. */
@@ -191,6 +267,10 @@ export class Child {
   /** Lets its environments close, and waits until it has ended. */
   quit(): void {
     if (!this.#isOpen) return;
+    if (this.isAsked) {
+      this.end(); // it is at work on what nobody waits for any more
+      return;
+    }
     try {
       this.ask('quit', 0);
     } catch {
@@ -204,7 +284,6 @@ export class Child {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     if (this.pid > 0) signal(-this.pid, 'SIGKILL');
-    announced(0);
     for (const fd of [this.#reader, this.#writer]) if (fd >= 0) closeSync(fd);
     this.#process?.stdin?.destroy();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -244,9 +323,11 @@ export class Child {
   }
 
   #answer(asked: Ask, sequence: number): Buffer {
+    do {
+      while (this.#begun < HEADER_BYTES) this.#begun = this.#more(this.#begun);
+    } while (this.#skipsWaiting());
     let done = this.#begun;
     this.#begun = 0;
-    while (done < HEADER_BYTES) done = this.#more(done);
     const header = this.#buffer;
     const [magic, what, number, length] = [0, 4, 8, 12].map(at => header.readUInt32LE(at));
     const isAnswer = what === asks[asked] || what === asks[asked] + FAILED_ANSWER;

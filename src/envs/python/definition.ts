@@ -9,7 +9,8 @@ import { fail, messageOf, show } from '../errors.ts';
 import type { OptionSchemas } from '../options.ts';
 import type { ChildConfig } from './child.ts';
 import { findPython } from './find-python.ts';
-import { pythonEnv } from './python-env.ts';
+import type { HostOptions } from './host.ts';
+import { pythonEnv, startPython } from './python-env.ts';
 
 /** What every environment in Python can be told. */
 export type PythonOptions = {
@@ -65,26 +66,35 @@ function definitionOf(
   description: string,
   target: Pick<ChildConfig, 'file' | 'name' | 'gym'>,
 ): EnvDefinition<PythonOptions> {
+  const hostOf = ({
+    python,
+    args,
+    info,
+    render,
+    stepSeconds,
+    startSeconds,
+    restarts,
+  }: PythonOptions): HostOptions => ({
+    what: target.gym === undefined ? `${target.file}:${target.name}` : id,
+    python: findPython(python),
+    restarts,
+    config: {
+      ...target,
+      args: argumentsIn(args),
+      info: info.split(',').flatMap(name => name.trim() || []),
+      render,
+      stepSeconds,
+      startSeconds,
+    },
+  });
   return {
     id,
     description,
     options: pythonOptions,
     maxEpisodeSteps: null,
     slow: true,
-    make: ({ python, args, info, render, stepSeconds, startSeconds, restarts }) =>
-      pythonEnv({
-        what: target.gym === undefined ? `${target.file}:${target.name}` : id,
-        python: findPython(python),
-        restarts,
-        config: {
-          ...target,
-          args: argumentsIn(args),
-          info: info.split(',').flatMap(name => name.trim() || []),
-          render,
-          stepSeconds,
-          startSeconds,
-        },
-      }),
+    start: (options, isQuiet) => startPython(hostOf(options), isQuiet),
+    make: options => pythonEnv(hostOf(options)),
   };
 }
 

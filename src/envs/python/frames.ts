@@ -8,7 +8,7 @@ export const MAGIC = 0x4c45454b;
 export const HEADER_BYTES = 16;
 /** Bytes that follow a header, at the most. */
 export const MOST_BYTES = 2 ** 27;
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** What a frame asks for. */
 export const asks = {
@@ -26,6 +26,8 @@ export const asks = {
 export type Ask = keyof typeof asks;
 /** Added to the number of an answer that tells of an error, as JSON. */
 export const FAILED_ANSWER = 0x80;
+/** What a frame without a question and without bytes says: the call takes long, its answer is still to come. */
+export const WAITING = 0xff;
 
 /** Bits of an environment's flags in an answer. */
 export const TERMINATED = 1;

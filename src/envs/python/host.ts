@@ -1,7 +1,7 @@
 /**
- * The Python process of this thread and the environments in it. They are stepped by one frame for all. A process that dies
- * or hangs is started again, and its environments are taken to where they were by the same actions from the same seeds: what
- * is collected is what it would have been.
+ * A Python process and the environments in it. They are stepped by one frame for all. A process that dies or hangs is started
+ * again, and its environments are taken to where they were by the same actions from the same seeds: what is collected is what
+ * it would have been.
  */
 
 import { isMainThread } from 'node:worker_threads';
@@ -35,7 +35,11 @@ export interface Member {
   /** Why its episode cannot go on, after the process was started again. */
   lost: string | undefined;
   readonly notices: string[];
-  /** Of the step that was taken last, until it is fetched. */
+  /** The action that waits to be taken. */
+  readonly action: Float32Array;
+  /** The seed of the episode that waits to be begun. */
+  seed: number;
+  /** Of the step that was taken last or the episode that was begun, until it is fetched. */
   readonly step: {
     isThere: boolean;
     reward: number;
@@ -46,11 +50,8 @@ export interface Member {
   };
 }
 
-/** An action that waits to be sent. */
-interface Staged {
-  readonly member: Member;
-  readonly action: Float32Array;
-}
+/** What an environment is asked to do along with others. */
+type Together = 'step' | 'reset';
 
 /** How a host is started, and how long it may fail. */
 export interface HostOptions {
@@ -73,28 +74,68 @@ const LINGER_MS = 3000;
 
 const hosts = new Map<string, Host>();
 
-/** The process of this thread for such environments; started when the first is made. */
+let share = '';
+/** Makes environments in another process than those of the same kind that are made otherwise, or in another share. */
+export function inShare<T>(name: string, make: () => T): T {
+  const before = share;
+  share = name;
+  try {
+    return make();
+  } finally {
+    share = before;
+  }
+}
+
+/** Ends the process of a share, with whatever is in it. */
+export function endShare(name: string): void {
+  for (const host of [...hosts.values()]) if (host.share === name) host.end();
+}
+
+/** The process of this thread, or of the share, for such environments; started when the first is made. */
 export function hostFor(options: HostOptions): Host {
-  const key = JSON.stringify(options);
-  const host = hosts.get(key) ?? new Host(options, () => hosts.delete(key));
+  const key = share + JSON.stringify(options);
+  const host = hosts.get(key) ?? new Host(options, share, () => hosts.delete(key));
   hosts.set(key, host);
   return host;
 }
 
 export class Host {
   readonly #options: HostOptions;
+  /** Whose it is, where nobody else comes for it. */
+  readonly share: string;
   readonly #forget: () => void;
   readonly #members = new Set<Member>();
-  readonly #staged: Staged[] = [];
+  /** Who waits for what, or has been sent it. */
+  #staged: Member[] = [];
+  #together: Together = 'step';
+  /** The process that is at work on what was staged. */
+  #sentTo: Child | undefined;
+  /** Whether the process has been asked for its first environment ahead. */
+  #isMaking = false;
+  #actions = new Float32Array(0);
   #child: Child | undefined;
   #described: Described | undefined;
   #deaths = 0;
   #framesSince = 0;
   #lingering: NodeJS.Timeout | undefined;
 
-  constructor(options: HostOptions, forget: () => void) {
+  constructor(options: HostOptions, share: string, forget: () => void) {
     this.#options = options;
+    this.share = share;
     this.#forget = forget;
+  }
+
+  /** Starts the process and lets it make its first environment, which `add` takes. What fails does so again there; a quiet one prints no traceback. */
+  begin(isQuiet: boolean): void {
+    if (this.#child !== undefined) return;
+    try {
+      this.#child = this.#start();
+    } catch {
+      return;
+    }
+    this.#child.room(1)[0] = 1;
+    this.#child.send('make', isQuiet ? 1 : 0);
+    this.#isMaking = true;
   }
 
   /** Makes one more environment in the process. */
@@ -115,6 +156,8 @@ export class Host {
       episode: undefined,
       lost: undefined,
       notices: [],
+      action: new Float32Array(described.actionSpace.flatSize),
+      seed: 0,
       step: {
         isThere: false,
         reward: 0,
@@ -131,7 +174,8 @@ export class Host {
   /** Closes an environment; with the last one the process ends. */
   drop(member: Member): void {
     if (!this.#members.delete(member)) return;
-    if (this.#child !== undefined) {
+    // What is at work on something that nobody waits for any more is ended with the last of them.
+    if (this.#child !== undefined && !this.#child.isAsked) {
       try {
         this.#child.room(4).writeUInt32LE(member.index, 0);
         this.#child.ask('drop', 4);
@@ -144,36 +188,70 @@ export class Host {
       }
     }
     if (this.#members.size > 0) return;
-    if (!isMainThread) this.#close();
+    if (!isMainThread || this.share !== '') this.#close();
     else this.#lingering = setTimeout(() => this.#close(), LINGER_MS).unref();
   }
 
-  /** Begins an episode and writes its first observation. */
+  /** Begins an episode, and those of all others whose reset was staged, and writes its first observation. Throws what the environment threw. */
   reset(member: Member, seed: number, observation: Float32Array): void {
+    const { step } = member;
+    if (member.seed !== seed || !(step.isThere || this.#isStaged('reset', member)))
+      this.stageReset(member, seed);
+    if (!step.isThere) this.#flush();
+    step.isThere = false;
+    if (step.told !== undefined) throw this.#errorOf(step.told);
+    observation.set(step.observation);
+  }
+
+  /** Notes that an episode is to begin. */
+  stageReset(member: Member, seed: number): void {
     member.episode = undefined; // where the process dies now, there is nothing to repeat
     member.lost = undefined;
-    member.step.isThere = false;
-    this.#call(child => {
-      const room = child.room(16);
-      room.writeUInt32LE(member.index, 0);
-      room.writeUInt32LE(0, 4);
-      room.writeBigInt64LE(BigInt(seed), 8);
-      const answer = this.#checked('reset', child.ask('reset', 16));
-      observation.set(rowOf(answer.payload, answer.layout.observations, observation.length));
-    });
+    member.seed = seed;
+    this.#stage('reset', member);
   }
 
   /** Notes an action: the next `take` sends all that were noted, in one frame. */
   stage(member: Member, action: Float32Array): void {
+    member.action.set(action);
+    this.#stage('step', member);
+  }
+
+  #stage(what: Together, member: Member): void {
+    // What was staged before and not fetched is of a call that failed.
+    if (this.#sentTo !== undefined || this.#together !== what) {
+      this.#settle();
+      this.#staged = [];
+    }
+    this.#together = what;
     member.step.isThere = false;
-    this.#staged.push({ member, action: action.slice() });
+    if (!this.#staged.includes(member)) this.#staged.push(member);
+  }
+
+  #isStaged(what: Together, member: Member): boolean {
+    return this.#together === what && this.#staged.includes(member);
+  }
+
+  /** Sends what was staged, without waiting for the answer. */
+  send(): void {
+    if (this.#staged.length === 0 || this.#sentTo !== undefined || this.#child === undefined) return;
+    this.#write(this.#child);
+  }
+
+  /** Waits for the answer to what was sent; false where that should be waited for by `later`. */
+  answers(): boolean {
+    return this.#sentTo === undefined || this.#sentTo.begins();
+  }
+
+  async later(): Promise<void> {
+    await this.#sentTo?.later();
   }
 
   /** The step of the action that was staged, or else of this one; all that were staged are taken. Throws what the environment threw. */
   take(member: Member, action: Float32Array): Member['step'] {
     const { step } = member;
     if (!step.isThere) {
-      if (!this.#staged.some(staged => staged.member === member)) this.stage(member, action);
+      if (!this.#isStaged('step', member)) this.stage(member, action);
       this.#flush();
     }
     step.isThere = false;
@@ -181,44 +259,91 @@ export class Host {
     return step;
   }
 
+  /** Takes the answer for all that were staged. */
   #flush(): void {
-    const staged = this.#staged.splice(0);
-    this.#call(child => this.#stepAll(child, staged));
+    try {
+      this.#call(child => this.#receive(child));
+    } finally {
+      this.#staged = [];
+      this.#sentTo = undefined;
+    }
     if (++this.#framesSince >= FRAMES_TO_FORGIVE) this.#deaths = 0;
   }
 
-  #stepAll(child: Child, all: readonly Staged[]): void {
-    const { actionSpace } = this.#described!;
-    const size = actionSpace.flatSize;
-    const going = all.filter(({ member }) => member.lost === undefined);
-    for (const { member } of all) {
-      member.step.told = undefined;
-      member.step.isThere = true;
-    }
-    if (going.length === 0) return;
+  /** Those that can go on: an episode that was lost with its process cannot. */
+  #going(): Member[] {
+    return this.#together === 'reset' ? this.#staged : this.#staged.filter(({ lost }) => lost === undefined);
+  }
+
+  #write(child: Child): void {
+    const going = this.#going();
     const count = going.length;
-    const bytes = 4 + 4 * count + 4 * count * size;
-    const room = child.room(bytes);
+    if (count === 0) return;
+    this.#sentTo = child;
+    if (this.#together === 'reset') {
+      const room = child.room(4 + 12 * count);
+      room.writeUInt32LE(count, 0);
+      going.forEach(({ index, seed }, k) => {
+        room.writeUInt32LE(index, 4 + 4 * k);
+        room.writeBigInt64LE(BigInt(seed), 4 + 4 * count + 8 * k);
+      });
+      child.send('reset', room.length);
+      return;
+    }
+    const size = this.#described!.actionSpace.flatSize;
+    const room = child.room(4 + 4 * count + 4 * count * size);
     room.writeUInt32LE(count, 0);
     // An own array, because the room need not begin where numbers may.
-    const actions = new Float32Array(count * size);
-    going.forEach(({ member, action }, k) => {
-      room.writeUInt32LE(member.index, 4 + 4 * k);
-      actions.set(action, k * size);
-    });
-    room.set(new Uint8Array(actions.buffer), 4 + 4 * count);
-    const { payload, layout } = this.#checked('step', child.ask('step', bytes), count);
+    if (this.#actions.length !== count * size) this.#actions = new Float32Array(count * size);
+    for (let k = 0; k < count; k++) {
+      room.writeUInt32LE(going[k].index, 4 + 4 * k);
+      this.#actions.set(going[k].action, k * size);
+    }
+    room.set(new Uint8Array(this.#actions.buffer), 4 + 4 * count);
+    child.send('step', room.length);
+  }
+
+  #receive(child: Child): void {
+    if (this.#sentTo !== child) {
+      this.#sentTo = undefined;
+      this.#write(child);
+    }
+    for (const { step } of this.#staged) {
+      step.told = undefined;
+      step.isThere = true;
+    }
+    if (this.#sentTo === undefined) return;
+    const going = this.#going();
+    const count = going.length;
+    const { payload, layout } = this.#checked(this.#together, child.receive(), count);
     const obsSize = this.#described!.observationSpace.flatSize;
     const measureCount = this.#options.config.info.length;
     const told = payload.length > layout.bytes ? toldIn(payload.subarray(layout.bytes)) : [];
-    going.forEach(({ member: { step } }, k) => {
+    const rows = rowOf(payload, layout.observations, count * obsSize);
+    for (let k = 0; k < count; k++) {
+      const { step } = going[k];
       step.reward = payload.readDoubleLE(8 * k);
       step.flags = payload[layout.flags + k];
       for (let m = 0; m < measureCount; m++)
         step.measures[m] = payload.readDoubleLE(layout.measures + 8 * (k * measureCount + m));
-      step.observation.set(rowOf(payload, layout.observations + 4 * k * obsSize, obsSize));
+      const { observation } = step;
+      if (obsSize > 64) observation.set(rows.subarray(k * obsSize, (k + 1) * obsSize));
+      else for (let i = 0, at = k * obsSize; i < obsSize; i++) observation[i] = rows[at + i];
       if (step.flags & FAILED) step.told = told.find(({ at }) => at === k);
-    });
+    }
+  }
+
+  /** Takes an answer that nobody waits for any more: the next question needs the pipe. */
+  #settle(): void {
+    const child = this.#sentTo;
+    this.#sentTo = undefined;
+    if (child === undefined || child !== this.#child || !child.isAsked) return;
+    try {
+      child.receive();
+    } catch (error) {
+      if (error instanceof ChildGone) this.#child = undefined;
+      else if (!(error instanceof ToldError)) throw error;
+    }
   }
 
   /** What an environment of its own gives for its state. */
@@ -278,7 +403,9 @@ export class Host {
   }
 
   #make(child: Child): { index: number; described: Described } {
-    const json = jsonOf(child.ask('make', 0).toString('utf8')) as Readonly<Record<string, unknown>>;
+    if (!this.#isMaking) child.send('make', 0);
+    this.#isMaking = false;
+    const json = jsonOf(child.receive().toString('utf8')) as Readonly<Record<string, unknown>>;
     const { index, observation, action, ...rest } = json;
     const described = {
       ...(rest as unknown as Described),
@@ -318,6 +445,7 @@ export class Host {
   #lose(reason: string, tries: number): void {
     this.#child?.end();
     this.#child = undefined;
+    this.#isMaking = false;
     const { what, restarts } = this.#options;
     // Somebody may have killed it; what ends by itself does so again.
     if (this.#described === undefined && tries >= MOST_STARTS)
@@ -369,6 +497,11 @@ export class Host {
 
   #errorOf(told: Told): EnvError {
     return errorOf(told, this.#options.what, this.#options.python);
+  }
+
+  end(): void {
+    this.#members.clear();
+    this.#close();
   }
 
   #close(): void {

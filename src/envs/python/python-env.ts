@@ -21,6 +21,11 @@ const SEEDS = 2 ** 31;
 /** Where an environment names no pace of its own. */
 const USUAL_FPS = 30;
 
+/** Starts the process that one will be made in, without waiting until it can. */
+export function startPython(options: HostOptions, isQuiet: boolean): void {
+  hostFor(options).begin(isQuiet);
+}
+
 /** Makes one in this thread's process. */
 export function pythonEnv(options: HostOptions): Env {
   const host = hostFor(options);
@@ -43,6 +48,7 @@ class PythonEnv implements Env, OutsideEnv {
   readonly #measured: Measured;
   #rng = new Rng(0);
   #isFresh = true;
+  #stagedSeed: number | undefined;
 
   constructor(
     host: Host,
@@ -67,7 +73,8 @@ class PythonEnv implements Env, OutsideEnv {
    * after a seed has that one, where Python takes it.
    */
   reset({ seed = this.#isFresh ? 0 : undefined }: ResetOptions, obs: Float32Array): void {
-    let own: number | undefined;
+    let own = seed === undefined ? this.#stagedSeed : undefined;
+    this.#stagedSeed = undefined;
     this.#isFresh = false;
     if (seed !== undefined) {
       this.#rng = new Rng(checkSeed(seed));
@@ -78,6 +85,23 @@ class PythonEnv implements Env, OutsideEnv {
 
   stage(action: Float32Array): void {
     this.#host.stage(this.#member, action);
+  }
+
+  stageReset(): void {
+    this.#stagedSeed = this.#rng.integer(SEEDS);
+    this.#host.stageReset(this.#member, this.#stagedSeed);
+  }
+
+  send(): void {
+    this.#host.send();
+  }
+
+  answers(): boolean {
+    return this.#host.answers();
+  }
+
+  later(): Promise<void> {
+    return this.#host.later();
   }
 
   step(action: Float32Array, obs: Float32Array): StepResult {
@@ -127,6 +151,7 @@ class PythonEnv implements Env, OutsideEnv {
     this.#measured.restore(fields.measured);
     this.#rng = rng;
     this.beganAnew = undefined;
+    this.#stagedSeed = undefined;
     this.#isFresh = episode === undefined;
     if (episode === undefined) {
       this.#member.episode = undefined;

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { isGymReference } from '../../base/code-reference.ts';
 import type { AnyMakeOptions } from '../definition.ts';
 import { resolveEnv } from '../load.ts';
 import { makeEnv, type RegisteredEnv } from '../registry.ts';
 import { inProcessVectorEnv } from './in-process.ts';
+import { processVectorEnv } from './processes.ts';
 import type { VectorEnv } from './vector.ts';
 import { canRunInWorkers, workerVectorEnv } from './workers.ts';
 
@@ -13,7 +13,8 @@ export interface VectorOptions {
   /**
    * Worker threads to spread the environments over; 0, the default, runs them in this thread. `auto` uses all cores for
    * environments that call themselves slow, and is 0 for others: Keel's own run in this thread too and in a worker for each
-   * other core, those of a user's file only in workers, one a core. The results are the same.
+   * other core, those of a user's file only in workers, one a core. Those in Python have as many processes instead of
+   * threads, which this thread leads. The results are the same.
    */
   readonly workers?: number | 'auto';
   /** The environments' own. */
@@ -26,10 +27,14 @@ export async function makeVectorEnv(
   { envCount, workers = 0, options = {} }: VectorOptions,
 ): Promise<VectorEnv> {
   const env = await resolveEnv(reference);
+  if (env.definition.start !== undefined && workers !== 0) {
+    const processes = workers === 'auto' ? Math.min(envCount, availableParallelism()) : workers;
+    return processVectorEnv(env.id, { envCount, workers: processes, options });
+  }
   if (workers === 'auto') {
     const threads = threadsFor(env, envCount);
     // A user's environment may exit, or hang: that must not take this thread along.
-    const here = env.file === null && !isGymReference(env.id);
+    const here = env.file === null;
     if (threads > (here ? 1 : 0))
       return workerVectorEnv(env.id, { envCount, workers: here ? threads - 1 : threads, here, options });
   } else if (workers !== 0) {

@@ -20,14 +20,12 @@ export const FAILED = 2;
 /** Index of a flag: some worker has posted notices. */
 export const NOTICED = 3;
 const HEADER = 4;
-const PER_WORKER = 3;
+const PER_WORKER = 2;
 
 /** Index of a worker's turn. */
 export const turnOf = (worker: number): number => HEADER + PER_WORKER * worker;
 /** Index of the environment that a worker has at work, -1 for none. */
 export const currentOf = (worker: number): number => HEADER + PER_WORKER * worker + 1;
-/** Index of the process that a worker waits for, which must end before it can: 0 for none. */
-export const childOf = (worker: number): number => HEADER + PER_WORKER * worker + 2;
 export const controlLength = (workers: number): number => HEADER + PER_WORKER * workers;
 
 export const commands = { reset: 1, step: 2, state: 3, restore: 4, close: 5 } as const;

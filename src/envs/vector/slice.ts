@@ -1,4 +1,4 @@
-import type { Env } from '../env.ts';
+import type { Env, OutsideEnv } from '../env.ts';
 import { EnvError, errorCode, fail, messageOf } from '../errors.ts';
 import { countOf, fieldsOf, type Json, numberFromJson, numberToJson } from '../plain-data.ts';
 import type { VectorMemory, VectorShape } from './arrays.ts';
@@ -31,6 +31,10 @@ export class EnvSlice {
   readonly #running: readonly Running[];
   readonly #onCurrent: (index: number) => void;
   readonly #isOutside: boolean;
+  /** Of one of the environments that another process has, who speaks for all of them. */
+  readonly #outside: OutsideEnv | undefined;
+  /** Environments whose next episode was asked for, by their place in the slice. */
+  readonly #ended: number[] = [];
   /** Index in the vector of the environment at work, -1 between calls. */
   #current = -1;
 
@@ -46,7 +50,8 @@ export class EnvSlice {
     this.#shape = shape;
     this.#memory = memory;
     this.#onCurrent = onCurrent;
-    this.#isOutside = envs.some(({ outside }) => outside !== undefined);
+    this.#outside = envs.find(({ outside }) => outside !== undefined)?.outside;
+    this.#isOutside = this.#outside !== undefined;
     this.#running = envs.map((env, k) => {
       const row = (array: Float32Array, size: number): Float32Array =>
         array.subarray((first + k) * size, (first + k + 1) * size);
@@ -81,10 +86,33 @@ export class EnvSlice {
 
   /** Steps each with its row of actions. */
   step(): void {
+    this.send();
+    this.takeStep();
+    this.takeEpisodes();
+  }
+
+  /** Sends the actions to environments of another process, which goes to work. */
+  send(): void {
+    if (!this.#isOutside) return;
+    for (const { env, action } of this.#running) env.outside?.stage(action);
+    this.#outside?.send();
+  }
+
+  /** Waits for what was sent; false where that takes so long that `later` should wait for it. */
+  answers(): boolean {
+    return this.#outside?.answers() ?? true;
+  }
+
+  /** The same, and leaves the thread free meanwhile. */
+  async later(): Promise<void> {
+    await this.#outside?.later();
+  }
+
+  /** Takes the results of the steps. Where an episode ends in another process, the next is asked for, and `takeEpisodes` begins it. */
+  takeStep(): void {
     const memory = this.#memory;
     const { termCount, measureCount } = this.#shape;
     try {
-      if (this.#isOutside) for (const { env, action } of this.#running) env.outside?.stage(action);
       for (let k = 0; k < this.#running.length; k++) {
         const running = this.#running[k];
         const i = this.#first + k;
@@ -106,8 +134,34 @@ export class EnvSlice {
           memory.episodeLengths[i] = running.episodeLength;
           memory.episodeRewardTerms.set(running.episodeTerms, i * termCount);
           memory.episodeMeasures.set(running.episodeMeasures, i * measureCount);
-          startEpisode(running, CONTINUE, memory.progress[0]);
+          const { outside } = running.env;
+          if (outside === undefined) startEpisode(running, CONTINUE, memory.progress[0]);
+          else {
+            outside.stageReset();
+            this.#ended.push(k);
+          }
         }
+      }
+    } catch (error) {
+      throw this.#named(error);
+    }
+    this.#leave();
+    if (this.#ended.length > 0) this.#outside?.send();
+  }
+
+  /** Whether `takeStep` has asked for episodes. */
+  get hasEnded(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  /** Takes the first observations of the episodes that were asked for. */
+  takeEpisodes(): void {
+    if (this.#ended.length === 0) return;
+    try {
+      for (const k of this.#ended.splice(0)) {
+        this.#current = this.#first + k;
+        this.#onCurrent(this.#current);
+        startEpisode(this.#running[k], CONTINUE, this.#memory.progress[0]);
       }
     } catch (error) {
       throw this.#named(error);

@@ -4,12 +4,10 @@ import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { createEnv } from '../definition.ts';
 import { type EnvError, errorCode, messageOf } from '../errors.ts';
 import { loadEnvFile } from '../load.ts';
-import { announceChildren } from '../python/child.ts';
 import { findEnv } from '../registry.ts';
 import { vectorMemory } from './arrays.ts';
 import {
   COMMAND,
-  childOf,
   commands,
   currentOf,
   type ErrorReply,
@@ -43,9 +41,6 @@ for (const [stream, descriptor] of [
     return true;
   };
 }
-
-// A thread that waits for a process cannot be ended before that is.
-announceChildren(pid => Atomics.store(control, childOf(data.worker), pid));
 
 /** Tells the vector that this worker is done, after what it may have posted. */
 function finish(): void {

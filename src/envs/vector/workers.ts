@@ -6,14 +6,13 @@ import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { Env, EnvSpec } from '../env.ts';
 import { EnvError, fail, messageOf, show } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
-import { endChildren } from '../python/child.ts';
 import { prepareEnv, type RegisteredEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
 import { type Backend, Batch } from './batch.ts';
+import { processVectorEnv } from './processes.ts';
 import {
   COMMAND,
   type CommandName,
-  childOf,
   commands,
   controlLength,
   currentOf,
@@ -59,6 +58,9 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
       `${env.id} was registered in code, which worker threads do not run: export it from a file and load that, or use no workers`,
     );
   }
+  // A thread that waits for a process could not be ended before that is.
+  if (definition.start !== undefined)
+    return processVectorEnv(id, { ...options, workers: here ? workers + 1 : workers });
   const sample = createEnv(definition, options.options ?? {}, file);
   const shape = shapeFor(sample, envCount);
   sample.close?.();
@@ -339,12 +341,8 @@ class WorkerPool implements Backend {
     this.#reject(error);
   }
 
-  /** Ends the threads; first the processes that they may be waiting for, a wait that nothing else interrupts. */
   #terminate(): void {
-    this.#workers.forEach((worker, w) => {
-      endChildren(Atomics.load(this.#control, childOf(w)));
-      void worker.terminate();
-    });
+    for (const worker of this.#workers) void worker.terminate();
   }
 
   notices(): string[] {

@@ -1,5 +1,4 @@
 /** What a run depends on: seeds, states, limits, and processes that die. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   type AnyMakeOptions,
@@ -12,6 +11,7 @@ import {
 import { Rng } from '../../../src/random/rng.ts';
 import { testEnv } from '../support/contract.ts';
 import { python, pythonFile } from './support/files.ts';
+import { servers } from './support/servers.ts';
 
 const walker = pythonFile('walker.py');
 const opened: VectorEnv[] = [];
@@ -54,33 +54,12 @@ async function play(envs: VectorEnv, steps: number, rng: Rng, each: (step: numbe
   return lines;
 }
 
-/** The servers that this process has started, directly or by its threads: the children of their minders. */
-function servers(): number[] {
-  const statusOf = (pid: string): string[] => {
-    try {
-      return (
-        / (.*)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))?.[1].split(' ') ?? []
-      );
-    } catch {
-      return [];
-    }
-  };
-  return readdirSync('/proc').flatMap(pid => {
-    if (!/^\d+$/.test(pid)) return [];
-    const [state, parent = '0', group] = statusOf(pid);
-    if (state === 'Z' || parent !== group) return [];
-    return statusOf(parent)[1] === String(process.pid) ? [Number(pid)] : [];
-  });
-}
-
 describe.runIf(process.platform === 'linux')('processes that are killed', () => {
   it.each([0, 2])('leave no trace in what is collected, with %i workers', async workers => {
     const calm = await open('Walker');
     await calm.reset({ seed: 9 });
     const expected = await play(calm, 200, new Rng(1));
-    // A process of their own; with workers, one beside theirs is asked for the spaces first.
-    const options = { stepSeconds: 59 - workers };
-    const sample = workers > 0 ? makeEnv('py:walker.Walker-v0', { python, ...options }) : undefined;
+    const options = { stepSeconds: 59 - workers }; // a process of their own
     const before = new Set(servers());
     const struck = await open('Walker', { workers, options });
     await struck.reset({ seed: 9 });
@@ -97,7 +76,6 @@ describe.runIf(process.platform === 'linux')('processes that are killed', () => 
     const notices = struck.takeNotices!();
     expect(notices.length).toBe(killed);
     expect(notices[0]).toMatch(/was started again: it was ended by SIGKILL; all go on where they were$/);
-    sample?.close?.();
     await struck.close();
   });
 

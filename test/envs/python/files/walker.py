@@ -57,6 +57,9 @@ class Walker:
     def _die(self):
         os._exit(7)
 
+    def _slow(self):
+        time.sleep(0.8)
+
     def _hang(self):
         time.sleep(1000)
 
@@ -185,3 +188,19 @@ class Torn(Walker):
 
     def render(self):
         return [[1, 2], [3, 4]]
+
+
+class Wide(Walker):
+    """Its observations are longer than what a pipe takes at once, and it takes its time."""
+
+    def __init__(self, seconds=0.0):
+        super().__init__()
+        self.seconds = seconds
+        self.observation_space = spaces.Box(-10, 10, (30_000,))
+
+    def _seen(self):
+        return [self.x + i % 7 for i in range(30_000)]
+
+    def step(self, action):
+        time.sleep(self.seconds)
+        return super().step(action)

@@ -1,0 +1,118 @@
+import { availableParallelism } from 'node:os';
+import { type AnyMakeOptions, createEnv, type MadeEnv, startEnv } from '../definition.ts';
+import { EnvError, fail, show } from '../errors.ts';
+import { endShare, inShare } from '../python/host.ts';
+import { prepareEnv } from '../registry.ts';
+import { vectorMemory } from './arrays.ts';
+import { Batch } from './batch.ts';
+import { EnvSlice } from './slice.ts';
+import { Turns } from './turns.ts';
+import { checkSameSpaces, shapeFor, type VectorEnv } from './vector.ts';
+
+/** How many environments, in how many processes. */
+export interface ProcessVectorOptions {
+  readonly envCount: number;
+  /** Processes, each with an equal share of the environments. */
+  readonly workers: number;
+  /** The environments' own. */
+  readonly options?: AnyMakeOptions;
+}
+
+/** Waiting for quick steps keeps this thread: this often the event loop gets its turn in between. */
+const TURN_MS = 20;
+
+let made = 0;
+
+/**
+ * N environments that live in processes of their own, several of which are at work at once. This thread sends to all and then
+ * waits for each: where steps are quick, in a read, because to be woken through the event loop takes longer than they do;
+ * where they are not, it does other things meanwhile. The same results to the bit, whatever the number of processes.
+ */
+export async function processVectorEnv(
+  id: string,
+  { envCount, workers, options = {} }: ProcessVectorOptions,
+): Promise<VectorEnv> {
+  const { definition, file } = await prepareEnv(id);
+  if (!Number.isSafeInteger(workers) || workers < 1 || workers > 256)
+    fail(
+      'vector-invalid',
+      `workers ${show(workers)} is not a whole number in 1..256: try ${availableParallelism()}`,
+    );
+  const processes = Math.max(1, Math.min(workers, envCount));
+  const vector = made++;
+  const share = (of: number): string => `${vector}.${of}`;
+  const firstOf = (p: number): number => Math.floor((p * envCount) / processes);
+  const end = (): void => {
+    for (let p = 0; p < processes; p++) endShare(share(p));
+  };
+  let shares: MadeEnv[][];
+  try {
+    for (let p = 0; p < processes; p++) inShare(share(p), () => startEnv(definition, options, p > 0));
+    shares = Array.from({ length: processes }, (_, p) =>
+      Array.from({ length: firstOf(p + 1) - firstOf(p) }, () =>
+        inShare(share(p), () => createEnv(definition, options, file)),
+      ),
+    );
+  } catch (error) {
+    end();
+    throw error;
+  }
+  const envs = shares.flat();
+  const shape = shapeFor(envs[0], envCount);
+  checkSameSpaces(envs);
+  const memory = vectorMemory(shape);
+  const slices = shares.map((own, p) => new EnvSlice(own, firstOf(p), shape, memory));
+  const turns = new Turns(TURN_MS);
+  let isClosed = false;
+
+  const answer = async (slice: EnvSlice): Promise<void> => {
+    while (!slice.answers()) {
+      await slice.later();
+      if (isClosed) throw new EnvError('env-closed', 'the environments were closed during the call');
+    }
+  };
+  const step = async (): Promise<void> => {
+    await undefined; // what the caller does meanwhile
+    for (const slice of slices) {
+      if (!slice.answers()) await answer(slice);
+      slice.takeStep();
+    }
+    for (const slice of slices) {
+      if (!slice.hasEnded) continue;
+      if (!slice.answers()) await answer(slice);
+      slice.takeEpisodes();
+    }
+    if (turns.due()) await turns.give();
+  };
+
+  return new Batch(envs[0], shape, memory, {
+    reset(seeds) {
+      for (const slice of slices) slice.reset(seeds);
+      return undefined;
+    },
+    step() {
+      for (const slice of slices) slice.send();
+      return step();
+    },
+    notices: () => slices.flatMap(slice => slice.takeNotices()),
+    state: () => slices.flatMap(slice => slice.state()),
+    restore(states) {
+      for (const slice of slices) slice.restore(states);
+      return undefined;
+    },
+    close() {
+      isClosed = true;
+      let failure: unknown;
+      for (const slice of slices) {
+        try {
+          slice.close();
+        } catch (error) {
+          failure ??= error;
+        }
+      }
+      end();
+      if (failure !== undefined) throw failure;
+      return undefined;
+    },
+  });
+}
