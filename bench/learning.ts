@@ -1,9 +1,9 @@
 /**
  * Does it learn, and does the bound hold: four classic tasks with their presets on fresh seeds, the same without the guard, and
  * two of them with the learning rate 30 times too high, with the guard and without, falling to 0 as the presets have it and
- * held constant.
+ * held constant; and Courier-v0, whose action is hybrid.
  *
- * `npm run bench -- learning [cartpole …] [--part presets|unguarded|wild] [--jobs 2]` trains what is not in the records yet;
+ * `npm run bench -- learning [cartpole …] [--part presets|unguarded|wild|other] [--jobs 2]` trains what is not in the records yet;
  * `--tune [--set key=value] [--seeds 0..4]` tries something on the seeds that tune. `npm run bench -- figures` makes the tables.
  */
 import { parseArgs } from 'node:util';
@@ -12,7 +12,7 @@ import { pickTasks } from './figures/tasks.ts';
 import { machine, report } from './measure.ts';
 import { refuse } from './refuse.ts';
 
-const parts = { presets: 'classic', unguarded: 'unguarded', wild: 'wild' } as const;
+const parts = { presets: 'classic', unguarded: 'unguarded', wild: 'wild', other: 'other' } as const;
 
 export async function run(): Promise<void> {
   const { values, positionals } = parseArgs({

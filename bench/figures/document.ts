@@ -28,6 +28,7 @@ export function tablesOf(records: readonly RunRecord[]): Record<string, string> 
   return {
     'figures classic': orNone(of('classic'), judged => classicTable(judged, of('unguarded'))),
     'figures wild': orNone(of('wild'), wildTable),
+    'figures other': orNone(of('other'), otherTable),
     'figures suite': orNone(of('suite'), suiteTable),
     'figures walking': orNone(of('walking'), walkingTable),
   };
@@ -228,6 +229,32 @@ function wildTable(judged: readonly Judged[]): string {
       ];
     }),
   ).join('\n');
+}
+
+/** What has no aim. */
+function otherTable(judged: readonly Judged[]): string {
+  const rows = judged.map(one => {
+    const { task, runs } = one;
+    return [
+      task.env,
+      grouped(runs[0].steps),
+      shownSeeds(one),
+      iqm(evaluatedOf(runs)),
+      iqm(runs.map(({ trained }) => trained)),
+      kl(most(runs, run => run.klLargest)),
+      String(most(runs, run => run.klLongest)),
+      verdicts(runs),
+    ];
+  });
+  const titles = ['task', 'steps', 'seeds', 'evaluated: IQM (95 %)', 'in training: IQM (95 %)'];
+  return [
+    ...table([...titles, 'largest `kl/step`', 'rows in a row above .03', 'verdicts'], rows),
+    '',
+    ...everyReturn(judged, [
+      { title: 'evaluated, in the order of seeds', of: run => run.evaluated },
+      { title: 'in training', of: run => run.trained },
+    ]),
+  ].join('\n');
 }
 
 function suiteTable(judged: readonly Judged[]): string {
