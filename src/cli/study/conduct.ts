@@ -178,7 +178,8 @@ function watch(dir: string) {
 /** A line for each trial that is over, and below them one that says how far all of it is. */
 function liveLine({ print, paint, columns, isTerminal }: Context, silent: boolean) {
   const isLive = isTerminal && !silent && process.env.TERM !== 'dumb';
-  let runs = 0;
+  // One that is trained in parts is one run.
+  const runs = new Set<string>();
   const draw = (text: string): void => {
     if (isLive) process.stdout.write(`\r\u001b[K${fit(text, columns - 1)}`);
   };
@@ -186,21 +187,26 @@ function liveLine({ print, paint, columns, isTerminal }: Context, silent: boolea
     if (isLive) process.stdout.write('\r\u001b[K');
   };
   return {
-    outcome(trial: Trial, { seed, value, status }: RunOutcome, seconds: number): void {
-      runs++;
+    outcome(trial: Trial, { run, seed, value, status }: RunOutcome, seconds: number): void {
+      runs.add(run);
       const what = status === 'failed' ? 'failed' : value === null ? 'no value yet' : number(value);
-      draw(`${runs} runs, ${duration(seconds)}: trial ${trial.number}, seed ${seed}: ${what}`);
+      draw(
+        `${counted(runs.size, 'run')}, ${duration(seconds)}: trial ${trial.number}, seed ${seed}: ${what}`,
+      );
     },
     trial(trial: Trial): void {
       clear();
       const verdict = verdictText(trial);
       const value = trial.value === null ? trial.state : number(trial.value);
-      const note = trial.violations.length > 0 ? `; ${trial.violations.join('; ')}` : '';
+      const problem = trial.outcomes.find(one => one.problem !== null)?.problem ?? null;
+      const notes = trial.state === 'failed' && problem !== null ? [problem] : trial.violations;
       const pruned = trial.state === 'pruned' ? ' (pruned)' : '';
       const name =
         trial.purpose === 'search' ? `trial ${trial.number}` : trial.purpose.replace('confirm-', '');
       const parts = [`${paint(value, 'bold')}${pruned}`, paramsText(trial.params), verdict];
-      print(`${name}: ${parts.filter(part => part !== '').join(', ')}${note}`);
+      print(
+        `${name}: ${parts.filter(part => part !== '').join(', ')}${notes.map(note => `; ${note}`).join('')}`,
+      );
     },
     close: clear,
   };
