@@ -1,6 +1,6 @@
 /** A run beside one that is well: which settings differ, and from which step on the series do. */
-import { amount } from '../base/numbers.ts';
 import type { Beside, Parting, SettingApart } from './report/beside-words.ts';
+import { settingValue } from './report/figures.ts';
 import type { Plot, PlotPoint } from './report/plot.ts';
 import { presentable } from './report/presentable.ts';
 import type { RunReport } from './report/run-report.ts';
@@ -49,10 +49,19 @@ export function besideOf(raw: RunReport, other: RunReport): Beside {
 function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
   const [mine, theirs] = [a.diagnosis.understood.settings, b.diagnosis.understood.settings];
   const out: SettingApart[] = [];
+  const advised = (a.diagnosis.findings[0]?.fixes ?? []).flatMap(fix =>
+    fix.kind === 'setting' ? fix.changes : [],
+  );
   for (const { setting, name, value } of mine) {
     const to = theirs.find(one => one.setting === setting);
-    if (to !== undefined && to.value !== value && !isOwn(name))
-      out.push({ name, value: shown(value), otherName: to.name, other: shown(to.value) });
+    if (to === undefined || to.value === value || isOwn(name)) continue;
+    const change = advised.find(one => one.setting === setting);
+    const isAgainst = change !== undefined && wayOf(value, change.value) * wayOf(value, to.value) < 0;
+    out.push({
+      ...{ name, value: settingValue(value), otherName: to.name, other: settingValue(to.value) },
+      ...(setting === 'task' ? { isTask: true } : {}),
+      ...(isAgainst ? { isAdvisedAgainst: true } : {}),
+    });
   }
   if (a.diagnosis.trainer !== b.diagnosis.trainer) return out;
   const others = new Map(b.log?.settings ?? []);
@@ -65,7 +74,8 @@ function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
   return out;
 }
 
-const shown = (value: number | string): string => (typeof value === 'number' ? amount(value) : value);
+const wayOf = (from: unknown, to: unknown): number =>
+  typeof from === 'number' && typeof to === 'number' ? Math.sign(to - from) : 0;
 
 /** The first place from which on two series differ by more than the noise of both. */
 function partingOf(a: Plot, b: Plot): Parting | undefined {

@@ -7,7 +7,7 @@ import { renderMarkdown } from '../../src/doctor/report/markdown.ts';
 import { runReport } from '../../src/doctor/report/report-of-run.ts';
 import type { RunReport } from '../../src/doctor/report/run-report.ts';
 import { renderTerminal } from '../../src/doctor/report/terminal.ts';
-import { diagnosisOf, runOf } from './report/made.ts';
+import { diagnosisOf, findingOf, runOf } from './report/made.ts';
 import { reportSchema } from './report/schema.ts';
 
 const wild = (i: number, seed: number): number => Math.sin(i * 12.9898 + seed * 78.233);
@@ -90,6 +90,30 @@ describe('settings', () => {
       { name: 'learning_rate', value: '0.03', otherName: 'learning_rate', other: '0.0003' },
       { name: 'n_steps', value: '64', otherName: 'n_steps', other: '2048' },
     ]);
+  });
+
+  test('are not to become like those of a run that the first finding leads away from, nor of another task', () => {
+    const sick = reportOf({ seed: 1, rate: 5e-4, verdict: 'sick' });
+    const lower = { setting: 'learningRate', name: 'learning_rate', from: 5e-4, value: 1e-4 } as const;
+    const text = 'PPO(learning_rate=1e-4)';
+    const advised = findingOf({ fixes: [{ kind: 'setting', changes: [lower], text }] });
+    const told = (report: RunReport, other: RunReport): string =>
+      renderTerminal({ ...report, beside: besideOf(report, other) });
+    const led = { ...sick, diagnosis: { ...sick.diagnosis, findings: [advised] } };
+    expect(told(led, reportOf({ seed: 2, rate: 5e-5 }))).toContain('To become like it');
+    expect(told(led, reportOf({ seed: 2, rate: 5e-3 }))).not.toContain('To become like it');
+
+    const of = (task: string, report: RunReport): RunReport => {
+      const { understood } = report.diagnosis;
+      const settings = [...understood.settings, { setting: 'task', name: 'task', value: task } as const];
+      return {
+        ...report,
+        diagnosis: { ...report.diagnosis, understood: { ...understood, settings } },
+      };
+    };
+    const other = told(of('A-v1', sick), of('B-v1', reportOf({ seed: 2, rate: 5e-5, fallsAt: 100 })));
+    expect(other).toContain('They are of different tasks');
+    expect(other).not.toContain('To become like it');
   });
 
   test('of two trainers are those that Keel knows in both', () => {

@@ -8,7 +8,7 @@ import { findMetric, headlineMetrics } from '../../metrics/registry.ts';
 import { type Checked, type Finding, type Severity, type Verdict, verdictWords } from '../findings.ts';
 import { type Beside, besideWhom, changeWords, partingWords, settingWords } from './beside-words.ts';
 import { clean } from './clean.ts';
-import { sureness } from './figures.ts';
+import { settingValue, sureness } from './figures.ts';
 import type { Plot } from './plot.ts';
 import { type Change, changeOf, presentable, presentableError, storyOf, stretchOf } from './presentable.ts';
 import {
@@ -162,6 +162,8 @@ function listed(
 function besideSections(beside: Beside, unit: string, detail: Detail): (Section | undefined)[] {
   const { settings, partings, compared } = beside;
   const none = (what: string): string => `${compared.length} series compared, ${what}`;
+  const task = settings.find(({ isTask }) => isTask);
+  const changes = task === undefined ? settings.filter(({ isAdvisedAgainst }) => !isAdvisedAgainst) : [];
   return [
     {
       kind: 'text',
@@ -171,7 +173,7 @@ function besideSections(beside: Beside, unit: string, detail: Detail): (Section 
           ? 'The logs have no series in common that count the same.'
           : partings.length === 0
             ? `${none('and none parts beyond the noise of both')}.`
-            : `${none(`${partings.length} part`)}; first ${partingWords(partings[0], unit)}.`,
+            : `${none(`${partings.length} part`)}; first ${partingWords(partings[0], unit)}.${task === undefined ? '' : ' They are of different tasks: levels say little.'}`,
     },
     listed(
       'Where they part',
@@ -180,11 +182,11 @@ function besideSections(beside: Beside, unit: string, detail: Detail): (Section 
       detail,
     ),
     listed('Settings that differ', settings.map(settingWords), FEW.others, detail),
-    beside.verdict === 'healthy' && settings.length > 0
+    beside.verdict === 'healthy' && changes.length > 0
       ? {
           kind: 'list',
           title: 'To become like it',
-          list: some(settings.map(changeWords), FEW.others, detail),
+          list: some(changes.map(changeWords), FEW.others, detail),
         }
       : undefined,
   ];
@@ -228,12 +230,6 @@ function understoodSection({ diagnosis, unit }: RunReport, detail: Detail): RunD
     summary: `${counted(rows, 'row')}${where}; ${counted(columns.length, 'column')} and ${counted(settings.length, 'setting')} understood${strange}`,
     facts: facts.filter(({ items }) => items.length > 0),
   };
-}
-
-/** What is infinite bounds nothing. */
-function settingValue(value: number | string): string {
-  if (typeof value === 'string') return value;
-  return value === Number.POSITIVE_INFINITY ? 'off' : amount(value);
 }
 
 function nearWords({ code, state, limit }: Checked): string[] {

@@ -123,7 +123,14 @@ export const reportSchema = z.strictObject({
           path: z.string(),
           verdict: z.enum(verdicts),
           settings: z.array(
-            z.strictObject({ name: z.string(), value: z.string(), otherName: z.string(), other: z.string() }),
+            z.strictObject({
+              name: z.string(),
+              value: z.string(),
+              otherName: z.string(),
+              other: z.string(),
+              isTask: z.literal(true).optional(),
+              isAdvisedAgainst: z.literal(true).optional(),
+            }),
           ),
           partings: z.array(
             z.strictObject({
