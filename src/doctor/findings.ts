@@ -236,7 +236,8 @@ export interface Diagnosis {
 }
 
 /** A root cause in words: `learning rate too high`. */
-export const causeWords = (cause: RootCause): string => cause.replaceAll('-', ' ');
+export const causeWords = (cause: RootCause): string =>
+  cause.replaceAll(/(?<!^non)-/g, ' ').replace(/\bkl\b/, 'KL');
 
 /** A title in the middle of a sentence: `The policy` is `the policy`, `KL` stays. */
 const within = (title: string): string => title.replace(/^[A-Z](?=[a-z]* )/, letter => letter.toLowerCase());

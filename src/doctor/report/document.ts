@@ -5,7 +5,14 @@
  */
 import { amount, counted, whole } from '../../base/numbers.ts';
 import { findMetric, headlineMetrics } from '../../metrics/registry.ts';
-import { type Checked, type Finding, type Severity, type Verdict, verdictWords } from '../findings.ts';
+import {
+  type Checked,
+  causeWords,
+  type Finding,
+  type Severity,
+  type Verdict,
+  verdictWords,
+} from '../findings.ts';
 import { type Beside, besideWhom, changeWords, partingWords, settingWords } from './beside-words.ts';
 import { clean } from './clean.ts';
 import { settingValue, sureness } from './figures.ts';
@@ -283,6 +290,8 @@ export interface Row {
   readonly length: string;
   /** What is wrong, or why it could not be read. */
   readonly what: string;
+  /** The same in fewer words, for a narrow column. */
+  readonly brief: string;
   /** The same with the path, where it stands alone. */
   readonly error?: string;
 }
@@ -342,16 +351,27 @@ export function documentOfRuns(outcomes: readonly Outcome[], telling: Telling): 
 function rowOf(outcome: Outcome, unicode: boolean): Row {
   if (isUnreadable(outcome)) {
     const { path, why, error } = presentableError(outcome, unicode);
-    return { verdict: 'unread', words: 'unread', path, trainer: '', length: '', what: why, error };
+    return {
+      verdict: 'unread',
+      words: 'unread',
+      path,
+      trainer: '',
+      length: '',
+      what: why,
+      brief: why,
+      error,
+    };
   }
   const report = presentable(outcome, unicode);
-  const { verdict, path, trainer, steps } = report.diagnosis;
+  const { verdict, path, trainer, steps, rootCause } = report.diagnosis;
+  const what = verdict === 'healthy' ? '' : storyOf(report).headline;
   return {
     verdict,
     words: verdictWords(verdict),
     path,
     trainer,
     length: `${whole(steps)} ${report.unit}`,
-    what: verdict === 'healthy' ? '' : storyOf(report).headline,
+    what,
+    brief: rootCause === null ? what : causeWords(rootCause),
   };
 }

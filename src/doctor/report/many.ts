@@ -69,13 +69,17 @@ function table(rows: readonly Row[], { columns, paint }: Style): string[] {
   const verdict = widest(row => row.words, 11);
   const length = widest(row => row.length, 17);
   const rest = columns - verdict - length - 6;
+  const room = Math.max(Math.floor(rest / 2), 12);
+  // `The learning rate is too …` would leave out the word that matters.
+  const most = Math.max(room, rest - widest(row => row.path, rest));
+  const words = rows.every(row => row.error !== undefined || columnsOf(row.what) <= most) ? 'what' : 'brief';
   const what = Math.min(
-    widest(row => row.what, rest),
-    Math.max(Math.floor(rest / 2), 12),
+    widest(row => row[words], rest),
+    room,
   );
   const path = widest(row => row.path, rest - what);
   return rows.map(row => {
     const start = `${paint(pad(row.words, verdict), toneOf(row.verdict))}  ${pad(fitMiddle(row.path, path), path)}`;
-    return `${start}  ${pad(fit(row.length, length), length, 'left')}  ${fit(row.what.replaceAll('`', ''), rest - path)}`.trimEnd();
+    return `${start}  ${pad(fit(row.length, length), length, 'left')}  ${fit(row[words].replaceAll('`', ''), rest - path)}`.trimEnd();
   });
 }

@@ -6,7 +6,7 @@ import { type Finding, verdicts } from '../../../src/doctor/findings.ts';
 import { type Fix, fixOf } from '../../../src/doctor/fixes.ts';
 import { renderTerminalRuns } from '../../../src/doctor/report/many.ts';
 import { runReport } from '../../../src/doctor/report/report-of-run.ts';
-import { type Outcome, unreadable } from '../../../src/doctor/report/run-report.ts';
+import { type Outcome, type RunReport, unreadable } from '../../../src/doctor/report/run-report.ts';
 import { renderTerminal } from '../../../src/doctor/report/terminal.ts';
 import { diagnosisOf, findingOf, healthyReport, runOf, sickReport } from './made.ts';
 
@@ -255,6 +255,13 @@ describe('many runs', () => {
     expect(text.match(/Change this/g)).toHaveLength(1);
     expect(text).not.toContain('Nothing wrong');
     expect(renderTerminalRuns([healthyReport(), sickReport()], { all: true })).toContain('Nothing wrong');
+  });
+
+  test('beside long paths what is wrong is said in fewer words, and whole', () => {
+    const long = (name: string): RunReport => healthyReport(`${name}/${'long'.repeat(20)}`);
+    const sick = sickReport();
+    const deep = { ...sick, diagnosis: { ...sick.diagnosis, path: `${'deep/'.repeat(20)}ppo_1` } };
+    expect(renderTerminalRuns([long('a'), deep])).toMatch(/^sick .* {2}learning rate too high$/m);
   });
 
   test('what all paths share is said once', () => {
