@@ -377,14 +377,14 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
       severity: sick ? 'critical' : 'warning',
       title: sick
         ? 'KL spikes above 0.05 that grow: 21 of the last 150 updates'
-        : 'KL touches 0.02 in 7 % of the updates',
+        : 'KL touches 0.02 in 7% of the updates',
       from,
       to: steps,
       firstSeen: from,
       cites: [{ evidence: 0, ...mark('kl/step', from, steps) }],
       facts: [],
       evidence: [
-        `kl/step passes 0.05 first at step ${from}; the largest is 0.118.`,
+        `\`kl/step\` passes 0.05 first at step ${from.toLocaleString('en')}; the largest is 0.118.`,
         'The median before was 0.009, after it 0.021.',
       ],
       cause,
@@ -398,7 +398,7 @@ export function diagnosisOf(run: FakeRun): DiagnosisAnswer {
           {
             code: 'return-collapse',
             severity: 'critical' as const,
-            title: 'the return falls by 60 % after the spikes',
+            title: 'the return falls by 60% after the spikes',
             from: at(0.42),
             to: steps,
             firstSeen: at(0.42),
