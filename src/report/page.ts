@@ -1,17 +1,27 @@
 /** A run, or several beside each other, as one page that needs nothing else: to zoom, to read, to send. */
 import { duration } from '../base/numbers.ts';
 import { verdictWords } from '../doctor/findings.ts';
+import { clean } from '../doctor/report/clean.ts';
 import { documentOfRuns, type RunDocument } from '../doctor/report/document.ts';
 import { html, type Markup } from '../doctor/report/escape.ts';
 import { overview, story } from '../doctor/report/html.ts';
 import { pageStyle } from '../doctor/report/page-style.ts';
 import { presentable } from '../doctor/report/presentable.ts';
-import { isRead, type Outcome, type RunReport, worstFirst } from '../doctor/report/run-report.ts';
+import {
+  isRead,
+  isUnreadable,
+  type Outcome,
+  type RunReport,
+  type Unreadable,
+  worstFirst,
+} from '../doctor/report/run-report.ts';
 import { wholePage } from '../doctor/report/whole-page.ts';
 import { figuresOf } from './figures.ts';
 import { MOST_RUNS } from './limits.ts';
 import { viewer, viewerStyle } from './viewer.ts';
 
+/** Logs that are named where they could not be read. */
+const MOST_LOST = 50;
 /** Settings that differ, and a run's own. */
 const MOST_SETTINGS = 200;
 
@@ -30,6 +40,7 @@ ${names.length > 1 ? overview(document) : []}
 <section aria-label="Plots"><div id="controls"></div><div id="plots"></div><noscript><p>The plots need JavaScript; what was found is below.</p></noscript></section>
 ${document.stories.items.map((one, i) => story(withoutPlots(one), `run-${i + 1}`))}
 ${settings(kept, names)}
+${lost(outcomes.filter(isUnreadable))}
 </main>`;
   return wholePage({
     title: `Keel report: ${title}`,
@@ -38,6 +49,13 @@ ${settings(kept, names)}
     body,
     program: { script: viewer, data: figuresOf(kept, names) },
   });
+}
+
+/** Who is sent the page did not see what was said when it was made. */
+function lost(unread: readonly Unreadable[]): Markup | [] {
+  if (unread.length === 0) return [];
+  const more = unread.length - MOST_LOST;
+  return html`<article><h2>Not read</h2><ul>${unread.slice(0, MOST_LOST).map(({ path, why }) => html`<li><code>${clean(path)}</code>: ${clean(why)}</li>`)}</ul>${more > 0 ? html`<p class="dim">and ${more} more</p>` : []}</article>`;
 }
 
 /** They are drawn above, for all runs together. */

@@ -1,6 +1,7 @@
 /** What the page of a report draws, and that nothing of a log gets out of it. */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { unreadable } from '../../src/doctor/report/run-report.ts';
 import { figuresOf } from '../../src/report/figures.ts';
 import { renderReport } from '../../src/report/page.ts';
 import { seedRun } from './made.ts';
@@ -57,6 +58,14 @@ describe('the page', () => {
     const page = renderReport(Array.from({ length: 40 }, (_, i) => seedRun(i)));
     expect(page.length).toBeLessThan(4e6);
     expect(renderReport([seedRun(0)]).length).toBeLessThan(150_000);
+  });
+
+  test('names what could not be read, and why', () => {
+    const bad = unreadable(`runs/b${attack}`, `its manifest is missing${attack}`);
+    const page = renderReport([seedRun(0), bad]);
+    expect(page).toMatch(/<h2>Not read<\/h2><ul><li><code>runs\/b.*<\/code>: its manifest is missing/);
+    expect(page).not.toMatch(/<img|\u202e/);
+    expect(renderReport([seedRun(0)])).not.toContain('Not read');
   });
 
   test('of several runs shows the settings that differ, and how long each took', () => {

@@ -39,8 +39,7 @@ export async function run(context: Context, paths: string[], { out, runDir }: Re
   for await (const outcome of examinePaths(places, { whole: true, limit: MOST_RUNS }, threadExaminer()))
     outcomes.push(outcome);
   for (const { error } of outcomes.filter(isUnreadable)) context.note(`keel: ${clean(error)}`);
-  const read = outcomes.filter(isRead);
-  if (read.length === 0) throw new UsageError(`no run could be read: give a log that keel doctor reads`);
-  writeReport(out, renderReport(read, new Date().toISOString().slice(0, 10)));
+  if (!outcomes.some(isRead)) throw new UsageError(`no run could be read: give a log that keel doctor reads`);
+  writeReport(out, renderReport(outcomes, new Date().toISOString().slice(0, 10)));
   context.print(`wrote ${clean(out)}: open it in a browser`);
 }
