@@ -26,7 +26,11 @@ const MOST_LOST = 50;
 const MOST_SETTINGS = 200;
 
 /** The page of runs that were examined with `whole`. What is in the logs is text or data, never markup or program. */
-export function renderReport(outcomes: readonly Outcome[], madeAt?: string): string {
+export function renderReport(
+  outcomes: readonly Outcome[],
+  madeAt?: string,
+  notes: readonly string[] = [],
+): string {
   const kept = worstFirst(outcomes)
     .filter(isRead)
     .slice(0, MOST_RUNS)
@@ -40,7 +44,7 @@ ${names.length > 1 ? overview(document) : []}
 <section aria-label="Plots"><div id="controls"></div><div id="plots"></div><noscript><p>The plots need JavaScript; what was found is below.</p></noscript></section>
 ${document.stories.items.map((one, i) => story(withoutPlots(one), `run-${i + 1}`))}
 ${settings(kept, names)}
-${lost(outcomes.filter(isUnreadable))}
+${lost(outcomes.filter(isUnreadable), notes)}
 </main>`;
   return wholePage({
     title: `Keel report: ${title}`,
@@ -52,10 +56,10 @@ ${lost(outcomes.filter(isUnreadable))}
 }
 
 /** Who is sent the page did not see what was said when it was made. */
-function lost(unread: readonly Unreadable[]): Markup | [] {
-  if (unread.length === 0) return [];
+function lost(unread: readonly Unreadable[], notes: readonly string[]): Markup | [] {
+  if (unread.length + notes.length === 0) return [];
   const more = unread.length - MOST_LOST;
-  return html`<article><h2>Not read</h2><ul>${unread.slice(0, MOST_LOST).map(({ path, why }) => html`<li><code>${clean(path)}</code>: ${clean(why)}</li>`)}</ul>${more > 0 ? html`<p class="dim">and ${more} more</p>` : []}</article>`;
+  return html`<article><h2>Not read</h2><ul>${notes.map(note => html`<li>${clean(note)}</li>`)}${unread.slice(0, MOST_LOST).map(({ path, why }) => html`<li><code>${clean(path)}</code>: ${clean(why)}</li>`)}</ul>${more > 0 ? html`<p class="dim">and ${more} more</p>` : []}</article>`;
 }
 
 /** They are drawn above, for all runs together. */

@@ -136,6 +136,16 @@ describe('files', () => {
     expect(existsSync(join(dir, 'r.html'))).toBe(true);
   });
 
+  test('keel report says which runs are not in its page, there and here', async () => {
+    const many = Array.from({ length: 42 }, (_, i) => [`ppo_${i}/progress.csv`, log(4)]);
+    const dir = logs({ ...Object.fromEntries(many), 'bad/progress.csv': `${names.join(',')}\n` });
+    const { code, stdout, stderr } = await keel(['report', '.', '--out', 'r.html'], { cwd: dir });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'wrote r.html: open it in a browser\n' });
+    expect(stderr).toContain('keel: 43 runs were found, and the first 40 are in the page');
+    const page = readFileSync(join(dir, 'r.html'), 'utf8');
+    expect(page).toMatch(/<h2>Not read<\/h2><ul><li>43 runs were found, .*bad.*<\/li><\/ul>/);
+  });
+
   test('a report that cannot be written is no verdict', async () => {
     const dir = logs({ 'progress.csv': healthy });
     const { code, stderr } = await keel(['doctor', 'progress.csv', '--html', 'no/such/r.html'], { cwd: dir });

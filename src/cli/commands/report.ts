@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { ExamineProgress } from '../../doctor/doctor.ts';
 import { examinePaths } from '../../doctor/examine-paths.ts';
 import { clean } from '../../doctor/report/clean.ts';
 import { isRead, isUnreadable, type Outcome } from '../../doctor/report/run-report.ts';
@@ -36,10 +37,24 @@ export async function run(context: Context, paths: string[], { out, runDir }: Re
   if (!/\.html?$/i.test(out)) throw new UsageError(`--out ${clean(out)}: give it a name that ends in .html`);
   const places = paths.map(path => (existsSync(path) ? path : resolveRun(path, [runDir]).dir));
   const outcomes: Outcome[] = [];
-  for await (const outcome of examinePaths(places, { whole: true, limit: MOST_RUNS }, threadExaminer()))
-    outcomes.push(outcome);
+  let found = 0;
+  const onProgress = ({ total }: ExamineProgress): void => {
+    found = total;
+  };
+  const logs = examinePaths(places, { whole: true, onProgress }, threadExaminer());
+  let next = await logs.next();
+  for (let read = 0; !next.done; next = await logs.next()) {
+    outcomes.push(next.value);
+    if (isRead(next.value) && ++read === MOST_RUNS) break;
+  }
+  const notes = next.done
+    ? next.value.notes
+    : found > outcomes.length
+      ? [`${found} runs were found, and the first ${MOST_RUNS} are in the page: name those that you want`]
+      : [];
+  for (const note of notes) context.note(`keel: ${clean(note)}`);
   for (const { error } of outcomes.filter(isUnreadable)) context.note(`keel: ${clean(error)}`);
   if (!outcomes.some(isRead)) throw new UsageError(`no run could be read: give a log that keel doctor reads`);
-  writeReport(out, renderReport(outcomes, new Date().toISOString().slice(0, 10)));
+  writeReport(out, renderReport(outcomes, new Date().toISOString().slice(0, 10), notes));
   context.print(`wrote ${clean(out)}: open it in a browser`);
 }
