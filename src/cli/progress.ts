@@ -98,7 +98,7 @@ function textReporter(context: Context, screen: Screen): Reporter {
     shownAt = performance.now();
   };
   const tell = (event: TrainEvent): void =>
-    events.show(event.type, event.step, eventLine(event, context), showRow);
+    events.show(event.type, event.step, eventLine(event, context), pending?.step ?? lastStep, showRow);
   const tellEarly = (): void => {
     for (const event of early.splice(0)) tell(event);
   };
@@ -135,26 +135,31 @@ function calmly(show: (line: string) => void) {
   const kinds = new Map<string, { at: number; held: number; since: number; step: number; line: string }>();
   const withCount = (line: string, others: number, since: number): string =>
     others === 0 ? line : `${line} (${others} more since step ${grouped(since)})`;
+  /** Those held back up to a step, in the order of their steps, with what `row` shows among them where it belongs. */
+  const showHeld = (upTo: number, rowStep: number, row: () => void): void => {
+    const held = [...kinds].filter(([, one]) => one.held > 0 && one.step <= upTo);
+    for (const [kind, one] of held.sort(([, a], [, b]) => a.step - b.step)) {
+      if (one.step >= rowStep) row();
+      show(withCount(one.line, one.held - 1, one.since));
+      kinds.set(kind, { ...one, at: performance.now(), held: 0 });
+    }
+  };
   return {
-    /** `first` is called before a line is shown. */
-    show(kind: string, step: number, line: string, first: () => void): void {
+    /** Before a line is shown come those of other kinds that were held back before it, and `row`. */
+    show(kind: string, step: number, line: string, rowStep: number, row: () => void): void {
       const now = performance.now();
       const { at, held, since } = kinds.get(kind) ?? { at: Number.NEGATIVE_INFINITY, held: 0, since: step };
       if (now - at < EVENT_MS) {
         kinds.set(kind, { at, held: held + 1, since: held === 0 ? step : since, step, line });
         return;
       }
-      first();
-      show(withCount(line, held, since));
       kinds.set(kind, { at: now, held: 0, since: step, step, line });
+      showHeld(step, rowStep, row);
+      row();
+      show(withCount(line, held, since));
     },
-    /** Those held back, in the order of their steps, with what `row` shows among them where it belongs. */
     close(rowStep: number, row: () => void): void {
-      const held = [...kinds.values()].filter(kind => kind.held > 0).sort((a, b) => a.step - b.step);
-      for (const { held: count, line, since, step } of held) {
-        if (step >= rowStep) row();
-        show(withCount(line, count - 1, since));
-      }
+      showHeld(Number.POSITIVE_INFINITY, rowStep, row);
       row();
       kinds.clear();
     },

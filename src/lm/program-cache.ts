@@ -1,3 +1,4 @@
+import { giveTurn } from '../base/turns.ts';
 import type { Graph } from '../engine/graph.ts';
 import { compile, type Program } from '../engine/program.ts';
 
@@ -19,7 +20,9 @@ export class ProgramCache {
     this.#most = most;
   }
 
+  /** Programs themselves never wait, so whoever runs one after the other gives signals a turn here. */
   async get(name: string, graph: () => Graph): Promise<Program> {
+    await giveTurn();
     const known = this.#programs.get(name);
     // Last in the map is used last.
     this.#programs.delete(name);

@@ -114,6 +114,24 @@ test('many of a kind become one line, in its place', () => {
   expect(later).toEqual(['row 64', '64  guard: KL taken back', '128  guard: KL taken back', 'row 192']);
 });
 
+test('what was held back comes before a later line of another kind', () => {
+  const log = logOf(({ row, guard, saved }) => {
+    for (let step = 64; step <= 192; step += 64) {
+      guard(step);
+      row(step);
+    }
+    for (let step = 256; step <= 960; step += 64) row(step);
+    saved(960);
+  });
+  expect(log).toEqual([
+    'row 64',
+    '64  guard: KL taken back',
+    '192  guard: KL taken back (1 more since step 128)',
+    'row 960',
+    '960  saved checkpoint 960',
+  ]);
+});
+
 test('what happened in an iteration that failed is said, too', () => {
   const log = logOf(({ row, guard }) => {
     row(64);

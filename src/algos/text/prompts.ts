@@ -1,6 +1,7 @@
 /** Prompts of a task as tokens, of which only those are taken that fit into a model's context. */
 
 import { TrainError } from '../../base/errors.ts';
+import { giveTurn } from '../../base/turns.ts';
 import type { LanguageModel } from '../../lm/model.ts';
 import type { Rng } from '../../random/rng.ts';
 import { drawPrompt } from '../../tasks/draw-safely.ts';
@@ -31,6 +32,8 @@ export async function drawFitting<T>(
   const items: T[] = [];
   let [skipped, inARow] = [0, 0];
   while (items.length < count) {
+    // A task may search for long, as chess does for its labels.
+    await giveTurn();
     const { item, tokens } = await draw();
     if (tokens <= room) {
       items.push(item);
