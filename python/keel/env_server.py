@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import mmap
 import os
 import struct
 import sys
+import sysconfig
 import time
 import traceback
 from array import array
@@ -59,8 +61,11 @@ def main(folder: str) -> NoReturn:
     try:
         Server(frames.Channel(fd_in, fd_out, busy, lock), config, busy).serve()
         status = 0
-    except frames.Closed:
-        status = 0
+    except frames.Closed as closed:
+        own = isinstance(closed.__cause__, OSError) and closed.__cause__.errno == errno.EBADF
+        status = 1 if own else 0
+        if own and not _forked:
+            _say("an environment has closed a file that is not its own: leave those alone that it has not opened")
         if _forked:
             _say("a process that the environment has forked came back into Keel's loop: end it there, with os._exit")
     except BaseException:
@@ -73,6 +78,8 @@ def main(folder: str) -> NoReturn:
 def _leave(fd_in: int, fd_out: int) -> None:
     """In a process that an environment forks: it must neither answer for its parent nor keep the pipes open."""
     global _forked
+    if _forked:
+        return
     _forked = True
     os.close(fd_in)
     os.close(fd_out)
@@ -335,7 +342,7 @@ def _told(error: BaseException, quiet: bool = False) -> Dict[str, Any]:
 
 
 def _place(error: BaseException) -> str:
-    """`my_env.py:12 in step`: the last line that is not the server's own."""
+    """`my_env.py:12 in step`: the last line that is neither the server's own nor of a package, where there is such."""
     own = os.path.dirname(os.path.abspath(__file__))
     stack: List[Tuple[str, int, str]] = [
         (frame.filename, frame.lineno or 0, frame.name) for frame in traceback.extract_tb(error.__traceback__)
@@ -343,5 +350,8 @@ def _place(error: BaseException) -> str:
     theirs = [one for one in stack if not os.path.abspath(one[0]).startswith(own)]
     if not theirs:
         return ""
-    filename, line, name = theirs[-1]
+    paths = sysconfig.get_paths()
+    installed = (paths["stdlib"], paths["platstdlib"])
+    written = [one for one in theirs if not one[0].startswith(installed) and "-packages" + os.sep not in one[0]]
+    filename, line, name = (written or theirs)[-1]
     return f"{os.path.basename(filename)}:{line} in {name}"

@@ -26,7 +26,7 @@ class Count:
     def __init__(self, size=8):
         self.size = size
         with open(${JSON.stringify(join(root, 'made'))}, "w") as file:
-            file.write(sys.prefix + "\\n" + os.environ.get("SDL_AUDIODRIVER", ""))
+            file.write("\\n".join([sys.prefix, os.environ.get("SDL_AUDIODRIVER", ""), ":".join(sys.path)]))
 
     def reset(self, *, seed=None, options=None):
         self.t = 0
@@ -71,6 +71,24 @@ test('the Python that is named, else that of the active virtual environment, els
   expect(madeBy()).toBe(active);
   const both = await keel([...check, '--python', join(named, 'bin/python')], { VIRTUAL_ENV: active });
   expect([both.code, madeBy()]).toEqual([0, named]);
+});
+
+test('what a script sets that stands before Python is set for its environments; what is no Python is refused', async () => {
+  const script = (name: string, text: string): string => {
+    const path = join(root, name);
+    writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return path;
+  };
+  const check = (program: string) =>
+    keel(['check-env', 'count.py:Count', '--steps', '20', '--python', program]);
+  const wrapper = script('wrapper', `PYTHONPATH=${join(root, 'beside')} exec ${python} "$@"`);
+  expect((await check(wrapper)).code).toBe(0);
+  expect(made()[2].split(':')).toContain(join(root, 'beside'));
+  const fails = await check(script('fails', 'exit 3'));
+  expect([fails.code, fails.stdout.replaceAll(/\s+/g, ' ')]).toEqual([
+    1,
+    expect.stringContaining('fails is no Python: it ended with exit code 3'),
+  ]);
 });
 
 test('an environment makes no sound, unless its user wants it to', async () => {

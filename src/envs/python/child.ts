@@ -25,6 +25,7 @@ import { fileURLToPath } from 'node:url';
 import { jsonOf } from '../../base/json.ts';
 import { number } from '../../base/numbers.ts';
 import { EnvError, messageOf, show } from '../errors.ts';
+import type { Python } from './find-python.ts';
 import {
   type Ask,
   asks,
@@ -120,7 +121,7 @@ export class Child {
   #buffer = Buffer.alloc(2 ** 16);
   #request = Buffer.alloc(2 ** 16);
 
-  constructor(python: string, config: ChildConfig) {
+  constructor({ executable, environment }: Python, config: ChildConfig) {
     this.#folder = mkdtempSync(join(tmpdir(), 'keel-python-'));
     const [inward, outward] = ['in', 'out'].map(name => join(this.#folder, name));
     this.#writer = -1;
@@ -131,7 +132,7 @@ export class Child {
       // Opened for both, a pipe waits for nobody, and nobody else waits for it. Only until the other side has it.
       this.#writer = openSync(inward, constants.O_RDWR);
       this.#reader = openSync(outward, constants.O_RDONLY | constants.O_NONBLOCK);
-      this.#process = spawn(python, ['-c', bootstrap, packageFolder, this.#folder], {
+      this.#process = spawn(executable, ['-c', bootstrap, packageFolder, this.#folder], {
         detached: true,
         // Its first pipe is what tells the minder that this thread is there; what is printed goes straight on.
         stdio: ['pipe', 'ignore', 'inherit'],
@@ -144,12 +145,13 @@ export class Child {
           // Nobody listens, and where there is no sound card pygame complains in ten lines.
           SDL_AUDIODRIVER: 'dummy',
           ...process.env,
+          ...environment,
         },
       });
       // Also what goes wrong is waited for elsewhere.
       for (const one of [this.#process, this.#process.stdin]) one?.on('error', () => {});
       this.pid = this.#process.pid ?? 0;
-      if (this.pid === 0) throw new EnvError('python-missing', `${python} could not be started`);
+      if (this.pid === 0) throw new EnvError('python-missing', `${executable} could not be started`);
       this.#process.unref();
       (this.#process.stdin as unknown as { unref(): void }).unref();
       this.#waitForHello();
@@ -383,14 +385,15 @@ export class Child {
     const { exit, signal, hung, phase, tail } = report;
     const last = tail.trim().split('\n').at(-1)?.slice(0, 200);
     const said = last ? `; it last printed: ${last}` : '';
-    if (hung !== null) return `it hung: a ${phase} took more than ${number(hung)} s${hungAt(tail)}`;
-    if (signal !== null) return `it was ended by ${SIGNALS[signal] ?? `signal ${signal}`}${said}`;
+    if (hung !== null) return `it hung: a ${phase} took more than ${number(hung)} s${placeIn(tail)}`;
+    if (signal !== null)
+      return `it was ended by ${SIGNALS[signal] ?? `signal ${signal}`}${placeIn(tail) || said}`;
     return `it ended with exit code ${exit}${said}`;
   }
 }
 
-/** Where Python's faulthandler found it, the innermost line first. */
-function hungAt(tail: string): string {
+/** Where Python's faulthandler found it, the innermost line first; empty where it did not look. */
+function placeIn(tail: string): string {
   const [, file, line, name] =
     /\(most recent call first\):\n\s+File "([^"\n]+)", line (\d+) in (\S+)/.exec(tail) ?? [];
   return file === undefined ? '' : `, at ${basename(file)}:${line} in ${name}`;

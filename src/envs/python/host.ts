@@ -10,6 +10,7 @@ import { EnvError, fail } from '../errors.ts';
 import type { Space } from '../spaces.ts';
 import { Child, type ChildConfig, ChildGone, errorOf, type Told, ToldError } from './child.ts';
 import type { Episode } from './episode.ts';
+import type { Python } from './find-python.ts';
 import { type Ask, answerLayout, FAILED } from './frames.ts';
 import { spaceFromPython } from './spaces-from-python.ts';
 
@@ -57,7 +58,7 @@ type Together = 'step' | 'reset';
 export interface HostOptions {
   /** What errors call the environment. */
   readonly what: string;
-  readonly python: string;
+  readonly python: Python;
   readonly config: ChildConfig;
   /** Starts again that are allowed in so many frames. */
   readonly restarts: number;
@@ -496,7 +497,7 @@ export class Host {
   }
 
   #errorOf(told: Told): EnvError {
-    return errorOf(told, this.#options.what, this.#options.python);
+    return errorOf(told, this.#options.what, this.#options.python.executable);
   }
 
   end(): void {

@@ -33,6 +33,11 @@ async function faultOf(fault: string, workers = 0, options: AnyMakeOptions = {})
 
 const faults: readonly [fault: string, message: RegExp, options?: AnyMakeOptions][] = [
   ['throw', /step 5 of the episode: ValueError: the floor gave way \(walker\.py:\d+ in _throw\)$/],
+  ['throw_in_a_package', /JSONDecodeError: .* \(walker\.py:\d+ in _throw_in_a_package\)$/],
+  [
+    'close_all',
+    /it ended with exit code 1; it last printed: keel: an environment has closed a file that is not its own/,
+  ],
   ['exit', /it called sys\.exit\(3\)/],
   ['die', /died 3 times at the same call: it ended with exit code 7/],
   ['nan', /observation\[0\] is NaN after step 5/],

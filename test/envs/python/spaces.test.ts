@@ -44,7 +44,7 @@ async function throughBridge(name: string): Promise<number[]> {
 it('gives what the environment itself gives, in every space, to the bit', async () => {
   const bridged: number[][] = [];
   for (const name of cases) bridged.push(await throughBridge(name));
-  execFileSync(findPython(python), [pythonFile('direct.py'), folder], { stdio: 'inherit' });
+  execFileSync(findPython(python).executable, [pythonFile('direct.py'), folder], { stdio: 'inherit' });
   cases.forEach((name, c) => {
     const bytes = readFileSync(join(folder, `${name}.out`));
     const direct = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8);

@@ -51,6 +51,14 @@ class Walker:
     def _throw(self):
         raise ValueError("the floor gave way\nand more")
 
+    def _throw_in_a_package(self):
+        import json
+
+        json.loads("{")
+
+    def _close_all(self):
+        os.closerange(3, 60)
+
     def _exit(self):
         sys.exit(3)
 
