@@ -108,8 +108,8 @@ const some = <T>(all: readonly T[], most: number, detail: Detail): Some<T> => {
 export function documentOf(raw: RunReport, detail: Detail = 'whole', unicode = true): RunDocument {
   const report = presentable(raw, unicode);
   const { diagnosis, unit } = report;
-  const { verdict, rootCause, findings, notes, basis, checked } = diagnosis;
-  const { headline, lead, main, others } = storyOf(report);
+  const { verdict, findings, notes, basis, checked } = diagnosis;
+  const { headline, lead, main, others, isNamed } = storyOf(report);
   const isCalm = verdict === 'healthy' || verdict === 'cannot-tell';
   const near = checked.flatMap(nearWords);
   const sections: (Section | undefined)[] = [
@@ -148,7 +148,7 @@ export function documentOf(raw: RunReport, detail: Detail = 'whole', unicode = t
     restarts: report.restarts,
     understood: understoodSection(report, detail),
     headline,
-    sure: rootCause === null || main === undefined ? undefined : sureness(diagnosis.confidence),
+    sure: isNamed ? sureness(diagnosis.confidence) : undefined,
     lead,
     sections: sections.filter(section => section !== undefined),
     code: findings[0]?.code,
@@ -364,7 +364,8 @@ function rowOf(outcome: Outcome, unicode: boolean): Row {
   }
   const report = presentable(outcome, unicode);
   const { verdict, path, trainer, steps, rootCause } = report.diagnosis;
-  const what = verdict === 'healthy' ? '' : storyOf(report).headline;
+  const { headline, isNamed } = storyOf(report);
+  const what = verdict === 'healthy' ? '' : headline;
   return {
     verdict,
     words: verdictWords(verdict),
@@ -372,6 +373,6 @@ function rowOf(outcome: Outcome, unicode: boolean): Row {
     trainer,
     length: `${whole(steps)} ${report.unit}`,
     what,
-    brief: rootCause === null ? what : causeWords(rootCause),
+    brief: rootCause !== null && isNamed ? causeWords(rootCause) : what,
   };
 }

@@ -82,19 +82,27 @@ export interface Story {
   /** The finding that tells it; none in a healthy run. */
   readonly main: Finding | undefined;
   readonly others: readonly Finding[];
+  /** Whether the headline names the cause. */
+  readonly isNamed: boolean;
 }
+
+/** A cause that is less likely is no headline: what was seen is. */
+const LEAST_NAMED = 0.2;
 
 export function storyOf({ diagnosis }: RunReport): Story {
   const { findings, verdict, rootCause } = diagnosis;
-  if (verdict === 'healthy') {
-    return { headline: 'Nothing wrong was found', lead: lead(diagnosis), main: undefined, others: findings };
-  }
-  if (verdict === 'cannot-tell') {
-    return { headline: 'The log does not tell', lead: lead(diagnosis), main: undefined, others: findings };
-  }
-  const [first, ...others] = findings;
-  const story = { lead: capital(lead(diagnosis)), main: first, others };
-  if (rootCause !== null) return { headline: causeText(rootCause).title, ...story };
+  const isCalm = verdict === 'healthy' || verdict === 'cannot-tell';
+  const [first, ...rest] = findings;
+  const isNamed = rootCause !== null && diagnosis.confidence >= LEAST_NAMED;
+  const story = {
+    lead: isCalm ? lead(diagnosis) : capital(lead(diagnosis)),
+    main: isCalm ? undefined : first,
+    others: isCalm ? findings : rest,
+    isNamed,
+  };
+  if (verdict === 'healthy') return { headline: 'Nothing wrong was found', ...story };
+  if (verdict === 'cannot-tell') return { headline: 'The log does not tell', ...story };
+  if (isNamed) return { headline: causeText(rootCause).title, ...story };
   const headline = capital(first?.title ?? 'Something is wrong');
   // The title of the only finding says it all.
   return loud(findings).length > 1 ? { headline, ...story } : { headline, ...story, lead: '' };

@@ -1,6 +1,8 @@
 /** Kinds of mistakes that were made on logs of other people, one by one: none of them again. */
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
+import { documentOf } from '../../../src/doctor/report/document.ts';
+import { runReport } from '../../../src/doctor/report/report-of-run.ts';
 import { rows, run } from './support/build.ts';
 
 const N = 200;
@@ -35,6 +37,7 @@ describe('hard facts are said although the return rises', () => {
   it.each([
     ['a KL of 1e-7 for the whole run', { 'kl/step': rows(N, () => 1e-7) }],
     ['a value loss of 7e7', { 'loss/value': rows(N, () => 7e7) }],
+    ['an entropy of 0 from the second row on', { 'policy/entropy': rows(N, i => (i === 0 ? 0.6 : 0)) }],
   ])('%s', (_, others) => {
     expect(verdict(agent(rises, others))).not.toBe('healthy');
   });
@@ -123,4 +126,50 @@ it('the KL of the states that moved most is not taken for that of the update', (
 it('a few points that happen to ascend at the end are no run that improves', () => {
   const returns = [-0.28, -0.77, -0.42, -0.08, -0.06, -0.51, -0.26, -0.26, -0.15, -0.02];
   expect(verdict(run({ 'episode/return': returns }))).toBe('cannot-tell');
+});
+
+it('a policy that does not move, and is clipped all the same, is not said to be clipped in none of the rows', () => {
+  const made = agent(
+    rows(N, () => 20 + wobble(1)),
+    {
+      'kl/step': rows(N, () => 1e-7),
+      'policy/clip_fraction': rows(N, () => 0.06),
+      'policy/entropy': rows(N, () => 0.5),
+    },
+  );
+  const said = diagnose(made).findings.flatMap(({ evidence }) => evidence);
+  expect(said.join()).toContain('`their/kl/step` is at most');
+  expect(said.filter(text => text.includes('in 0% of'))).toEqual([]);
+});
+
+it('two settings that are far from usual are both named', () => {
+  const { findings } = diagnose({
+    ...agent(
+      rows(N, i => 20 + wobble(i)),
+      { 'kl/step': rows(N, i => 0.3 + noise(0.05)(i)) },
+    ),
+    config: { learningRate: 0.05, epochs: 60, clipRange: 0.2 },
+  });
+  const text = findings.flatMap(({ title, evidence }) => [title, ...evidence]).join('\n');
+  expect(text).toContain('the learning rate of 0.05 is 50 times');
+  expect(text).toContain('60 epochs go over the same samples');
+});
+
+it('a cause that is next to a guess is no headline', () => {
+  const { diagnosis, plots, unit, restarts } = runReport(
+    diagnose(
+      agent(
+        rows(N, (i, t) => 20 + 200 * t + wobble(i)),
+        { 'kl/step': rows(N, () => 1e-7) },
+      ),
+    ),
+    agent(
+      rows(N, (i, t) => 20 + 200 * t + wobble(i)),
+      { 'kl/step': rows(N, () => 1e-7) },
+    ),
+  );
+  const told = (confidence: number): string =>
+    documentOf({ diagnosis: { ...diagnosis, confidence }, plots, unit, restarts }).headline;
+  expect(told(0.19)).toBe('The policy does not move: `their/kl/step` has a median of 1e-7');
+  expect(told(0.2)).toBe('The learning rate is too low');
 });

@@ -38,6 +38,8 @@ const l = limitsOf('entropy-collapse', {
   gaussian: -1.5,
   /** A fall after this share of the rows is a warning. */
   early: 0.6,
+  /** Of a return that rises all the same: a fall within so much of the run was no end of learning. */
+  atOnce: 0.1,
   /** Huge updates came first: a KL above this. */
   burst: 0.1,
 });
@@ -130,7 +132,7 @@ export const entropyCollapse: Rule = {
   text: {
     means:
       'The entropy fell to its floor while the return was still bad: the policy always does the same, sees nothing new and cannot get out, because the gradient of a deterministic policy is 0.',
-    seen: `Entropy below ${percent(l.relative)} of its maximum (below ${l.absolute} nats where that is not known; a std below ${percent(l.std)} of its start and ${l.std}, or below ${l.std} from the first row on; below ${l.gaussian} nats throughout for continuous actions without a std) for the rest of the run, or in most of its rows and hardly ever above ${percent(l.creeps)}, with a return that did not improve or collapsed. After the first ${percent(l.early)} of the rows it is a warning. If updates with a KL above ${l.burst} and an unusual setting came first, that setting is the cause.`,
+    seen: `Entropy below ${percent(l.relative)} of its maximum (below ${l.absolute} nats where that is not known; a std below ${percent(l.std)} of its start and ${l.std}, or below ${l.std} from the first row on; below ${l.gaussian} nats throughout for continuous actions without a std) for the rest of the run, or in most of its rows and hardly ever above ${percent(l.creeps)}, with a return that did not improve or collapsed. After the first ${percent(l.early)} of the rows it is a warning, and so it is within the first ${percent(l.atOnce)} of them where the return rises all the same and reaches no ceiling. If updates with a KL above ${l.burst} and an unusual setting came first, that setting is the cause.`,
     todo: 'Add an entropy bonus of about 0.01, lower the learning rate, and check for a negative entropy coefficient.',
     silent:
       'When the return is good: a solved task may well have a deterministic policy. Differential entropy may be negative without fault, and SB3 logs -H.',
@@ -145,8 +147,10 @@ export const entropyCollapse: Rule = {
     const found = collapseOf(signals);
     if (found === undefined) return [];
     const bad = progress.collapsed || (!progress.improved && !progress.saturated);
-    if (!bad) return [];
     const { track, at, seen } = found;
+    // A policy that always does the same from its first updates on learns nothing: what its return gains is chance.
+    const atOnce = found.certain && !progress.saturated && at <= l.atOnce * track.n;
+    if (!bad && !atOnce) return [];
     const early = at < l.early * track.n;
     const kl = signals.kl;
     const suspect = suspectOf(signals);
@@ -155,16 +159,17 @@ export const entropyCollapse: Rule = {
       share(kl.track.v.subarray(0, Math.max(3, Math.min(kl.track.n, at + 3))), v => v > l.burst) > 0;
     const pushed = suspect.excess >= suspectLimits.unusual && (burst || suspect.excess >= suspectLimits.far);
     const x = track.x[Math.min(at, track.n - 1)];
+    const outcome = bad ? 'and the return is poor' : 'though the return rises';
     const step = say`${unitOf(run)} ${citeStep(track, Math.min(seen, track.n - 1))}`;
     return [
       finding('entropy-collapse', {
-        severity: early ? 'critical' : 'warning',
+        severity: bad && early ? 'critical' : 'warning',
         title:
           seen === 0
-            ? say`${name(track)} is ${found.what} from ${step} on, and the return is poor`
-            : say`${name(track)} falls ${found.what} by ${step}, and the return is poor`,
+            ? say`${name(track)} is ${found.what} from ${step} on, ${outcome}`
+            : say`${name(track)} falls ${found.what} by ${step}, ${outcome}`,
         cause: pushed ? suspect.cause : 'entropy-collapse',
-        confidence: pushed ? suspect.confidence - 0.05 : found.certain ? 0.85 : 0.6,
+        confidence: pushed ? suspect.confidence - 0.05 : bad && found.certain ? 0.85 : 0.6,
         evidence: [
           say`${name(track)} starts at ${cite(track, 'first')} and has a median of ${cite(rowsOf(track, 0.7), 'median')} at the end`,
           courseSaid(progress),

@@ -29,17 +29,17 @@ function unusualOf(signals: Signals): Unusual[] {
   const { run, settings } = signals;
   const out: Unusual[] = [];
   const suspect = suspectOf(signals);
-  // A rate that a controller moves is nobody's setting.
-  const moved = suspect.cause === 'learning-rate-too-high' && run.klProxy !== undefined;
-  if (suspect.excess >= suspectLimits.unusual && !moved) {
+  for (const { cause, why } of suspect.excess >= suspectLimits.unusual ? [suspect, ...suspect.others] : []) {
+    // A rate that a controller moves is nobody's setting.
+    if (cause === 'learning-rate-too-high' && run.klProxy !== undefined) continue;
     const setting =
-      suspect.cause === 'too-many-epochs'
+      cause === 'too-many-epochs'
         ? 'epochs'
-        : suspect.cause === 'clip-range-too-large'
+        : cause === 'clip-range-too-large'
           ? 'clipRange'
           : 'learningRate';
     const common = { epochs: 10, clipRange: 0.2, learningRate: 3e-4 }[setting];
-    out.push({ cause: suspect.cause, setting, text: suspect.why, usual: common });
+    out.push({ cause, setting, text: why, usual: common });
   }
   const told = run.config.entropyCoef;
   const coef = told ?? entropyWeightOf(signals);

@@ -81,7 +81,7 @@ export const policyFrozen: Rule = {
         confidence: certain,
         evidence: [
           say`${name(stalled.track)} is at most ${cite(stalled.rows, 'quantile of the sizes', stalledLimits.most)} in ${limit(stalledLimits.most, percent)} of the updates; ${limit(SMALL_KL)} to ${limit(HEALTHY_KL)} is what learning looks like`,
-          Number.isNaN(stalled.unclipped)
+          !(stalled.unclipped > 0)
             ? undefined
             : say`the clip fraction is ${limit(0)} in ${cite(signals.get('policy/clip_fraction')!, 'share at', 0)} of the rows`,
           still === true

@@ -18,6 +18,8 @@ export interface Suspect {
   readonly excess: number;
   readonly why: Said;
   readonly fix: readonly (Fix | undefined)[];
+  /** Other settings that are unusual, the most so first. */
+  readonly others: readonly Pick<Suspect, 'cause' | 'why'>[];
 }
 
 export const suspectLimits = limitsOf('suspect', {
@@ -100,7 +102,8 @@ function suspectIn(signals: Signals): Suspect {
   const [first, second] = ranked;
   if (first.excess >= suspectLimits.unusual) {
     const margin = first.excess - Math.max(second.excess, 0);
-    return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin) };
+    const others = ranked.slice(1).filter(({ excess }) => excess >= suspectLimits.unusual);
+    return { ...first, confidence: Math.min(0.95, 0.65 + 0.1 * margin), others };
   }
   // No setting stands out: a lower learning rate is what helps most often.
   return {
@@ -112,6 +115,7 @@ function suspectIn(signals: Signals): Suspect {
         ? say`no setting is known; a learning rate that is too high is the most common reason`
         : say`no setting is far from usual; a learning rate of ${rated} that is too high for this task is the most common reason`,
     fix: [slower, target],
+    others: [],
   };
 }
 

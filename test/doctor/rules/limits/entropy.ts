@@ -16,6 +16,7 @@ const collapsing = ({
   nats = 0,
   kl = 0.006,
   lr = 3e-4,
+  going = 0,
 }: LimitTable): CanonicalRun => {
   const fallen = rows(n, (_, t) => (t < at ? 0.9 : t < 0.59 ? low : late));
   const continuous = std >= 0 || nats < 0;
@@ -24,7 +25,7 @@ const collapsing = ({
       ...(std >= 0 ? { 'policy/std': rows(n, (_, t) => (t < at ? 0.6 : std)) } : {}),
       'policy/entropy': continuous ? level(n, nats) : fallen.map(v => (known ? v * Math.LN2 : v)),
       'kl/step': rows(n, i => (i === 2 ? kl : 0.006)),
-      'episode/return': returns(n, 0),
+      'episode/return': returns(n, going),
     },
     {
       config: { learningRate: lr },
@@ -52,6 +53,10 @@ export const entropy: readonly AtLimits[] = [
       std: [{ std: 0.0299 }, { std: 0.0301 }],
       gaussian: [{ nats: -1.51 }, { nats: -1.49 }],
       early: [{ at: 0.61 }, { at: 0.67 }, 'critical'],
+      atOnce: [
+        { n: 400, going: 1, at: 0.19 },
+        { n: 400, going: 1, at: 0.2 },
+      ],
       burst: [
         { kl: 0.101, lr: 3e-3 },
         { kl: 0.099, lr: 3e-3 },
