@@ -130,7 +130,7 @@ it('a few points that happen to ascend at the end are no run that improves', () 
 
 it('a policy that does not move, and is clipped all the same, is not said to be clipped in none of the rows', () => {
   const made = agent(
-    rows(N, () => 20 + wobble(1)),
+    rows(N, (i, t) => 20 + 200 * t + wobble(i)),
     {
       'kl/step': rows(N, () => 1e-7),
       'policy/clip_fraction': rows(N, () => 0.06),
