@@ -134,6 +134,28 @@ describe('a run', () => {
     await closePage(page);
   });
 
+  test('that led to several with long names lets choose among them, within its strip', async () => {
+    const name = 'cartpole-20260105-080000-with-a-name-that-is-much-longer-than-its-place';
+    const family = [
+      fakeRun({ id: 'origin', name, health: 'sick' }),
+      ...[1, 2].map(i => fakeRun({ id: `child${i}`, name: `${name}-${i}`, parent: 'origin', seed: i })),
+    ];
+    const many = await startFakeServer(site, family);
+    for (const width of [1280, 390]) {
+      const page = await openPage(browser, `${many.url}#/runs/origin`, { width });
+      const picker = page.getByLabel('Child that is shown');
+      const edges = [picker, page.locator('.lineage .child'), page.locator('.lineage')].map(part =>
+        part.first().boundingBox(),
+      );
+      const [select, child, strip] = (await Promise.all(edges)).map(box => box!.x + box!.width);
+      expect(Math.max(select, child)).toBeLessThanOrEqual(strip);
+      await picker.selectOption({ index: 1 });
+      await eventually(() => page.locator('.lineage .child a').first().textContent()).toBe(`${name}-2`);
+      await closePage(page);
+    }
+    await many.close();
+  });
+
   test('its plots are found by name and pinned to the top, and stay there', async () => {
     const page = await openPage(browser, `${server.url}#/runs/slow0`);
     await waitForPlots(page, 4);
