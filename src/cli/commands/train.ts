@@ -28,8 +28,8 @@ ${typed('config')} [env] prints them all, with what each does.
 
 A line of a training: share and number of steps done, mean return, how far the
 last update moved the policy (kl) with a word for it, how well the critic
-predicts returns (ev: 1 is all, 0 nothing) or how many completions could be read,
-steps a second, time left.`;
+predicts returns (ev: 1 is all, 0 nothing) or what share of completions could be
+read, steps a second, time left.`;
 
 export const examples: Examples = [
   ['train cartpole'],
