@@ -81,9 +81,9 @@ export function define(command: Command): void {
     });
 }
 
-export const help = `Exit codes: 0 healthy, 1 watch, 2 sick, 3 nothing could be read or wrong use.
-Of several runs the worst counts; --fail-on sick makes watch 0. A path without a
-run is 3, unless another is worse than healthy.`;
+export const help = `Exit codes: 0 healthy, 1 watch, 2 sick, 3 it cannot tell, nothing could be read,
+or wrong use. Of several runs the worst counts; --fail-on sick makes watch 0. A
+path without a run is 3, unless another is worse than healthy.`;
 
 export const examples: Examples = [
   ['doctor logs/ppo_1', 'a run of Stable-Baselines3, TRL, RLlib …'],
