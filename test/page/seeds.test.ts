@@ -142,13 +142,14 @@ describe('a run', () => {
     ];
     const many = await startFakeServer(site, family);
     for (const width of [1280, 390]) {
-      const page = await openPage(browser, `${many.url}#/runs/origin`, { width });
+      const page = await openPage(browser, `${many.url}#/runs/origin`, { width, colorScheme: 'dark' });
       const picker = page.getByLabel('Child that is shown');
       const edges = [picker, page.locator('.lineage .child'), page.locator('.lineage')].map(part =>
         part.first().boundingBox(),
       );
       const [select, child, strip] = (await Promise.all(edges)).map(box => box!.x + box!.width);
       expect(Math.max(select, child)).toBeLessThanOrEqual(strip);
+      expect(await accessibilityFaults(page)).toEqual([]);
       await picker.selectOption({ index: 1 });
       await eventually(() => page.locator('.lineage .child a').first().textContent()).toBe(`${name}-2`);
       await closePage(page);
