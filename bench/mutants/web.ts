@@ -94,7 +94,13 @@ export const web = mutantsOf('web/lib', [
   ],
   ['sse.ts', 'Math.min(15_000, 500', 'Math.max(15_000, 500', 'page/unit/lists', 'bound'],
   ['sparkline.ts', 'max === min ? height / 2 :', 'max === min ? 0 :', 'page/unit/text', 'flat'],
-  ['ticks.ts', 'few.length >= 4 ? few', 'few.length >= 2 ? few', 'page/unit/text', 'constant'],
+  [
+    'ticks.ts',
+    'if (few.length >= 4) return few;',
+    'if (few.length >= 2) return few;',
+    'page/unit/text',
+    'constant',
+  ],
   ['time-chart.ts', 'isDown = false;\n      return;', 'return;', 'page/unit/time-chart', 'gap'],
   [
     'token-heat.ts',

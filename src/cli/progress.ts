@@ -135,9 +135,9 @@ function calmly(show: (line: string) => void) {
   const kinds = new Map<string, { at: number; held: number; since: number; step: number; line: string }>();
   const withCount = (line: string, others: number, since: number): string =>
     others === 0 ? line : `${line} (${others} more since step ${grouped(since)})`;
-  /** Those held back up to a step, in the order of their steps, with what `row` shows among them where it belongs. */
-  const showHeld = (upTo: number, rowStep: number, row: () => void): void => {
-    const held = [...kinds].filter(([, one]) => one.held > 0 && one.step <= upTo);
+  /** Those held back, in the order of their steps, with what `row` shows among them where it belongs. */
+  const showHeld = (rowStep: number, row: () => void): void => {
+    const held = [...kinds].filter(([, one]) => one.held > 0);
     for (const [kind, one] of held.sort(([, a], [, b]) => a.step - b.step)) {
       if (one.step >= rowStep) row();
       show(withCount(one.line, one.held - 1, one.since));
@@ -154,12 +154,12 @@ function calmly(show: (line: string) => void) {
         return;
       }
       kinds.set(kind, { at: now, held: 0, since: step, step, line });
-      showHeld(step, rowStep, row);
+      showHeld(rowStep, row);
       row();
       show(withCount(line, held, since));
     },
     close(rowStep: number, row: () => void): void {
-      showHeld(Number.POSITIVE_INFINITY, rowStep, row);
+      showHeld(rowStep, row);
       row();
       kinds.clear();
     },
