@@ -125,6 +125,7 @@ async function struckRun(
     }
     // The minder or what it minds, as it comes.
     const group = allOf(theirs);
+    if (group.length === 0) continue; // they have just been started anew
     const victim = group[rng.integer(group.length)];
     try {
       process.kill(victim, 'SIGKILL');
