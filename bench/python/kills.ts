@@ -89,6 +89,8 @@ async function struckRun(
   const done = { ...before };
   let child = keel(['train', `${walker}:Walker`, ...settings, ...common(place)]);
   let ended = false;
+  /** Rows that there were at the last kill: the next waits for another, which says that all has started again. */
+  let rowsThen = 0;
   const watch = (one: ChildProcess) =>
     one.once('exit', (_code, signal) => {
       ended = signal === null;
@@ -101,8 +103,10 @@ async function struckRun(
       break;
     }
     const theirs = processesOf(child.pid!);
-    // Two kills in one start are an error that is meant: the first row says that it has started.
-    if (theirs.length === 0 || rowsOf(place).length === 0) continue;
+    // Kills at one and the same call, such as of a process that is starting again, are an error that is meant.
+    const rows = rowsOf(place).length;
+    if (theirs.length === 0 || rows <= rowsThen) continue;
+    rowsThen = rows;
     if (rng.uniform() < OWN_SHARE) {
       const group = allOf(theirs);
       child.kill('SIGKILL');
