@@ -139,20 +139,24 @@ const { dir, study } = openStudy(${JSON.stringify(queued)});
 const say = text => process.stdout.write(text + '\\n');
 const place = await openQueuePlace(${JSON.stringify(redis.url)}, {
   study: study.name, runs: studyPaths(dir).runs, times: ${JSON.stringify(times ?? {})}, onRetried: () => say('retried') });
+say('opened');
 await conductStudy(dir, study, { place, onOutcome: (_, { run }) => say('outcome ' + run) });
 await place.close();`;
       conductor = node(code(program), 'pipe');
-      let said = '';
+      let [said, opened] = ['', false];
       conductor.stderr!.setEncoding('utf8').on('data', (text: string) => {
         said = (said + text).slice(-4000);
       });
       createInterface({ input: conductor.stdout! }).on('line', line => {
         const [kind, run] = line.split(' ');
         if (kind === 'retried') retries++;
+        else if (kind === 'opened') opened = true;
         else heard(run);
       });
       conductor.once('close', (exit, signal) => {
-        if (signal === 'SIGKILL') conduct().then(done, failed);
+        // One that was started while Redis was away says so and ends, as workers do.
+        const cameTooSoon = !opened && said.includes('cannot use Redis');
+        if (signal === 'SIGKILL' || cameTooSoon) conduct().then(done, failed);
         else if (exit === 0) done();
         else failed(new Error(`the conductor ended with ${exit ?? signal}: ${said}`));
       });
