@@ -43,7 +43,7 @@ export const stillBare: Readonly<Record<string, number>> = {
   'numerics/gradient-explodes.ts': 1,
   'progress.ts': 4,
   'rewards/no-reward.ts': 2,
-  'rewards/reward-scale-changed.ts': 82,
+  'rewards/reward-scale-changed.ts': 66,
   'settings/unusual-settings.ts': 5,
   'signals.ts': 6,
   'steps/clip-range-inert.ts': 2,

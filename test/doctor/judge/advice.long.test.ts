@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CanonicalRun } from '../../../src/doctor/canonical.ts';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
-import type { Finding } from '../../../src/doctor/findings.ts';
+import type { Finding, RootCause } from '../../../src/doctor/findings.ts';
 import type { SettingChange } from '../../../src/doctor/fixes.ts';
 import { atLimits } from '../rules/limits/all.ts';
 import { allLogs, type Log } from '../support/all-logs.ts';
@@ -13,6 +13,7 @@ interface Advised {
   readonly run: CanonicalRun;
   readonly finding: Finding;
   readonly change: SettingChange;
+  readonly rootCause: RootCause | null;
 }
 
 let logs: readonly Log[] = [];
@@ -24,12 +25,14 @@ beforeAll(async () => {
   const made = atLimits.flatMap(({ code, cases, make }) =>
     Object.entries(cases).map(([limit, [inside]]) => ({ name: `${code} at ${limit}`, run: make(inside) })),
   );
-  for (const { name, run } of [...logs, ...made])
-    for (const finding of diagnose(run).findings)
+  for (const { name, run } of [...logs, ...made]) {
+    const { findings, rootCause } = diagnose(run);
+    for (const finding of findings)
       for (const fix of finding.fixes)
         if (fix.kind === 'setting')
           for (const change of fix.changes)
-            advised.push({ where: `${finding.code} (${name})`, run, finding, change });
+            advised.push({ where: `${finding.code} (${name})`, run, finding, change, rootCause });
+  }
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -90,8 +93,8 @@ it.each<[string, (one: Advised) => unknown]>([
 
 it('does not ask for a stronger pull where the pull has the wrong sign', () => {
   const pulled = advised.filter(
-    ({ run, change }) =>
-      diagnose(run).rootCause === 'kl-sign-wrong' && change.setting === 'refCoef' && isUp(change) !== false,
+    ({ rootCause, change }) =>
+      rootCause === 'kl-sign-wrong' && change.setting === 'refCoef' && isUp(change) !== false,
   );
   expect(where(pulled).filter(text => !text.startsWith('kl-sign'))).toEqual([]);
 });

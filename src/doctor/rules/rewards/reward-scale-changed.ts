@@ -14,22 +14,37 @@ import {
 } from '../../judge/facts.ts';
 import { abruptStep, changePoint } from '../../statistics/change-point.ts';
 import { median, quantile, share } from '../../statistics/order.ts';
+import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
 import { split, type Track } from '../track.ts';
-import { finding, mark, name, num, type Said, soon, stepAt, unitOf } from '../words.ts';
+import { finding, mark, name, num, percent, type Said, soon, stepAt, unitOf } from '../words.ts';
 
-const limits = {
-  shrunk: {
-    rows: 20,
-    /** How much smaller the value loss becomes. */
-    times: 60,
-    /** The explained variance on both sides. */
-    explained: 0.5,
-    /** How many times the returns' own variance would have had to shrink less. */
-    returns: 5,
-  },
-} as const;
+const l = limitsOf('reward-scale-changed', {
+  /** The reward of a step: how many times another it becomes, how still it is on both sides (of that jump), and before. */
+  ratio: 2.5,
+  ratioScatter: 0.35,
+  ratioStill: 0.07,
+  /** The value loss jumps so many times; the critic saw more than the first and sees less than the second since. */
+  jump: 10,
+  seeing: 0.3,
+  blind: 0.2,
+  /** Or the KL falls to this share. */
+  starved: 0.1,
+  /** The value loss rises to so many times all that it was. */
+  level: 10,
+  /** An explained variance falls from above the first to below the second, and is back above the third; the loss is this share since. */
+  dipFrom: 0.8,
+  dipTo: -0.3,
+  dipBack: 0.7,
+  dipLoss: 0.05,
+  /** The value loss becomes so many times smaller, with this explained variance on both sides. */
+  shrunkRows: 20,
+  shrunk: 60,
+  shrunkExplained: 0.5,
+  /** How many times the returns' own variance would have had to shrink less. */
+  shrunkReturns: 5,
+});
 
 interface Change {
   readonly x: number;
@@ -105,7 +120,7 @@ function byRatio(signals: Signals): Change | undefined {
   if (ratio.v.some(r => Math.sign(r) !== Math.sign(ratio.v[0]))) return undefined;
   const n = logs.length;
   // No step is higher than all of it: most runs are done with here.
-  if (!(rangeOf(logs) >= Math.log(2.5))) return undefined;
+  if (!(rangeOf(logs) >= Math.log(l.ratio))) return undefined;
   const step = abruptStep(logs, Math.max(4, Math.floor(n / 12)));
   if (step === undefined || step.index < 0.1 * n || step.index > 0.92 * n) return undefined;
   const before = logs.slice(0, step.index);
@@ -115,13 +130,13 @@ function byRatio(signals: Signals): Change | undefined {
   // A task whose reward grows as it is learnt has a wide spread before; a change of scale starts from a still one.
   const scatter =
     quantile(before, 0.95) - quantile(before, 0.05) + quantile(after, 0.95) - quantile(after, 0.05);
-  if (Math.abs(jump) < Math.log(2.5) || scatter > 0.35 * Math.abs(jump)) return undefined;
+  if (Math.abs(jump) < Math.log(l.ratio) || scatter > l.ratioScatter * Math.abs(jump)) return undefined;
   const x = ratio.x[step.index];
   // Where each step earns the same, as in CartPole, a jump can be nothing else. Where it does not, skill moves it as
   // well, and only a critic that is suddenly wrong tells the one from the other.
   const settled = before.slice(0, Math.max(4, before.length - margin));
   // Losses that shrink are what learning looks like: there it must not have moved at all.
-  const constant = quantile(settled, 0.95) - quantile(settled, 0.05) < (jump > 0 ? 0.07 : 0.02);
+  const constant = quantile(settled, 0.95) - quantile(settled, 0.05) < (jump > 0 ? l.ratioStill : 0.02);
   const grew = jump > 0 && lossJumps(signals, x) && criticStumbles(signals, x);
   const shrank = jump < 0 && ratio.v[0] > 0 && lossFollows(signals, x, jump);
   if (!constant && !grew && !shrank) return undefined;
@@ -131,12 +146,7 @@ function byRatio(signals: Signals): Change | undefined {
   if (lengths > 0.5 * Math.abs(jump)) return undefined;
   const a = signals.get('episode/return')!;
   const sign = Math.sign(ratio.v[0]);
-  const was = citeCount(
-    'reward of a step before the jump',
-    Math.exp(jump > 0 ? median(before) : median(before)) * sign,
-    num,
-    a,
-  );
+  const was = citeCount('reward of a step before the jump', Math.exp(median(before)) * sign, num, a);
   const is = citeCount('reward of a step after the jump', Math.exp(median(after)) * sign, num, a);
   return {
     x,
@@ -159,7 +169,7 @@ function byCritic(signals: Signals): Change | undefined {
   const sharp = abruptStep(logs, Math.max(3, Math.floor(loss.n / 20)));
   if (sharp === undefined) return undefined;
   const jump = sharp.after - sharp.before;
-  if (!(jump > Math.log(10))) return undefined;
+  if (!(jump > Math.log(l.jump))) return undefined;
   if (sharp.index < 0.1 * loss.n || sharp.index > 0.92 * loss.n) return undefined;
   const x = loss.x[sharp.index];
   // The new level holds: a bump that heals is the policy finding something.
@@ -170,7 +180,7 @@ function byCritic(signals: Signals): Change | undefined {
   if (ev !== undefined && ev.n >= 12) {
     const [was, is] = split(ev, x);
     const tail = was.subarray(Math.floor(was.length / 2));
-    blind = quantile(tail, 0.6) > 0.3 && quantile(is, 0.75) < 0.2;
+    blind = quantile(tail, 0.6) > l.seeing && quantile(is, 0.75) < l.blind;
     evidenceOfEv = say`${name(ev)} was ${cite(rowsBetween(ev, was.length - tail.length, was.length), 'median')} and is ${cite(rowsSince(ev, x), 'median')} since`;
   }
   let still = false;
@@ -190,7 +200,7 @@ function byCritic(signals: Signals): Change | undefined {
   let evidenceOfKl: Said | undefined;
   if (kl !== undefined && kl.track.n >= 12) {
     const [was, is] = split(kl.track, x);
-    starved = median(is) < 0.1 * median(was);
+    starved = median(is) < l.starved * median(was);
     if (starved)
       evidenceOfKl = say`${name(kl.track)} falls from ${cite(rowsBefore(kl.track, x), 'median')} to ${cite(rowsSince(kl.track, x), 'median')}: the value loss takes the whole gradient`;
   }
@@ -244,7 +254,7 @@ function byLevel(signals: Signals): Change | undefined {
   if (was.length < 4 || is.length < 3) return undefined;
   const sizeOf = (values: Float64Array): number => quantile(values.map(Math.abs), 0.9);
   const grown = Math.max(1, sizeOf(is) / Math.max(sizeOf(was), 1e-9));
-  if (best.rise < 10 * grown ** 2) return undefined;
+  if (best.rise < l.level * grown ** 2) return undefined;
   if (kl !== undefined) {
     const [calm] = split(kl.track, x);
     if (share(calm, v => v > 0.05) > 0.2) return undefined;
@@ -271,12 +281,12 @@ function byDip(signals: Signals): Change | undefined {
   if (ev.n < 16 || loss.n !== ev.n || progress.track.n < 12) return undefined;
   for (let i = 6; i + 5 <= ev.n; i++) {
     const before = ev.v.subarray(i - 5, i);
-    if (!(ev.v[i] < -0.3 && quantile(before, 0.2) > 0.8)) continue;
-    const back = ev.v.subarray(i + 1).findIndex(v => v > 0.7);
+    if (!(ev.v[i] < l.dipTo && quantile(before, 0.2) > l.dipFrom)) continue;
+    const back = ev.v.subarray(i + 1).findIndex(v => v > l.dipBack);
     if (back < 0 || back > 8) continue;
     const level = median(loss.v.subarray(i - 5, i));
     const after = median(loss.v.subarray(Math.min(loss.n - 3, i + back + 2)));
-    if (!(loss.v[i] > level && after < 0.05 * level)) continue;
+    if (!(loss.v[i] > level && after < l.dipLoss * level)) continue;
     const x = ev.x[i];
     const [was, is] = split(progress.track, x);
     // Just before and just after: a return that is on its way up must not look like a jump.
@@ -288,7 +298,7 @@ function byDip(signals: Signals): Change | undefined {
       x,
       confidence: 0.65,
       evidence: [
-        say`${name(ev)} falls from ${cite(rowsBetween(ev, i - 5, i), 'median')} to ${cite(rowsBetween(ev, i, i + 1), 'first')} at ${citeStep(ev, i)} and is back above ${limit(0.7)} at ${citeStep(ev, i + 1 + back)}`,
+        say`${name(ev)} falls from ${cite(rowsBetween(ev, i - 5, i), 'median')} to ${cite(rowsBetween(ev, i, i + 1), 'first')} at ${citeStep(ev, i)} and is back above ${limit(l.dipBack)} at ${citeStep(ev, i + 1 + back)}`,
         say`${name(loss)} had a median of ${cite(rowsBetween(loss, i - 5, i), 'median')} before and has ${cite(rowsBetween(loss, Math.min(loss.n - 3, i + back + 2)), 'median')} since, while ${name(progress.track)} hardly notices: ${cite(rowsBetween(progress.track, was.length - 3, was.length), 'median')} and ${cite(rowsBetween(progress.track, was.length, was.length + 3), 'median')}`,
       ],
       tracks: [loss, ev],
@@ -304,21 +314,20 @@ function byDip(signals: Signals): Change | undefined {
 function byShrinking(signals: Signals): Change | undefined {
   const { progress } = signals;
   const { loss, ev } = signals.critic;
-  if (loss === undefined || ev === undefined || progress === undefined || loss.n < limits.shrunk.rows)
+  if (loss === undefined || ev === undefined || progress === undefined || loss.n < l.shrunkRows)
     return undefined;
   const logs = loss.v.map(v => Math.log(Math.max(v, 1e-12)));
   const found = changePoint(logs, Math.max(3, Math.floor(loss.n / 12)));
-  if (found === undefined || found.before - found.after < Math.log(limits.shrunk.times)) return undefined;
+  if (found === undefined || found.before - found.after < Math.log(l.shrunk)) return undefined;
   const x = loss.x[found.index];
   const [was, is] = split(ev, x);
   const [returns, later] = split(progress.track, x);
   if (was.length < 4 || is.length < 4 || returns.length < 4 || later.length < 4) return undefined;
-  if (!(median(is) > limits.shrunk.explained && median(was.subarray(-4)) > limits.shrunk.explained))
-    return undefined;
+  if (!(median(is) > l.shrunkExplained && median(was.subarray(-4)) > l.shrunkExplained)) return undefined;
   const size = (values: Float64Array): number => quantile(values, 0.9) - quantile(values, 0.1);
   const varied = size(later) / Math.max(size(returns.subarray(returns.length >> 1)), 1e-12);
   // The loss goes with the square of what the returns vary by.
-  if (!(varied ** 2 > limits.shrunk.returns * Math.exp(found.after - found.before))) return undefined;
+  if (!(varied ** 2 > l.shrunkReturns * Math.exp(found.after - found.before))) return undefined;
   const variesNow = cite(rowsSince(progress.track, x), 'range of most');
   return {
     x,
@@ -339,7 +348,7 @@ export const rewardScaleChanged: Rule = {
   text: {
     means:
       'From one row to the next the rewards are several times larger or smaller: a resumed run with another reward, a changed wrapper, a curriculum. The critic predicts returns of the old scale, so all advantages are wrong.',
-    seen: 'The return for a step of an episode jumps at least 2.5 times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps at least 10 times within a few rows and stays, with the explained variance falling from above 0.3 to below 0.2 or the KL to a tenth, while the logged returns hardly change; or, out of a calm run, it rises to ten times all that it was before. A warning: an explained variance that falls from above 0.8 to below -0.3 and recovers, with a value loss twenty times smaller from then on. Told alone: a value loss that shrinks sixty times while the critic explains more than half before and after, and the returns vary as before.',
+    seen: `The return for a step of an episode jumps at least ${l.ratio} times from one still level to another while episodes stay as long, and each step had earned the same before, or the value loss jumps and the explained variance falls with it, or rewards above 0 shrink and the value loss with their square; or the value loss jumps more than ${l.jump} times within a few rows and stays, with the explained variance falling from above ${l.seeing} to below ${l.blind} or the KL below ${percent(l.starved)} of what it was, while the logged returns hardly change; or, out of a calm run, it rises to ${l.level} times all that it was before. A warning: an explained variance that falls from above ${l.dipFrom} to below ${l.dipTo} and is back above ${l.dipBack}, with a value loss below ${percent(l.dipLoss)} of what it was from then on. Told alone: a value loss that shrinks ${l.shrunk} times while the critic explains more than ${percent(l.shrunkExplained)} before and after, and the returns vary as before.`,
     todo: 'Go back to the reward of before, start a new model with the new one at the same size, or rescale the last layer of the critic by the same factor.',
     silent:
       'Returns that grow because the policy learns raise the value loss with their square, and a task in which the reward of a step grows with skill has no still level before.',

@@ -13,6 +13,7 @@ import { languageModels } from './language-models.ts';
 import { notFinite } from './non-finite.ts';
 import { numerics } from './numerics.ts';
 import { lostReturns } from './returns.ts';
+import { rewardScale } from './reward-scale.ts';
 import { rewards } from './rewards.ts';
 import { settings } from './settings.ts';
 import { steps } from './steps.ts';
@@ -25,6 +26,7 @@ export const atLimits: readonly AtLimits[] = [
   ...entropy,
   ...entropyStuck,
   ...rewards,
+  ...rewardScale,
   ...lostReturns,
   ...numerics,
   ...notFinite,
