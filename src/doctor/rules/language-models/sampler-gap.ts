@@ -9,15 +9,38 @@ import type { Signals } from '../signals.ts';
 import type { Track } from '../track.ts';
 import { finding, mark, name, num, soon } from '../words.ts';
 
+const l = limitsOf('sampler-gap', {
+  rows: 5,
+  /** How far the two are apart from which on it is a warning, and critical. */
+  kl: 0.02,
+  klFar: 0.1,
+  prob: 0.04,
+  probFar: 0.1,
+  logp: 0.1,
+  logpFar: 0.3,
+  /** Of the logarithm of the ratio. */
+  ratio: 0.2,
+  ratioFar: 0.7,
+  /** A rate of 0 in so many rows, and what moves all the same; a KL to the reference that grows so many times is learnt. */
+  still: 0.9,
+  clipped: 1e-3,
+  moved: 1e-4,
+  grown: 5,
+  /** From the first row on: a mean ratio so far from 1; a KL to the reference a token and a sequence, grown less than so many times. */
+  startRatio: 0.1,
+  startToken: 4,
+  startSequence: 12,
+  startGrown: 3,
+});
+
 interface Gauge {
   readonly what: string;
   readonly find: (signals: Signals) => Track | undefined;
-  /** How far a value is from agreement, on a scale where `warn` and `bad` are limits. */
+  /** How far a value is from agreement, on the scale of its limits. */
   readonly distance: (value: number) => number;
   /** The median of it, as it is cited. */
   readonly off: Statistic;
-  readonly warn: number;
-  readonly bad: number;
+  readonly of: 'kl' | 'prob' | 'logp' | 'ratio';
 }
 
 /** What trainers log about the difference between the program that samples and the one that scores. */
@@ -27,32 +50,28 @@ const gauges: readonly Gauge[] = [
     find: s => s.get('kl/sampler'),
     distance: Math.abs,
     off: 'median size',
-    warn: 0.02,
-    bad: 0.1,
+    of: 'kl',
   },
   {
     what: 'difference of probabilities',
     find: s => s.get('sampler/prob_diff'),
     distance: Math.abs,
     off: 'median size',
-    warn: 0.04,
-    bad: 0.1,
+    of: 'prob',
   },
   {
     what: 'difference of log-probabilities',
     find: s => s.get('sampler/logp_diff'),
     distance: Math.abs,
     off: 'median size',
-    warn: 0.1,
-    bad: 0.3,
+    of: 'logp',
   },
   {
     what: 'importance ratio',
     find: s => s.get('sampler/ratio_mean'),
     distance: v => Math.abs(Math.log(Math.max(v, 1e-6))),
     off: 'median size of the logarithm',
-    warn: 0.2,
-    bad: 0.7,
+    of: 'ratio',
   },
 ];
 
@@ -97,7 +116,7 @@ export const samplerGap: Rule = {
   text: {
     means:
       'The program that draws the actions and the one that scores them give different probabilities at the same weights: another temperature, precision, dropout, re-tokenised text. Every ratio is then wrong before the first step, and it looks like a KL spike.',
-    seen: 'A logged difference between the two (KL above 0.02, probabilities by 0.04, log-probabilities by 0.1, an importance ratio off 1 by 20%), of a language model ever more as it learns where the weights of the sampler are old; updates that move at a learning rate of exactly 0; a mean ratio far from 1, or a KL to the reference that is large in the first row and does not grow from there.',
+    seen: `A logged difference between the two (KL above ${l.kl}, probabilities by ${l.prob}, log-probabilities by ${l.logp}, an importance ratio off 1 by a factor of ${num(Math.exp(l.ratio))}), of a language model ever more as it learns where the weights of the sampler are old; a clip fraction above ${l.clipped} or a KL of the update above ${num(l.moved)} at a learning rate of exactly 0; in the first row a mean ratio off 1 by ${l.startRatio}, or a KL to the reference above ${l.startToken} a token (${l.startSequence} a sequence) that does not grow to ${l.startGrown} times that.`,
     todo: 'Make both programs agree before training. Check that ratio is 1 and KL 0 before the first gradient step.',
     silent:
       'Small numeric differences are normal. A reference KL of 0.3 to 1 in the first row may be an adapter whose reference is not the starting policy. A rate that is printed as 0.000 is rounded, not 0.',
@@ -107,22 +126,23 @@ export const samplerGap: Rule = {
     const out: Finding[] = [];
     for (const gauge of gauges) {
       const track = gauge.find(signals);
-      if (track === undefined || track.n < 5) continue;
+      if (track === undefined || track.n < l.rows) continue;
+      const [warn, bad] = [l[gauge.of], l[`${gauge.of}Far`]];
       const far = track.v.map(gauge.distance);
       const level = median(far.subarray(Math.floor(far.length / 2)));
-      if (!(level > gauge.warn)) continue;
+      if (!(level > warn)) continue;
       const stale = growsWithLearning(run, far, level);
       out.push(
         finding('sampler-gap', {
-          severity: level > gauge.bad ? 'critical' : 'warning',
+          severity: level > bad ? 'critical' : 'warning',
           title: say`${name(track)} is ${cite(rowsOf(track, 0.5), 'median')}: sampler and scorer disagree${stale ? ', ever more as the policy moves' : ''}`,
           cause: stale ? 'stale-rollouts' : 'sampler-mismatch',
-          confidence: level > gauge.bad ? 0.85 : 0.65,
+          confidence: level > bad ? 0.85 : 0.65,
           evidence: [
             say`${gauge.what}, off by a median of ${cite(rowsBetween(track, Math.floor(track.n / 2)), gauge.off)} in the second half and ${cite(rowsBetween(track, 0, Math.max(1, Math.floor(track.n / 10))), gauge.off)} at the start; it should be next to ${limit(0)}`,
           ],
           fix: stale ? freshen : fix,
-          watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be within ${num(gauge.warn)} of agreement`,
+          watch: `${soon(run, signals.to - signals.from)} ${name(track)} should be within ${num(warn)} of agreement`,
           marks: [mark(track, signals.from, signals.to)],
         }),
       );
@@ -137,15 +157,16 @@ export const samplerGap: Rule = {
 function movesWithoutRate(signals: Signals): Finding | undefined {
   const { settings, kl, progress } = signals;
   const rate = settings.lrTrack;
-  if (rate === undefined || rate.n < 5 || share(rate.v, v => v === 0) < 0.9) return undefined;
+  if (rate === undefined || rate.n < l.rows || share(rate.v, v => v === 0) < l.still) return undefined;
   // Rounded to 0 by a printer of few digits: the run learns all the same.
   const ref = signals.get('kl/ref');
   const learns =
-    progress?.improved || (ref !== undefined && ref.n > 5 && ref.last > 5 * Math.max(1e-6, ref.first));
+    progress?.improved ||
+    (ref !== undefined && ref.n > l.rows && ref.last > l.grown * Math.max(1e-6, ref.first));
   if (learns) return undefined;
   const clip = signals.get('policy/clip_fraction');
-  const clipped = clip !== undefined && clip.n >= 5 && clip.median > 1e-3;
-  const moved = kl !== undefined && Math.abs(kl.median) > 1e-4;
+  const clipped = clip !== undefined && clip.n >= l.rows && clip.median > l.clipped;
+  const moved = kl !== undefined && Math.abs(kl.median) > l.moved;
   if (!clipped && !moved) return undefined;
   const track = clipped ? clip : kl!.track;
   return finding('sampler-gap', {
@@ -168,9 +189,9 @@ function farAtStart(signals: Signals): Finding | undefined {
   const { run } = signals;
   if (run.kind !== 'language-model') return undefined;
   const ratio = signals.get('policy/ratio_mean');
-  if (ratio !== undefined && ratio.n >= 5) {
+  if (ratio !== undefined && ratio.n >= l.rows) {
     const off = (v: number): number => Math.abs(v - 1);
-    if (off(ratio.first) > 0.1 && median(ratio.v.map(off)) > 0.1) {
+    if (off(ratio.first) > l.startRatio && median(ratio.v.map(off)) > l.startRatio) {
       return finding('sampler-gap', {
         severity: 'warning',
         title: say`${name(ratio)} is ${cite(ratio, 'first')} from the first row on`,
@@ -186,11 +207,11 @@ function farAtStart(signals: Signals): Finding | undefined {
     }
   }
   const ref = signals.get('kl/ref');
-  if (ref?.kl === undefined || ref.n < 5) return undefined;
-  const far = ref.kl.per === 'sequence' ? 12 : 4;
+  if (ref?.kl === undefined || ref.n < l.rows) return undefined;
+  const far = ref.kl.per === 'sequence' ? l.startSequence : l.startToken;
   const head = Math.max(1, Math.floor(ref.n / 20));
   const first = quantile(ref.v.subarray(0, head), 0.5);
-  if (!(ref.first > far && first > far && ref.median < 3 * first)) return undefined;
+  if (!(ref.first > far && first > far && ref.median < l.startGrown * first)) return undefined;
   return finding('sampler-gap', {
     severity: 'critical',
     title: say`${name(ref)} is ${cite(ref, 'first')} in the first row, before anything was learnt`,

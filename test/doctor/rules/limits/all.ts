@@ -15,6 +15,7 @@ import { numerics } from './numerics.ts';
 import { lostReturns } from './returns.ts';
 import { rewardScale } from './reward-scale.ts';
 import { rewards } from './rewards.ts';
+import { samplerGap } from './sampler-gap.ts';
 import { settings } from './settings.ts';
 import { steps } from './steps.ts';
 
@@ -36,4 +37,5 @@ export const atLimits: readonly AtLimits[] = [
   ...course,
   ...languageModels,
   ...completions,
+  ...samplerGap,
 ];
