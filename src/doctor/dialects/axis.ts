@@ -5,6 +5,7 @@
 import { plainName, type StepName, stepNames } from '../counters.ts';
 import { findRestarts } from '../readers/restarts.ts';
 import type { Series } from '../series.ts';
+import { median } from '../statistics/order.ts';
 import { seriesOf } from './derive.ts';
 import type { Dialect, Log, NamedSeries } from './dialect.ts';
 
@@ -70,8 +71,8 @@ function pick(
   for (const { theirs, unit } of names) {
     const series = log.series.get(theirs)?.series;
     // Hugging Face prints how much of an epoch is done: no count of anything.
-    if (series !== undefined && counts(series) && (unit !== 'epochs' || isWhole(series)))
-      return { series, unit };
+    if (series === undefined || !counts(series) || wanders(series)) continue;
+    if (unit !== 'epochs' || isWhole(series)) return { series, unit };
   }
   return undefined;
 }
@@ -101,6 +102,20 @@ function counts(series: Series): boolean {
     else if (value !== first) return true;
   }
   return !Number.isNaN(first) && series.length === 1;
+}
+
+/**
+ * `steps` of a log that has a row for each episode are those of that episode: they go up and down, and come to no more
+ * at the end than at the beginning. What several workers count goes back as often, and comes to more.
+ */
+function wanders(series: Series): boolean {
+  const values = series.max.subarray(0, series.length).filter(Number.isFinite);
+  const quarter = Math.floor(values.length / 4);
+  if (quarter < 3) return false;
+  let back = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] < values[i - 1]) back++;
+  const early = values.subarray(0, quarter).reduce((a, b) => Math.max(a, b));
+  return back > quarter / 2 && !(median(values.subarray(-quarter)) > early);
 }
 
 function isWhole(series: Series): boolean {

@@ -192,6 +192,16 @@ describe('steps that go back', () => {
     expect(x([100, 200, 300, 10, 110])).toEqual([100, 200, 300, 310, 410]);
   });
 
+  it('again and again, and come to nothing, count no steps: they are those of an episode', () => {
+    const axis = (steps: (i: number) => number): string =>
+      toCanonical(table(Array.from({ length: 40 }, (_, i) => ({ episode: i, steps: steps(i), score: i }))))
+        .unit;
+    expect(axis(i => 90 + ((37 * i) % 50))).toBe('episodes');
+    // Of several workers that write one log, each with a clock of its own.
+    expect(axis(i => 100 * i + ((370 * i) % 500))).toBe('steps');
+    expect(axis(i => 100 * i)).toBe('steps');
+  });
+
   it('never leave x falling', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 40 }), steps => {

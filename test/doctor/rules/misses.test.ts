@@ -173,3 +173,12 @@ it('a cause that is next to a guess is no headline', () => {
   expect(told(0.19)).toBe('The policy does not move: `their/kl/step` has a median of 1e-7');
   expect(told(0.2)).toBe('The learning rate is too low');
 });
+
+it('a return that stands still is not said not to rise where it ends above its start', () => {
+  const still = (sign: number): string =>
+    diagnose(agent(rows(3000, i => 20 + sign * wobble(i)))).findings.find(
+      ({ code }) => code === 'return-flat',
+    )?.title ?? '';
+  expect(still(1)).toMatch(/goes from \S+ to \S+ over the whole run, which is within its noise/);
+  expect(still(-1)).toMatch(/does not rise over the whole run/);
+});
