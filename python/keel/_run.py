@@ -1,4 +1,4 @@
-"""A run directory as Keel's own are (docs/run-format.md), written by a trainer in Python. Nothing that goes wrong here reaches the training."""
+"""A run directory as Keel's own are (docs/ppo.md, "A run on disk"), written by a trainer in Python. Nothing that goes wrong here reaches the training."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Run:
         if stop_on is not None and self.directory is not None:
             self._doctor = Doctor(self.directory, doctor_every, doctor)
             if self._doctor.missing:
-                self._warn("doctor", "stop_on='sick' needs the keel command, which is not on the PATH: the training is not stopped by it")
+                self._warn("doctor", "stop_on='sick' needs the keel command, which is neither on the PATH nor installed here by npm: the training is not stopped by it")
         atexit.register(self._at_exit)
 
     # ------------------------------------------------------------------------------------------------ logging

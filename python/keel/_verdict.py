@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
 SICK = 2
 _TIMEOUT_S = 300.0
@@ -64,6 +64,25 @@ class Doctor:
 
 
 def _installed() -> "Optional[list[str]]":
+    """`$KEEL`, a command on the path, or Keel's package: the one that this file lies in, or the project's that the program was started in."""
     named = os.environ.get("KEEL")
     found = named if named and os.path.exists(named) else shutil.which("keel")
-    return None if found is None else [found]
+    if found is not None:
+        return [found]
+    node = shutil.which("node")
+    around = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for package in (around, *_packages(os.getcwd())):
+        entry = os.path.join(package, "bin", "keel.js")
+        if node is not None and os.path.exists(entry):
+            return [node, entry]
+    return None
+
+
+def _packages(folder: str) -> "Iterator[str]":
+    """Where npm installs Keel for a folder and all below it."""
+    while True:
+        yield os.path.join(folder, "node_modules", "keel")
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above

@@ -13,6 +13,7 @@ import unittest
 import uuid
 
 import keel
+from keel import _verdict
 from keel import _names
 from keel._run import Run
 
@@ -147,6 +148,36 @@ class Away(Scratch):
         self.assertEqual(self.said.getvalue().count("\n"), 1)
         self.assertIn("keel command", self.said.getvalue())
         run.close()
+
+
+    def test_keel_is_found_where_npm_installs_it(self):
+        project = os.path.realpath(self.root)
+        entry = os.path.join(project, "node_modules", "keel", "bin", "keel.js")
+        node = os.path.join(project, "bin", "node")
+        for path in (entry, node):
+            os.makedirs(os.path.dirname(path))
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod(path, 0o755)
+        before, path, named = os.getcwd(), os.environ["PATH"], os.environ.pop("KEEL", None)
+        own = _verdict.__file__
+        os.makedirs(os.path.join(project, "below"))
+        try:
+            os.chdir(os.path.join(project, "below"))
+            os.environ["PATH"] = os.path.dirname(node)
+            _verdict.__file__ = os.path.join(project, "site-packages", "keel", "_verdict.py")
+            self.assertEqual(_verdict._installed(), [node, entry])
+            # The package that this file lies in goes before.
+            _verdict.__file__ = own
+            self.assertTrue(os.path.samefile(_verdict._installed()[1], os.path.join(os.path.dirname(own), "../../bin/keel.js")))
+            os.environ["PATH"] = ""
+            self.assertIsNone(_verdict._installed())
+        finally:
+            _verdict.__file__ = own
+            os.chdir(before)
+            os.environ["PATH"] = path
+            if named is not None:
+                os.environ["KEEL"] = named
 
 
 class Asked(Scratch):
