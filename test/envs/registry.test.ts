@@ -215,7 +215,7 @@ describe("a user's file", () => {
     ],
     ['throws.ts', /throws.ts failed to load: no licence for the simulator/, 'file-threw'],
     ['absent.ts', /absent.ts: there is no such file: check the path, which begins at/, 'file-not-found'],
-    ['../files', /files that end in "" cannot be loaded: use one of .ts/, 'file-invalid'],
+    ['../files', /files is a directory: name the file in it$/, 'file-invalid'],
     ['env.py:Walk', /env.py: there is no such file/, 'file-not-found'],
     [
       'own.xml',
