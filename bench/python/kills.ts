@@ -164,7 +164,8 @@ function rowsOf(place: string): string[] {
 function notesOf(place: string): number {
   const [found] = listRuns([place]).runs;
   if (found === undefined) return 0;
-  return readFileSync(join(found.dir, 'events.jsonl'), 'utf8').split('was started again').length - 1;
+  const lines = readFileSync(join(found.dir, 'events.jsonl'), 'utf8').split('\n');
+  return lines.filter(line => line.includes('was started again')).length;
 }
 
 function stat(pid: number): string[] {
