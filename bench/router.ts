@@ -3,8 +3,8 @@
  * every rule, on the same requests, at 4, 8 and 16 replicas and on the code workload; and warm starts from a rule with the
  * reference schedule and without.
  *
- * `npm run bench -- router [directory] [part] [--seeds 1000..1004]`: parts are `speed`, `policies`, `warm-starts`; all unless one
- * is named. Runs and simulations are kept in the directory (`runs/bench-router`) and used again where they are whole, so that
+ * `npm run bench -- router [directory] [part] [--seeds 1000..1004] [--arms warm,plain]`: parts are `speed`, `policies`,
+ * `warm-starts`; all unless one is named. Arms are those of the warm starts. Runs and simulations are kept in the directory (`runs/bench-router`) and used again where they are whole, so that
  * it can be stopped and gone on with. A picture of the warm starts is written to docs/pictures. The preset was tuned on
  * training seeds below 10 and on requests of seeds 7000 to 7002; the requests here are of other ones.
  */
@@ -34,6 +34,7 @@ import { listRuns } from '../src/runs/index.ts';
 import { bootstrapInterval, interquartileMean } from '../src/studies/statistics.ts';
 import { freshSeedsOf } from './figures/seeds.ts';
 import { machine, median, report, round } from './measure.ts';
+import { refuse } from './refuse.ts';
 import { drawWarmStarts, type Evaluation } from './router/warm-start-picture.ts';
 
 const FRESH_SEEDS = '1000..1004';
@@ -62,6 +63,7 @@ const warmStartArms = {
   fastPlain: { ...everyCheckpoint, ...fast, ...plain },
 } as const;
 type Arm = keyof typeof warmStartArms;
+const everyArm = Object.keys(warmStartArms) as Arm[];
 const armNames: Readonly<Record<Arm, string>> = {
   warm: 'reference and small first steps',
   noReference: 'small first steps',
@@ -87,15 +89,25 @@ export async function run(): Promise<void> {
   const { values, positionals } = parseArgs({
     args: process.argv.slice(3),
     allowPositionals: true,
-    options: { seeds: { type: 'string', default: FRESH_SEEDS } },
+    options: {
+      seeds: { type: 'string', default: FRESH_SEEDS },
+      arms: { type: 'string', default: everyArm.join(',') },
+    },
   });
   const [root = join('runs', 'bench-router'), part] = positionals;
   const seeds = freshSeedsOf(values.seeds);
+  const arms = values.arms
+    .split(',')
+    .map(
+      name =>
+        everyArm.find(arm => arm === name) ??
+        refuse(`--arms ${values.arms} has '${name}': use ${everyArm.join(', ')}`),
+    );
   const names = Object.keys(parts) as (keyof typeof parts)[];
   if (part !== undefined && !names.some(name => name === part))
     throw new Error(`the part ${part} is unknown: use ${names.join(', ')}, or none for all`);
   report({ bench: 'router', ...machine(), seeds, requests: REQUESTS });
-  for (const name of names) if (part === undefined || part === name) await parts[name](root, seeds);
+  for (const name of names) if (part === undefined || part === name) await parts[name](root, seeds, arms);
 }
 
 /** Events a second of processor time, of the median of five simulations. */
@@ -250,7 +262,7 @@ async function warmStartOf(root: string, seed: number, arm: Arm): Promise<string
 }
 
 /** Checkpoints of the warm starts, on requests of their own, beside what was cloned, on the same. */
-async function warmStarts(root: string, seeds: readonly number[]): Promise<void> {
+async function warmStarts(root: string, seeds: readonly number[], arms: readonly Arm[]): Promise<void> {
   const replicas = specsOf(FOUR);
   const spec = workloads.conversation;
   const scale = clusterScale(replicas, spec);
@@ -279,7 +291,7 @@ async function warmStarts(root: string, seeds: readonly number[]): Promise<void>
     fastPlain: [],
   };
   for (const seed of seeds) {
-    for (const arm of Object.keys(warmStartArms) as Arm[]) {
+    for (const arm of arms) {
       const dir = await warmStartOf(root, seed, arm);
       const curve: Evaluation[] = [];
       for (const step of evaluated) {
