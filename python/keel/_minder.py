@@ -31,6 +31,8 @@ _LONG = 0.1
 
 #: What the server is at, in the memory that both see: since when, in which environment, doing what.
 SINCE, ENVIRONMENT, PHASE = 0, 1, 2
+#: 1 where the server ends because Keel has closed its pipe.
+LEFT = 4
 STARTING, RESETTING, STEPPING, OTHER = 1, 2, 3, 4
 PHASES = {STARTING: "start", RESETTING: "reset", STEPPING: "step", OTHER: "call"}
 
@@ -124,6 +126,8 @@ class Minder:
 
     def _report(self, status: int, hung: Optional[float]) -> NoReturn:
         """How the server ended. Keel reads it when its pipe ends, which this process keeps open until then."""
+        if self._busy[LEFT] == 1 and select.select([0], [], [], 1.0)[0] and os.read(0, 4096) == b"":
+            self._keel_is_gone()  # the server has only seen it first
         until = time.monotonic() + 0.2
         while self._output is not None and select.select([self._output], [], [], 0)[0] and time.monotonic() < until:
             self._forward()

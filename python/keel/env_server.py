@@ -64,6 +64,7 @@ def main(folder: str) -> NoReturn:
     except frames.Closed as closed:
         own = isinstance(closed.__cause__, OSError) and closed.__cause__.errno == errno.EBADF
         status = 1 if own else 0
+        busy[minder.LEFT] = 0 if own or _forked else 1
         if own and not _forked:
             _say("an environment has closed a file that is not its own: leave those alone that it has not opened")
         if _forked:
