@@ -8,7 +8,7 @@ const l = limitsOf('many-epochs', {
   rows: 8,
   /** Passes over each batch; 1 to 4 are usual. */
   epochs: 8,
-  clipped: 0.15,
+  clipped: 0.08,
 });
 
 export const manyEpochs: Rule = {

@@ -79,7 +79,8 @@ export const rewardHacking: Rule = {
       const stayed =
         before >= 0 &&
         !rises(course) &&
-        after - before < l.grown * Math.max(before, Number.EPSILON) &&
+        // Of a few validations the first three are a third of the run: what it began with counts, too.
+        after - Math.min(before, score.first) < l.grown * Math.max(before, Number.EPSILON) &&
         Math.min(others, beside) >= l.fromOthers * gain;
       if (!fell && !stayed) continue;
       return [

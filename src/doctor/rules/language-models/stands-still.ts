@@ -1,6 +1,7 @@
 import { cite, citeSetting, say } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
+import type { Signals } from '../signals.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
 import { citeLate, endsSaid, late, long } from './levels.ts';
 import { referenceOutweighsLimits } from './reference-outweighs.ts';
@@ -11,20 +12,41 @@ const l = limitsOf('stands-still', {
   moved: 1e-4,
   /** A share of groups without spread from which on it is they that teach nothing. */
   flat: 0.8,
+  /** A reward that has risen by so many times what so small a KL can bring has risen by chance. */
+  luck: 2,
 });
 
 /** Of language models: a smaller one is not worth a try. */
 const USUAL_RATE = 1e-6;
 
+/**
+ * How far the mean reward can move with so small a KL a token: for small KLs the deviation of the reward times √(2 KL) of a
+ * whole completion. Infinite where the log does not tell.
+ */
+function reachOf(signals: Signals, kl: number): number {
+  const spread = signals.get('reward/std');
+  const length = signals.get('completion/length');
+  if (spread === undefined || spread.n === 0 || length === undefined || length.n === 0) return Infinity;
+  return spread.median * Math.sqrt(2 * Math.abs(kl) * length.median);
+}
+
 export const standsStill: Rule = {
   code: 'stands-still',
   title: 'The policy is where it began',
-  looksAt: ['kl/ref', 'reward/mean', 'train/lr', 'grad/norm', 'reward/zero_std_groups'],
+  looksAt: [
+    'kl/ref',
+    'reward/mean',
+    'reward/std',
+    'completion/length',
+    'train/lr',
+    'grad/norm',
+    'reward/zero_std_groups',
+  ],
   causes: ['learning-rate-too-low'],
   text: {
     means:
       'There is a gradient, and nothing comes of it: after many updates the policy is as good as the reference that it began as, and the reward is where it was.',
-    seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve.`,
+    seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve, or by more than ${l.luck} times what such a KL can bring.`,
     todo: `Raise the learning rate tenfold, to ${num(USUAL_RATE)} at least, until the KL to the reference grows.`,
     silent: `Where the weight of the KL is ${num(referenceOutweighsLimits.weight)} or more, ${num(100 * l.flat)}% of the groups or more have no spread, or rewards are all the same.`,
     references: ['docs/grpo.md'],
@@ -33,7 +55,9 @@ export const standsStill: Rule = {
     const ref = long(signals.get('kl/ref'), l.rows);
     const { progress, settings } = signals;
     if (run.kind !== 'language-model' || ref === undefined || ref.kl?.per === 'sequence') return [];
-    if (progress === undefined || progress.improved || progress.saturated || progress.constant) return [];
+    if (progress === undefined || progress.saturated || progress.constant) return [];
+    const { improved } = progress;
+    if (improved && progress.end - progress.start < l.luck * reachOf(signals, late(ref))) return [];
     if ((run.config.refCoef ?? 0) >= referenceOutweighsLimits.weight || !(Math.abs(late(ref)) < l.moved))
       return [];
     const zero = signals.get('reward/zero_std_groups');
@@ -44,7 +68,7 @@ export const standsStill: Rule = {
     return [
       finding('stands-still', {
         severity: 'warning',
-        title: say`${name(ref)} is ${citeLate(ref)} after ${cite(ref, 'rows')} rows and ${name(progress.track)} does not improve`,
+        title: say`${name(ref)} is ${citeLate(ref)} after ${cite(ref, 'rows')} rows${improved ? say`, too little to have brought the rise of ${name(progress.track)}` : say` and ${name(progress.track)} does not improve`}`,
         cause: 'learning-rate-too-low',
         confidence: 0.85,
         evidence: [

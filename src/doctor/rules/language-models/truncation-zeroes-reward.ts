@@ -1,6 +1,7 @@
 import { cite, citeSetting, say } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
+import type { Track } from '../track.ts';
 import { change, finding, mark, name, percent, soon } from '../words.ts';
 import {
   allOfOneLength,
@@ -17,9 +18,15 @@ const l = limitsOf('truncation-zeroes-reward', {
   rows: 8,
   /** The share of the first completions that are cut off. */
   cut: 0.25,
+  /** The share that is cut off from the first tenth to the end. */
+  lasting: 0.1,
   /** The mean length, as a share of the longest that is allowed. */
   near: 0.6,
 });
+
+/** Many at the start, or fewer for good: what learns to end in time has done so by the last fifth. */
+const isCut = (cut: Track): boolean =>
+  early(cut) >= l.cut || (early(cut) >= l.lasting && late(cut) >= l.lasting);
 
 export const truncationZeroesReward: Rule = {
   code: 'truncation-zeroes-reward',
@@ -29,7 +36,7 @@ export const truncationZeroesReward: Rule = {
   text: {
     means:
       'The limit on new tokens is where answers usually end, so that many are cut off before they do and earn nothing, whatever they say. What is then learnt is to be short, not to be right.',
-    seen: `${percent(l.cut)} or more of the completions cut off in the first tenth of the rows, with a mean length of ${percent(l.near)} or more of the longest. Critical where the reward does not improve.`,
+    seen: `${percent(l.cut)} or more of the completions cut off in the first tenth of the rows, or ${percent(l.lasting)} there and in the last fifth, with a mean length of ${percent(l.near)} or more of the longest. Critical where the reward does not improve.`,
     todo: 'Raise the limit until few completions reach it, or leave those that are cut off out of the loss.',
     silent:
       'Where few are cut off at the start: completions that grow into the limit later have another cause. Where all are of one length in every row, which is the mask.',
@@ -44,7 +51,7 @@ export const truncationZeroesReward: Rule = {
     const length = long(signals.get('completion/length'), l.rows);
     const longest = long(signals.get('completion/length_max'), l.rows);
     const { progress } = signals;
-    if (cut === undefined || length === undefined || early(cut) < l.cut) return [];
+    if (cut === undefined || length === undefined || !isCut(cut)) return [];
     const improved = progress?.improved ?? false;
     // A mask that counts padding makes all completions look as long as allowed; a model that never stops learns nothing.
     if (allOfOneLength(signals.get('completion/length_min'), longest) && (improved || late(cut) < l.cut))
