@@ -64,6 +64,7 @@ export interface GrpoTrainer extends TextTrainer<GrpoSnapshot> {
   readonly records: readonly GroupRecord[];
 }
 
+/** Iterations in a row without a grade, after one with some: a machine that grades may be away for a while. */
 const MAX_UNGRADED = 5;
 
 const DIAGNOSIS = (skipLimit: number) => ({
@@ -403,6 +404,8 @@ function noteUngraded({ completions }: TextBatch, counters: GrpoCounters, events
   if (failed.length === 0) return;
   const reason = failed[0].problem!;
   events.push({ type: 'ungraded', count: failed.length, of: completions.length, reason });
+  if (counters.iteration === 0 && failed.length === completions.length)
+    throw new TrainError(`no completion of the first iteration could be graded: ${reason}; correct the task`);
   if (counters.ungradedInARow >= MAX_UNGRADED) {
     throw new TrainError(
       `no completion could be graded in ${MAX_UNGRADED} iterations in a row: ${reason}; correct the task and resume`,

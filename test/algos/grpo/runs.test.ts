@@ -69,6 +69,20 @@ test('a run that was stopped, and one that was killed, go on to the same bits; c
   }
 });
 
+test('a run whose task can grade nothing fails with what grade threw, however few its iterations', async () => {
+  const path = join(root, 'throws.ts');
+  writeFileSync(
+    path,
+    readFileSync(task, 'utf8').replace('clearGrade(out);', "throw new Error('no judge at port 8080');"),
+  );
+  const problem =
+    'no completion of the first iteration could be graded: grade of echo threw: no judge at port 8080; correct the task';
+  const config = { ...settings, steps: 32 * 2 };
+  await expect(train({ task: path, config, root, id: 'throws' })).rejects.toThrow(problem);
+  const { manifest } = openRun(join(root, 'throws'));
+  expect(manifest).toMatchObject({ status: 'failed', reason: problem });
+});
+
 test('a run made before the denominator was a setting goes on to the bits of one that was never stopped', async () => {
   const config = {
     ...settings,

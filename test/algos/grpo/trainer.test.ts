@@ -149,7 +149,7 @@ test('without a guard an update whose KL is no number is taken back as well', as
   await trainer.dispose();
 });
 
-test('grades that throw or are NaN are counted and left out; a task that never grades ends the run', async () => {
+test('grades that throw or are NaN are counted and left out; a task that grades no more ends the run', async () => {
   let calls = 0;
   const faulty = echoTask({}, (prompt, completion, out) => {
     clearGrade(out);
@@ -173,19 +173,39 @@ test('grades that throw or are NaN are counted and left out; a task that never g
   });
   await trainer.dispose();
 
-  const hopeless = trainerFor(
-    {},
-    echoTask({}, () => {
-      throw new Error('no');
+  let isAway = false;
+  const away = trainerFor(
+    { learningRate: 1e-3 },
+    echoTask({}, (_, completion, out) => {
+      if (isAway) throw new Error('no');
+      clearGrade(out);
+      out.parts[0] = completion.length;
+      sumParts(out);
     }),
   );
-  const weights = hopeless.model.weights.slice();
-  for (let i = 0; i < 4; i++) expect((await hopeless.iterate()).row['reward/mean']).toBeUndefined();
-  expect(hopeless.model.weights).toEqual(weights);
-  await expect(hopeless.iterate()).rejects.toThrow(
+  expect((await away.iterate()).row['reward/ungraded']).toBe(0);
+  isAway = true;
+  const weights = away.model.weights.slice();
+  for (let i = 0; i < 4; i++) expect((await away.iterate()).row['reward/mean']).toBeUndefined();
+  expect(away.model.weights).toEqual(weights);
+  await expect(away.iterate()).rejects.toThrow(
     /no completion could be graded in 5 iterations in a row: .*no/,
   );
-  await hopeless.dispose();
+  await away.dispose();
+});
+
+test('a task that can grade nothing of the first iteration ends the run with the first error of grade', async () => {
+  let calls = 0;
+  const never = trainerFor(
+    {},
+    echoTask({}, () => {
+      throw new Error(`no judge ${++calls}`);
+    }),
+  );
+  await expect(never.iterate()).rejects.toThrow(
+    'no completion of the first iteration could be graded: grade of echo threw: no judge 1; correct the task',
+  );
+  await never.dispose();
 });
 
 test('prompts that do not fit are counted and replaced; if none fits, the run says what to do', async () => {
@@ -312,13 +332,15 @@ test('the KL to the reference is the mean over the tokens that were drawn; its w
 });
 
 test('a judge that recovers starts the count of those who never do again', async () => {
-  let ill = true;
+  let ill = false;
   const moody = echoTask({}, (_, __, out) => {
     clearGrade(out);
     if (ill) throw new Error('ill');
     sumParts(out);
   });
   const trainer = trainerFor({ promptsPerIteration: 1, groupSize: 2, microbatchSize: 2 }, moody);
+  await iterations(trainer, 1);
+  ill = true;
   await iterations(trainer, 4);
   ill = false;
   await iterations(trainer, 1);
