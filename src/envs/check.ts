@@ -326,8 +326,15 @@ function checkWalk(env: Env, seed: number, steps: number, maxMs: number, add: Ad
         `no episode ended in ${rewards.count} random steps; the time limit is ${limit}`,
       );
     }
-    const advice = stepsPerSecond < 20_000 ? ': worker threads will help' : '';
-    add('info', 'speed', `${Math.round(stepsPerSecond).toLocaleString('en')} steps/s in one thread${advice}`);
+    const [where, help] = env.outside
+      ? ['process', 'training has as many as there are cores (workers)']
+      : ['thread', 'worker threads will help'];
+    const advice = stepsPerSecond < 20_000 ? `: ${help}` : '';
+    add(
+      'info',
+      'speed',
+      `${Math.round(stepsPerSecond).toLocaleString('en')} steps/s in one ${where}${advice}`,
+    );
   }
 }
 

@@ -151,7 +151,7 @@ export const envKeys = {
   workers: setting(
     z.union([z.literal('auto'), countFromZero]),
     'auto',
-    'Worker threads for the environments; auto: the slow ones are spread over as many threads as the machine runs at once, this one included; 0 runs all in this thread.',
+    'Worker threads for the environments, processes for those in Python; auto: the slow ones are spread over as many threads as the machine runs at once, this one included; 0 runs all in this thread.',
     { aliases: 'numworkers' },
   ),
   device,
