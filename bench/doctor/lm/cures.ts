@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { grpoSettings } from '../../../src/algos/grpo/settings.ts';
+import { type GrpoSettings, grpoSettings } from '../../../src/algos/grpo/settings.ts';
+import { TrainError } from '../../../src/base/errors.ts';
 import { firstHarm } from '../../../src/doctor/index.ts';
 import { resolveSettings } from '../../../src/settings/resolve.ts';
 import { report, round } from '../../measure.ts';
@@ -21,8 +22,10 @@ import { trainLmJob } from './train.ts';
 /** As `keel train` has it unless told. */
 const checkpointEvery = 10;
 
+type Lengths = Pick<GrpoSettings, 'steps' | 'promptsPerIteration' | 'groupSize'>;
+
 /** What healthy runs of a task come to, and one that learns nothing (at a rate of 1e-8 to 1e-7), at a number of rows. */
-function spansOf(runs: readonly LmRun[]): (run: LmRun) => Span {
+function spansOf(runs: readonly LmRun[]): (task: string, config: Lengths) => Span {
   const meanOf = (task: string, variant: string, rows: number): number => {
     const scores = runs
       .filter(({ label }) => label.task === task && label.variant === variant)
@@ -30,9 +33,9 @@ function spansOf(runs: readonly LmRun[]): (run: LmRun) => Span {
       .filter(score => score !== null);
     return scores.reduce((a, b) => a + b, 0) / scores.length;
   };
-  return ({ label, config }) => {
-    const rows = config.steps / (config.promptsPerIteration * config.groupSize);
-    return { healthy: meanOf(label.task, 'healthy', rows), random: meanOf(label.task, 'lr-low', rows) };
+  return (task, { steps, promptsPerIteration, groupSize }) => {
+    const rows = Math.ceil(steps! / (promptsPerIteration! * groupSize!));
+    return { healthy: meanOf(task, 'healthy', rows), random: meanOf(task, 'lr-low', rows) };
   };
 }
 
@@ -62,9 +65,15 @@ async function trained(
   { job, written, undone }: LmRemedy,
 ): Promise<CureRecord> {
   const parent = planned.get(run)!;
-  const { label } = await trainLmJob(job, iteration === 0 ? undefined : { parent, iteration, written });
-  const { lastScore: lastReturn, error } = label;
-  return { run, from, iteration, written: { ...written }, undone, lastReturn, error };
+  const advice = { run, from, iteration, written: { ...written }, undone };
+  try {
+    const { label } = await trainLmJob(job, iteration === 0 ? undefined : { parent, iteration, written });
+    return { ...advice, lastReturn: label.lastScore, error: label.error };
+  } catch (error) {
+    // Advice that the trainer refuses has cured nothing: more tokens than the model has room for.
+    if (!(error instanceof TrainError)) throw error;
+    return { ...advice, lastReturn: null, error: error.message };
+  }
 }
 
 /** Every sick log of a language model, and what following its first advice came to. `train` false looks at what is there. */
@@ -77,7 +86,7 @@ export async function lmCureCases(filter: string, train: boolean): Promise<CureC
   try {
     for (const one of runs.filter(({ label }) => label.fault !== null && label.name.includes(filter))) {
       const { name } = one.label;
-      const span = spanOf(one);
+      const { task } = one.label;
       for (const spelling of lmSpellingsOf(one)) {
         const diagnosis = await diagnoseFile(spellLm(one, spelling, root));
         if (diagnosis.verdict !== 'sick') continue;
@@ -93,6 +102,8 @@ export async function lmCureCases(filter: string, train: boolean): Promise<CureC
             cures[from] = null;
             continue;
           }
+          // By its own length: the first runs of the matrix are longer than the plan has it now.
+          const span = spanOf(task, remedy.job.config);
           const key = keyOf({ run: name, from, iteration, ...remedy, written: { ...remedy.written } });
           let record = records.get(key);
           const same = from === 'start' && record === undefined ? sameAs(remedy, runs) : undefined;
@@ -121,7 +132,7 @@ export async function lmCureCases(filter: string, train: boolean): Promise<CureC
         }
         lines.push({
           label: one.label,
-          wellBefore: isWell(one.label.lastScore, span),
+          wellBefore: isWell(one.label.lastScore, spanOf(task, one.config)),
           spelling,
           diagnosis,
           cures,

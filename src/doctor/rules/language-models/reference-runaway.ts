@@ -7,6 +7,7 @@ import { trend } from '../../statistics/trend.ts';
 import { courseSaid } from '../course.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
+import { lowerRate } from '../steps/unstable.ts';
 import { part, split, type Track } from '../track.ts';
 import { change, finding, mark, name, num, round, soon, stepAt } from '../words.ts';
 import { bestSaid } from './levels.ts';
@@ -24,6 +25,7 @@ function blownUp(run: CanonicalRun, signals: Signals, ref: Track): Finding | und
   if (!(most > (ref.kl?.per === 'sequence' ? 500 : 5)) && ref.broken.infinite === 0) return undefined;
   const gradient = signals.get('grad/norm');
   const rated = citeSetting('learningRate', rate);
+  const lower = lowerRate(run, rate);
   return finding('reference-runaway', {
     severity: 'critical',
     title: say`At a learning rate of ${rated} ${name(ref)} reaches ${cite(ref, 'most')}`,
@@ -35,17 +37,10 @@ function blownUp(run: CanonicalRun, signals: Signals, ref: Track): Finding | und
       gradient === undefined ? undefined : say`${name(gradient)} reaches ${cite(gradient, 'most')}`,
       courseSaid(progress),
     ],
-    fix:
-      // Keel's own models have some million parameters unless a published one was loaded.
-      run.trainer === 'keel'
-        ? [
-            change(run, { learningRate: 1e-4 }, 'set the learning rate to 1e-4'),
-            'GPT-2 small and larger take 1e-6 to 1e-5',
-          ]
-        : [
-            change(run, { learningRate: 1e-6 }, 'set the learning rate to 1e-6'),
-            'an adapter (LoRA) takes 1e-5 to 1e-4',
-          ],
+    fix: [
+      change(run, { learningRate: lower }, `set the learning rate to ${num(lower)}`),
+      'models of a billion parameters take 1e-6, GPT-2 1e-6 to 1e-5, an adapter (LoRA) 1e-5 to 1e-4',
+    ],
     watch: `${soon(run, signals.to - signals.from)} ${name(ref)} should stay below 0.1`,
     marks: [mark(ref, signals.from, signals.to)],
     from: signals.from,

@@ -39,9 +39,19 @@ function usualRate({ trainer, kind }: CanonicalRun): number {
   return defaultRates[trainer] ?? largestUsual[kind].lr;
 }
 
-/** A learning rate to come down to: of small policies a lower one heals as surely, and then learns too slowly (docs/results.md). */
-function safeRate({ trainer, kind }: CanonicalRun): number {
-  return kind === 'classic' ? largestUsual.classic.lr : trainer === 'keel' ? 3e-5 : 1e-6;
+/** What a large language model takes, and one of some million parameters. */
+const leastRate = { keel: 3e-5, others: 1e-6 } as const;
+const STEP_DOWN = 30;
+
+/**
+ * A learning rate to come down to: a third at most. Of small policies not below what is usual: a lower one heals as surely, and
+ * then learns too slowly (docs/results.md). No log tells how large a language model is, but a rate that could be tried at all
+ * does: a thirtieth of it, and never below what large ones take.
+ */
+export function lowerRate({ trainer, kind }: CanonicalRun, rate: number): number {
+  const least = trainer === 'keel' ? leastRate.keel : leastRate.others;
+  const safe = kind === 'classic' ? largestUsual.classic.lr : Math.max(rate / STEP_DOWN, least);
+  return round(Math.min(rate / 3, safe));
 }
 
 const usualEpochs = 10;
@@ -68,13 +78,13 @@ function suspectIn(signals: Signals): Suspect {
   const clip = doublings(settings.clip === undefined ? undefined : Math.min(settings.clip, 5), usualClip);
   const rate = settings.lr;
   const rated = citeSetting('learningRate', rate ?? Number.NaN);
-  const lower = rate === undefined ? 'a third of what it is' : num(round(Math.min(rate / 3, safeRate(run))));
+  const lower = rate === undefined ? 'a third of what it is' : num(lowerRate(run, rate));
   // Never looser than what is set, and well within the guard's bound.
   const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
   const slower = change(
     run,
-    rate === undefined ? {} : { learningRate: round(Math.min(rate / 3, safeRate(run))) },
+    rate === undefined ? {} : { learningRate: lowerRate(run, rate) },
     `set the learning rate to ${lower}`,
   );
   const ranked = (
