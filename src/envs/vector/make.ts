@@ -4,7 +4,7 @@ import { resolveEnv } from '../load.ts';
 import { makeEnv, type RegisteredEnv } from '../registry.ts';
 import { inProcessVectorEnv } from './in-process.ts';
 import { processVectorEnv } from './processes.ts';
-import type { VectorEnv } from './vector.ts';
+import { MOST_WORKERS, type VectorEnv } from './vector.ts';
 import { canRunInWorkers, workerVectorEnv } from './workers.ts';
 
 /** How many environments, and where they run. */
@@ -28,7 +28,7 @@ export async function makeVectorEnv(
 ): Promise<VectorEnv> {
   const env = await resolveEnv(reference);
   if (env.definition.start !== undefined && workers !== 0) {
-    const processes = workers === 'auto' ? Math.min(envCount, availableParallelism()) : workers;
+    const processes = workers === 'auto' ? coresFor(envCount) : workers;
     return processVectorEnv(env.id, { envCount, workers: processes, options });
   }
   if (workers === 'auto') {
@@ -46,5 +46,7 @@ export async function makeVectorEnv(
 /** How many threads suit so many of these environments, 0 for none but this one. */
 function threadsFor(env: RegisteredEnv, envCount: number): number {
   if (env.definition.slow !== true || envCount < 2 || !canRunInWorkers(env)) return 0;
-  return Math.min(envCount, availableParallelism());
+  return coresFor(envCount);
 }
+
+const coresFor = (envCount: number): number => Math.min(envCount, availableParallelism(), MOST_WORKERS);

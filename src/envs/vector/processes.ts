@@ -1,13 +1,12 @@
-import { availableParallelism } from 'node:os';
 import { type AnyMakeOptions, createEnv, type MadeEnv, startEnv } from '../definition.ts';
-import { EnvError, fail, show } from '../errors.ts';
+import { EnvError } from '../errors.ts';
 import { endShare, inShare } from '../python/host.ts';
 import { prepareEnv } from '../registry.ts';
 import { vectorMemory } from './arrays.ts';
 import { Batch } from './batch.ts';
 import { EnvSlice } from './slice.ts';
 import { Turns } from './turns.ts';
-import { checkSameSpaces, shapeFor, type VectorEnv } from './vector.ts';
+import { checkEnvCount, checkSameSpaces, checkWorkers, shapeFor, type VectorEnv } from './vector.ts';
 
 /** How many environments, in how many processes. */
 export interface ProcessVectorOptions {
@@ -33,12 +32,9 @@ export async function processVectorEnv(
   { envCount, workers, options = {} }: ProcessVectorOptions,
 ): Promise<VectorEnv> {
   const { definition, file } = await prepareEnv(id);
-  if (!Number.isSafeInteger(workers) || workers < 1 || workers > 256)
-    fail(
-      'vector-invalid',
-      `workers ${show(workers)} is not a whole number in 1..256: try ${availableParallelism()}`,
-    );
-  const processes = Math.max(1, Math.min(workers, envCount));
+  checkEnvCount(envCount);
+  checkWorkers(workers);
+  const processes = Math.min(workers, envCount);
   const vector = made++;
   const share = (of: number): string => `${vector}.${of}`;
   const firstOf = (p: number): number => Math.floor((p * envCount) / processes);
@@ -53,13 +49,13 @@ export async function processVectorEnv(
         inShare(share(p), () => createEnv(definition, options, file)),
       ),
     );
+    checkSameSpaces(shares.flat());
   } catch (error) {
     end();
     throw error;
   }
   const envs = shares.flat();
   const shape = shapeFor(envs[0], envCount);
-  checkSameSpaces(envs);
   const memory = vectorMemory(shape);
   const slices = shares.map((own, p) => new EnvSlice(own, firstOf(p), shape, memory));
   const turns = new Turns(TURN_MS);

@@ -30,7 +30,6 @@ export class EnvSlice {
   readonly #memory: VectorMemory;
   readonly #running: readonly Running[];
   readonly #onCurrent: (index: number) => void;
-  readonly #isOutside: boolean;
   /** Of one of the environments that another process has, who speaks for all of them. */
   readonly #outside: OutsideEnv | undefined;
   /** Environments whose next episode was asked for, by their place in the slice. */
@@ -51,7 +50,6 @@ export class EnvSlice {
     this.#memory = memory;
     this.#onCurrent = onCurrent;
     this.#outside = envs.find(({ outside }) => outside !== undefined)?.outside;
-    this.#isOutside = this.#outside !== undefined;
     this.#running = envs.map((env, k) => {
       const row = (array: Float32Array, size: number): Float32Array =>
         array.subarray((first + k) * size, (first + k + 1) * size);
@@ -93,9 +91,9 @@ export class EnvSlice {
 
   /** Sends the actions to environments of another process, which goes to work. */
   send(): void {
-    if (!this.#isOutside) return;
+    if (this.#outside === undefined) return;
     for (const { env, action } of this.#running) env.outside?.stage(action);
-    this.#outside?.send();
+    this.#outside.send();
   }
 
   /** Waits for what was sent; false where that takes so long that `later` should wait for it. */
@@ -219,7 +217,7 @@ export class EnvSlice {
 
   /** What happened to environments of other processes since the last time, in sentences. */
   takeNotices(): string[] {
-    if (!this.#isOutside) return [];
+    if (this.#outside === undefined) return [];
     return this.#running.flatMap(({ env }) => env.outside?.notices() ?? []);
   }
 

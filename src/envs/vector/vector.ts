@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Rng } from '../../random/rng.ts';
 import { checkSeed, type Env, type EnvSpec, type ResetOptions } from '../env.ts';
 import { type EnvErrorPlace, fail, show } from '../errors.ts';
@@ -101,11 +102,26 @@ export function envSeeds(seed: number, envCount: number): number[] {
   return new Rng(checkSeed(seed)).split(envCount).map(rng => rng.uniform() * 2 ** 53);
 }
 
+/** Before so many are made. */
+export function checkEnvCount(envCount: number): void {
+  if (!Number.isSafeInteger(envCount) || envCount < 1 || envCount > 65_536)
+    fail('vector-invalid', `envCount ${show(envCount)} is not a whole number in 1..65536: try 8`);
+}
+
+/** Threads or processes, at the most. */
+export const MOST_WORKERS = 256;
+
+export function checkWorkers(workers: number): void {
+  if (!Number.isSafeInteger(workers) || workers < 1 || workers > MOST_WORKERS)
+    fail(
+      'vector-invalid',
+      `workers ${show(workers)} is not a whole number in 1..${MOST_WORKERS}: try ${availableParallelism()}`,
+    );
+}
+
 /** The sizes of N such environments. */
 export function shapeFor(env: Env, envCount: number): VectorShape {
-  if (!Number.isSafeInteger(envCount) || envCount < 1 || envCount > 65_536) {
-    fail('vector-invalid', `envCount ${show(envCount)} is not a whole number in 1..65536: try 8`);
-  }
+  checkEnvCount(envCount);
   return {
     envCount,
     obsSize: env.observationSpace.flatSize,

@@ -4,7 +4,7 @@ import { isGymReference } from '../../base/code-reference.ts';
 import { threadEntry } from '../../base/thread-entry.ts';
 import { type AnyMakeOptions, createEnv } from '../definition.ts';
 import type { Env, EnvSpec } from '../env.ts';
-import { EnvError, fail, messageOf, show } from '../errors.ts';
+import { EnvError, fail, messageOf } from '../errors.ts';
 import type { Json } from '../plain-data.ts';
 import { prepareEnv, type RegisteredEnv } from '../registry.ts';
 import { bytesFor, type VectorMemory, type VectorShape, vectorMemory } from './arrays.ts';
@@ -27,7 +27,7 @@ import {
 import { EnvSlice } from './slice.ts';
 import { spinUntil } from './spin.ts';
 import { Turns } from './turns.ts';
-import { nameOf, shapeFor, type VectorEnv } from './vector.ts';
+import { checkWorkers, nameOf, shapeFor, type VectorEnv } from './vector.ts';
 
 /** How many environments, in how many threads. */
 export interface WorkerVectorOptions {
@@ -64,12 +64,7 @@ export async function workerVectorEnv(id: string, options: WorkerVectorOptions):
   const sample = createEnv(definition, options.options ?? {}, file);
   const shape = shapeFor(sample, envCount);
   sample.close?.();
-  if (!Number.isSafeInteger(workers) || workers < 1 || workers > 256) {
-    fail(
-      'vector-invalid',
-      `workers ${show(workers)} is not a whole number in 1..256: try ${availableParallelism()}`,
-    );
-  }
+  checkWorkers(workers);
   const memory = vectorMemory(shape);
   const threads = Math.min(here ? workers + 1 : workers, envCount);
   const own = Array.from({ length: here ? Math.floor(envCount / threads) : 0 }, () =>

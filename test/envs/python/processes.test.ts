@@ -92,7 +92,8 @@ it.runIf(process.platform === 'linux')(
     await new Promise(resolve => setTimeout(resolve, 500));
     await envs.close();
     await failing;
-    expect(servers()).toEqual(before);
+    // The kernel ends what was killed a moment later.
+    await expect.poll(servers, { timeout: 5000 }).toEqual(before);
   },
 );
 
@@ -100,4 +101,14 @@ it.runIf(process.platform === 'linux')('nothing is left where one cannot be made
   const before = servers();
   await expect(open('Walker', 3, { args: '{"speed": 1}' })).rejects.toThrow('unexpected keyword');
   await expect.poll(servers, { timeout: 5000 }).toEqual(before);
+  await expect(open('Various', 2)).rejects.toThrow('environment 1 has the observationSpace Box(2');
+  await expect.poll(servers, { timeout: 5000 }).toEqual(before);
+});
+
+it.runIf(process.platform === 'linux')('a count that cannot be starts no process', async () => {
+  const before = servers();
+  for (const count of [0, 70_000])
+    await expect(open('Walker', 2, {}, count)).rejects.toThrow(`envCount ${count} is not a whole number`);
+  await expect(open('Walker', -1)).rejects.toThrow('workers -1 is not a whole number in 1..256');
+  expect(servers()).toEqual(before);
 });

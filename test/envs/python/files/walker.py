@@ -142,6 +142,17 @@ class Forgets(Walker):
         return super().reset(seed=random.SystemRandom().randrange(2**31))
 
 
+class Various(Walker):
+    """No two in a process are alike."""
+
+    made = 0
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        Various.made += 1
+        self.observation_space = spaces.Box(-10, 10, (4 - Various.made,))
+
+
 class Old(Walker):
     """The API before Gymnasium: seeds by a method, one flag."""
 
