@@ -71,7 +71,11 @@ def _installed() -> "Optional[list[str]]":
         return [found]
     node = shutil.which("node")
     around = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for package in (around, *_packages(os.getcwd())):
+    try:
+        here = os.getcwd()
+    except OSError:  # it was deleted
+        here = os.sep
+    for package in (around, *_packages(here)):
         entry = os.path.join(package, "bin", "keel.js")
         if node is not None and os.path.exists(entry):
             return [node, entry]

@@ -170,6 +170,8 @@ class Away(Scratch):
             # The package that this file lies in goes before.
             _verdict.__file__ = own
             self.assertTrue(os.path.samefile(_verdict._installed()[1], os.path.join(os.path.dirname(own), "../../bin/keel.js")))
+            os.rmdir(os.getcwd())
+            self.assertIsNotNone(_verdict._installed())
             os.environ["PATH"] = ""
             self.assertIsNone(_verdict._installed())
         finally:
