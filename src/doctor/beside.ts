@@ -1,4 +1,5 @@
 /** A run beside one that is well: which settings differ, and from which step on the series do. */
+import { wayOf } from './fixes.ts';
 import type { Beside, Parting, SettingApart } from './report/beside-words.ts';
 import { settingValue } from './report/figures.ts';
 import type { Plot, PlotPoint } from './report/plot.ts';
@@ -58,9 +59,12 @@ function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
     const change = advised.find(one => one.setting === setting);
     const isAgainst = change !== undefined && wayOf(value, change.value) * wayOf(value, to.value) < 0;
     out.push({
-      ...{ name, value: settingValue(value), otherName: to.name, other: settingValue(to.value) },
-      ...(setting === 'task' ? { isTask: true } : {}),
-      ...(isAgainst ? { isAdvisedAgainst: true } : {}),
+      name,
+      value: settingValue(value),
+      otherName: to.name,
+      other: settingValue(to.value),
+      ...(setting === 'task' && { isTask: true }),
+      ...(isAgainst && { isAdvisedAgainst: true }),
     });
   }
   if (a.diagnosis.trainer !== b.diagnosis.trainer) return out;
@@ -73,9 +77,6 @@ function settingsApart(a: RunReport, b: RunReport): SettingApart[] {
   }
   return out;
 }
-
-const wayOf = (from: unknown, to: unknown): number =>
-  typeof from === 'number' && typeof to === 'number' ? Math.sign(to - from) : 0;
 
 /** The first place from which on two series differ by more than the noise of both. */
 function partingOf(a: Plot, b: Plot): Parting | undefined {

@@ -107,7 +107,7 @@ function ordered(
 function largeSteps({ run, kl }: Signals): string {
   if (kl === undefined || kl.signed) return '';
   const contract = contractOfRun(run);
-  const { v, peak, merged } = kl.track;
+  const { peak, merged } = kl.track;
   const stretches = stretchesAbove(peak, redAbove(contract));
   if (stretches.length === 0) return '';
   const count = stretches.reduce((sum, { length }) => sum + length, 0);
@@ -115,10 +115,7 @@ function largeSteps({ run, kl }: Signals): string {
   const said = `${counted(count, 'large step')} (largest ${num(largest)}, ${klBand(largest, contract).name})`;
   // A point that stands for several rows tells the largest of them, not how many are large.
   if (merged) return `; at least ${said}`;
-  const streak = stretchesAbove(v, redAbove(contract)).reduce(
-    (most, { length }) => Math.max(most, length),
-    0,
-  );
+  const streak = stretches.reduce((most, { length }) => Math.max(most, length), 0);
   return `; ${said}, ${streak === 1 ? 'none after another' : `at most ${streak} in a row`}`;
 }
 

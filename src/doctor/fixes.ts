@@ -33,6 +33,10 @@ export type Fix =
   | ({ readonly kind: 'code'; readonly text: string } & Typed)
   | { readonly kind: 'prose'; readonly text: string };
 
+/** Which way a setting goes: 1, -1, or 0 where that cannot be said. */
+export const wayOf = (from: unknown, to: unknown): number =>
+  typeof from === 'number' && typeof to === 'number' ? Math.sign(to - from) : 0;
+
 /** How a trainer's user would say a thing: something to type, or a sentence. */
 export type Phrase = string | Typed;
 

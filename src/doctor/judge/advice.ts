@@ -1,7 +1,7 @@
 /** What is advised: never what already holds, and never the wrong way. */
 import type { CanonicalRun } from '../canonical.ts';
 import type { Finding, RootCause } from '../findings.ts';
-import { type Fix, type SettingChange, together } from '../fixes.ts';
+import { type Fix, type SettingChange, together, wayOf } from '../fixes.ts';
 import type { KnownSetting } from '../known-settings.ts';
 
 /** Which way a setting goes as the remedy of a cause. */
@@ -52,8 +52,7 @@ function kept(fix: Fix, cause: RootCause | null, { wording }: CanonicalRun): Fix
   return together(parts);
 }
 
-const directionOf = ({ from, value }: SettingChange): number =>
-  typeof from === 'number' && typeof value === 'number' ? Math.sign(value - from) : 0;
+const directionOf = ({ from, value }: SettingChange): number => wayOf(from, value);
 
 /** The findings, with advice that changes something, and works neither against the root nor against an earlier one. */
 export function withAdvice(
