@@ -1,7 +1,6 @@
 /** The tab's title and icon tell the worst verdict of what is running, or of the run that is open; a notification if wanted. */
-import { type Verdict, verdictWords, worstOf } from '../../src/doctor/findings.ts';
+import { causeWords, type Verdict, verdictWords, worstOf } from '../../src/doctor/findings.ts';
 import type { RunSummary } from '../../src/server/api.ts';
-import { words } from '../lib/format.ts';
 import { connection } from './connection.svelte.ts';
 import { preferences } from './preferences.svelte.ts';
 import { runs } from './runs.svelte.ts';
@@ -51,7 +50,7 @@ export function keepAlerts(): void {
 }
 
 function tell(run: RunSummary, verdict: Verdict): void {
-  const cause = run.rootCause === null ? '' : `: ${words(run.rootCause)}`;
+  const cause = run.rootCause === null ? '' : `: ${causeWords(run.rootCause)}`;
   const text = `${run.name} is now ${verdictWords(verdict)}${cause}`;
   if (verdict !== 'healthy') say.aloud(text);
   if (!preferences.notify || !('Notification' in window) || Notification.permission !== 'granted') return;
