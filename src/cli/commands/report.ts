@@ -37,21 +37,19 @@ export async function run(context: Context, paths: string[], { out, runDir }: Re
   if (!/\.html?$/i.test(out)) throw new UsageError(`--out ${clean(out)}: give it a name that ends in .html`);
   const places = paths.map(path => (existsSync(path) ? path : resolveRun(path, [runDir]).dir));
   const outcomes: Outcome[] = [];
-  let found = 0;
-  const onProgress = ({ total }: ExamineProgress): void => {
-    found = total;
+  let [found, left] = [0, 0];
+  const onProgress = ({ done, total }: ExamineProgress): void => {
+    [found, left] = [total, total - done - 1];
   };
   const logs = examinePaths(places, { whole: true, onProgress }, threadExaminer());
   let next = await logs.next();
   for (let read = 0; !next.done; next = await logs.next()) {
     outcomes.push(next.value);
-    if (isRead(next.value) && ++read === MOST_RUNS) break;
+    if (isRead(next.value) && ++read === MOST_RUNS && left > 0) break;
   }
   const notes = next.done
     ? next.value.notes
-    : found > outcomes.length
-      ? [`${found} runs were found, and the first ${MOST_RUNS} are in the page: name those that you want`]
-      : [];
+    : [`${found} runs were found, and the first ${MOST_RUNS} are in the page: name those that you want`];
   for (const note of notes) context.note(`keel: ${clean(note)}`);
   for (const { error } of outcomes.filter(isUnreadable)) context.note(`keel: ${clean(error)}`);
   if (!outcomes.some(isRead)) throw new UsageError(`no run could be read: give a log that keel doctor reads`);
