@@ -236,7 +236,7 @@ export interface Diagnosis {
 }
 
 /** A root cause in words: `learning rate too high`. */
-export const causeWords = (cause: RootCause): string =>
+export const causeWords = (cause: string): string =>
   cause.replaceAll(/(?<!^non)-/g, ' ').replace(/\bkl\b/, 'KL');
 
 /** A title in the middle of a sentence: `The policy` is `the policy`, `KL` stays. */
