@@ -46,7 +46,7 @@ export const standsStill: Rule = {
   text: {
     means:
       'There is a gradient, and nothing comes of it: after many updates the policy is as good as the reference that it began as, and the reward is where it was.',
-    seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve, or by more than ${l.luck} times what such a KL can bring.`,
+    seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve, or that rises by more than ${l.luck} times what such a KL can bring.`,
     todo: `Raise the learning rate tenfold, to ${num(USUAL_RATE)} at least, until the KL to the reference grows.`,
     silent: `Where the weight of the KL is ${num(referenceOutweighsLimits.weight)} or more, ${num(100 * l.flat)}% of the groups or more have no spread, or rewards are all the same.`,
     references: ['docs/grpo.md'],

@@ -24,7 +24,7 @@ export const usualInGrpo: Rule = {
     seen: `A loss within ${num(l.loss)} of 0 in 9 rows of 10, or negative in ${num(l.negative)} of the rows or more, with a gradient above 0; a clip fraction of 0 in every row.`,
     todo: 'Nothing. Judge a run by its reward, its KL and its entropy.',
     silent:
-      'Where the gradient is 0 as well: then nothing is learnt. Of negative losses under an entropy bonus, and of clip fractions where a batch is used for several steps. It never changes the verdict.',
+      'Where the gradient is 0 as well: then nothing is learnt. It says nothing of negative losses under an entropy bonus, nor of clip fractions where a batch is used for several steps. It never changes the verdict.',
     references: ['huggingface/trl#3452', 'huggingface/trl#3120', 'DLR-RM/stable-baselines3#602'],
   },
   check(run, signals) {
