@@ -70,8 +70,8 @@ export interface OutsideEnv {
   readonly limit: number | null;
   /** Notes the action of the next `step`, so that those of several environments travel together. */
   stage(action: Float32Array): void;
-  /** Notes that the next call is a `reset` with the random stream that there is, for the same reason. */
-  stageReset(): void;
+  /** Notes that the next call is a `reset` with these options, for the same reason. */
+  stageReset(options: ResetOptions): void;
   /** Sends what was noted for all environments of its process, which goes to work; does nothing where nothing was. */
   send(): void;
   /** Waits for the process's answer to what was sent; false where that takes so long that `later` should wait for it. */

@@ -48,7 +48,8 @@ class PythonEnv implements Env, OutsideEnv {
   readonly #measured: Measured;
   #rng = new Rng(0);
   #isFresh = true;
-  #stagedSeed: number | undefined;
+  /** The episode that was asked for ahead: what `reset` will be told, and the seed that comes of it. */
+  #staged: { readonly seed: number | undefined; readonly own: number } | undefined;
 
   constructor(
     host: Host,
@@ -72,24 +73,29 @@ class PythonEnv implements Env, OutsideEnv {
    * Every episode has a seed of its own, drawn from that of the stream: so it can be repeated, by whatever process. The first
    * after a seed has that one, where Python takes it.
    */
-  reset({ seed = this.#isFresh ? 0 : undefined }: ResetOptions, obs: Float32Array): void {
-    let own = seed === undefined ? this.#stagedSeed : undefined;
-    this.#stagedSeed = undefined;
+  reset({ seed = this.#usualSeed() }: ResetOptions, obs: Float32Array): void {
+    const own = this.#staged?.seed === seed ? this.#staged?.own : undefined;
+    this.#staged = undefined;
     this.#isFresh = false;
-    if (seed !== undefined) {
-      this.#rng = new Rng(checkSeed(seed));
-      if (seed < SEEDS) own = seed;
-    }
-    this.#begin(own ?? this.#rng.integer(SEEDS), obs);
+    this.#begin(own ?? this.#ownSeed(seed), obs);
+  }
+
+  #usualSeed(): number | undefined {
+    return this.#isFresh ? 0 : undefined;
+  }
+
+  #ownSeed(seed: number | undefined): number {
+    if (seed !== undefined) this.#rng = new Rng(checkSeed(seed));
+    return seed !== undefined && seed < SEEDS ? seed : this.#rng.integer(SEEDS);
   }
 
   stage(action: Float32Array): void {
     this.#host.stage(this.#member, action);
   }
 
-  stageReset(): void {
-    this.#stagedSeed = this.#rng.integer(SEEDS);
-    this.#host.stageReset(this.#member, this.#stagedSeed);
+  stageReset({ seed = this.#usualSeed() }: ResetOptions): void {
+    this.#staged = { seed, own: this.#ownSeed(seed) };
+    this.#host.stageReset(this.#member, this.#staged.own);
   }
 
   send(): void {
@@ -151,7 +157,7 @@ class PythonEnv implements Env, OutsideEnv {
     this.#measured.restore(fields.measured);
     this.#rng = rng;
     this.beganAnew = undefined;
-    this.#stagedSeed = undefined;
+    this.#staged = undefined;
     this.#isFresh = episode === undefined;
     if (episode === undefined) {
       this.#member.episode = undefined;

@@ -82,9 +82,12 @@ export async function processVectorEnv(
   };
 
   return new Batch(envs[0], shape, memory, {
-    reset(seeds) {
-      for (const slice of slices) slice.reset(seeds);
-      return undefined;
+    async reset(seeds) {
+      for (const slice of slices) slice.sendReset(seeds);
+      for (const slice of slices) {
+        await answer(slice);
+        slice.reset(seeds);
+      }
     },
     step() {
       for (const slice of slices) slice.send();

@@ -1,4 +1,4 @@
-import type { Env, OutsideEnv } from '../env.ts';
+import type { Env, OutsideEnv, ResetOptions } from '../env.ts';
 import { EnvError, errorCode, fail, messageOf } from '../errors.ts';
 import { countOf, fieldsOf, type Json, numberFromJson, numberToJson } from '../plain-data.ts';
 import type { VectorMemory, VectorShape } from './arrays.ts';
@@ -66,7 +66,15 @@ export class EnvSlice {
     });
   }
 
-  /** Starts a new episode in each; `seeds` are those of the whole vector. */
+  /** Asks environments of another process for new episodes, which goes to work; `seeds` are those of the whole vector. */
+  sendReset(seeds: readonly number[] | undefined): void {
+    if (this.#outside === undefined) return;
+    for (const [k, { env }] of this.#running.entries())
+      env.outside?.stageReset(resetOf(seeds, this.#first + k));
+    this.#outside.send();
+  }
+
+  /** Starts a new episode in each. */
   reset(seeds: readonly number[] | undefined): void {
     const memory = this.#memory;
     this.#each((running, i) => {
@@ -74,7 +82,7 @@ export class EnvSlice {
         memory.seeds[i] = seeds[i];
         memory.steps[i] = 0;
       }
-      startEpisode(running, seeds ? { seed: seeds[i] } : CONTINUE, memory.progress[0]);
+      startEpisode(running, resetOf(seeds, i), memory.progress[0]);
       memory.rewards[i] = 0;
       memory.terminated[i] = 0;
       memory.truncated[i] = 0;
@@ -135,7 +143,7 @@ export class EnvSlice {
           const { outside } = running.env;
           if (outside === undefined) startEpisode(running, CONTINUE, memory.progress[0]);
           else {
-            outside.stageReset();
+            outside.stageReset(CONTINUE);
             this.#ended.push(k);
           }
         }
@@ -273,6 +281,9 @@ const STATE_FIELDS = [
   'episodeLength',
   'episodeTerms',
 ];
+
+const resetOf = (seeds: readonly number[] | undefined, i: number): ResetOptions =>
+  seeds ? { seed: seeds[i] } : CONTINUE;
 
 function startEpisode(running: Running, options: { readonly seed?: number }, progress: number): void {
   if (!Number.isNaN(progress)) running.env.setProgress?.(progress);

@@ -79,6 +79,23 @@ it('so does one whose answers are longer than what a pipe takes at once', async 
   expect(turns).toBeGreaterThan(6);
 });
 
+it('the first episodes begin in all processes at once, and leave the thread free', async () => {
+  const envs = await open('Late', 4, {}, 4);
+  const calm = await open('Walker', 0, {}, 4);
+  await calm.reset({ seed: 9 });
+  let turns = 0;
+  const timer = setInterval(() => turns++, 20);
+  const from = performance.now();
+  await envs.reset({ seed: 9 });
+  clearInterval(timer);
+  // One after the other they take 1.2 s.
+  expect(performance.now() - from).toBeLessThan(1000);
+  expect(turns).toBeGreaterThan(2);
+  expect([...envs.observations]).toEqual([...calm.observations]);
+  await Promise.all([envs.reset(), calm.reset()]);
+  expect([...envs.observations]).toEqual([...calm.observations]);
+});
+
 it.runIf(process.platform === 'linux')(
   'closed during a call, it ends the call and all processes',
   async () => {

@@ -142,17 +142,6 @@ class Forgets(Walker):
         return super().reset(seed=random.SystemRandom().randrange(2**31))
 
 
-class Various(Walker):
-    """No two in a process are alike."""
-
-    made = 0
-
-    def __init__(self, **more):
-        super().__init__(**more)
-        Various.made += 1
-        self.observation_space = spaces.Box(-10, 10, (4 - Various.made,))
-
-
 class Old(Walker):
     """The API before Gymnasium: seeds by a method, one flag."""
 
@@ -223,3 +212,22 @@ class Wide(Walker):
     def step(self, action):
         time.sleep(self.seconds)
         return super().step(action)
+
+
+class Various(Walker):
+    """No two in a process are alike."""
+
+    made = 0
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        Various.made += 1
+        self.observation_space = spaces.Box(-10, 10, (4 - Various.made,))
+
+
+class Late(Walker):
+    """Its episodes take long to begin."""
+
+    def reset(self, *, seed=None, options=None):
+        time.sleep(0.3)
+        return super().reset(seed=seed)
