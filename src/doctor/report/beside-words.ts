@@ -9,8 +9,9 @@ export interface SettingApart {
   /** The other run's name for it, if that is another, and its value. */
   readonly otherName: string;
   readonly other: string;
-  /** It says what is learnt, so that levels cannot be compared; or the first finding asks for the opposite. */
+  /** It says what is learnt, so that levels cannot be compared. */
   readonly isTask?: true;
+  /** The first finding asks for the opposite. */
   readonly isAdvisedAgainst?: true;
 }
 

@@ -38,7 +38,7 @@ export const policyFrozen: Rule = {
     means:
       'Updates run but change nothing: ratio 1, clip fraction 0, a KL of 1e-7, entropy where it started. Advantages of any size are normalised to a spread of 1, so they look alive even when they are noise.',
     seen: `The step KL stays below ${num(stalledLimits.kl)} in ${percent(stalledLimits.most)} of the rows (below ${num(FROZEN_KL)} it is frozen) although the rate was not annealed, and the return does not improve. A learning rate of ${num(limits.lowRate)} or less is then the cause. Without one the KL has to stay below ${num(limits.still)} and the entropy within ${percent(limits.entropy)} of where it began, or the KL to be frozen; both, for ${limits.deadRows} rows or more, are critical.`,
-    todo: 'Raise the learning rate to 1e-3 (3e-4 of a language model), or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.',
+    todo: `Raise the learning rate to ${num(RAISED_RATE)}, or look at what starves the gradient: rewards out of scale, a target KL that stops every update, no reward at all.`,
     silent:
       'When KL falls to 0 at the end because the learning rate is annealed; when the return improves all the same or the task is solved, unless the KL is frozen.',
     references: ['docs/ppo.md', 'ray-project/ray#8889'],
@@ -71,6 +71,7 @@ export const policyFrozen: Rule = {
       stalled.frozen && still === true && stalled.track.n >= limits.deadRows && progress !== undefined;
     // A return that rises under a policy that stands still is luck, or another's doing: to be watched all the same.
     const lucky = gains && !low;
+    const raised = low ? RAISED_RATE : round((rate ?? 1e-4) * 5);
     const certain = low ? (stalled.frozen || still === true ? 0.9 : 0.7) : dead ? 0.6 : 0.4;
     return [
       finding('policy-frozen', {
@@ -90,13 +91,7 @@ export const policyFrozen: Rule = {
           rate === undefined ? undefined : say`the learning rate is ${citeSetting('learningRate', rate)}`,
           progress === undefined ? undefined : courseSaid(progress),
         ],
-        fix: [
-          change(
-            run,
-            { learningRate: low ? RAISED_RATE : round((rate ?? 1e-4) * 5) },
-            `raise the learning rate to ${num(RAISED_RATE)}`,
-          ),
-        ],
+        fix: [change(run, { learningRate: raised }, `raise the learning rate to ${num(raised)}`)],
         watch: `${soon(run, signals.to - signals.from)} ${name(stalled.track)} should rise to ${SMALL_KL} - ${HEALTHY_KL}`,
         marks: [mark(stalled.track, signals.from, signals.to)],
       }),
