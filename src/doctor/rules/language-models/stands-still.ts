@@ -2,6 +2,7 @@ import { cite, citeSetting, say } from '../../judge/facts.ts';
 import { limitsOf } from '../limits.ts';
 import type { Rule } from '../rule.ts';
 import type { Signals } from '../signals.ts';
+import { leastRate } from '../steps/unstable.ts';
 import { change, finding, mark, name, num, round, soon } from '../words.ts';
 import { citeLate, endsSaid, late, long } from './levels.ts';
 import { referenceOutweighsLimits } from './reference-outweighs.ts';
@@ -15,9 +16,6 @@ const l = limitsOf('stands-still', {
   /** A reward that has risen by so many times what so small a KL can bring has risen by chance. */
   luck: 2,
 });
-
-/** Of language models: a smaller one is not worth a try. */
-const USUAL_RATE = 1e-6;
 
 /**
  * How far the mean reward can move with so small a KL a token: for small KLs the deviation of the reward times √(2 KL) of a
@@ -47,7 +45,7 @@ export const standsStill: Rule = {
     means:
       'There is a gradient, and nothing comes of it: after many updates the policy is as good as the reference that it began as, and the reward is where it was.',
     seen: `A KL to the reference below ${num(l.moved)} a token at the end of ${l.rows} rows or more, with a gradient above 0 and a reward that does not improve, or that rises by more than ${l.luck} times what such a KL can bring.`,
-    todo: `Raise the learning rate tenfold, to ${num(USUAL_RATE)} at least, until the KL to the reference grows.`,
+    todo: `Raise the learning rate tenfold, to ${num(leastRate.others)} at least, until the KL to the reference grows.`,
     silent: `Where the weight of the KL is ${num(referenceOutweighsLimits.weight)} or more, ${num(100 * l.flat)}% of the groups or more have no spread, or rewards are all the same.`,
     references: ['docs/grpo.md'],
   },
@@ -78,7 +76,7 @@ export const standsStill: Rule = {
         fix: [
           change(
             run,
-            lr === undefined ? {} : { learningRate: Math.max(round(10 * lr), USUAL_RATE) },
+            lr === undefined ? {} : { learningRate: Math.max(round(10 * lr), leastRate.others) },
             'multiply the learning rate by 10',
           ),
         ],

@@ -39,8 +39,8 @@ function usualRate({ trainer, kind }: CanonicalRun): number {
   return defaultRates[trainer] ?? largestUsual[kind].lr;
 }
 
-/** What a large language model takes, and one of some million parameters. */
-const leastRate = { keel: 3e-5, others: 1e-6 } as const;
+/** What one of Keel's language models of some million parameters takes, and a large one: a smaller rate is not worth a try. */
+export const leastRate = { keel: 3e-5, others: 1e-6 } as const;
 const STEP_DOWN = 30;
 
 /**
@@ -58,6 +58,8 @@ const usualEpochs = 10;
 /** RLlib's default is 30: no sign that somebody changed it. */
 const defaultEpochs: Readonly<Record<string, number>> = { rllib: 30 };
 const usualClip = 0.2;
+/** The KL at which an update is stopped. */
+const usualStop = 0.015;
 
 /** Eight rules ask the same of one run. */
 const known = new WeakMap<Signals, Suspect>();
@@ -80,7 +82,11 @@ function suspectIn(signals: Signals): Suspect {
   const rated = citeSetting('learningRate', rate ?? Number.NaN);
   const lower = rate === undefined ? 'a third of what it is' : num(lowerRate(run, rate));
   // Never looser than what is set, and well within the guard's bound.
-  const stop = Math.min(0.015, settings.targetKl ?? 0.015, round((run.config.guard ?? 1) / 2) || 0.015);
+  const stop = Math.min(
+    usualStop,
+    settings.targetKl ?? usualStop,
+    round((run.config.guard ?? 1) / 2) || usualStop,
+  );
   const target = change(run, { targetKl: stop }, `stop an update early at a KL of ${num(stop)}`);
   const slower = change(
     run,
