@@ -12,7 +12,7 @@ from typing import Any, Tuple
 #: The first number of every frame: KEEL in ASCII, little-endian.
 MAGIC = 0x4C45454B
 #: What a frame asks for, or answers.
-HELLO, MAKE, RESET, STEP, STATE, RESTORE, RENDER, DROP, REPLAY, QUIT = range(10)
+HELLO, MAKE, RESET, STEP, STATE, RENDER, DROP, REPLAY, QUIT = range(9)
 #: Added to the number of an answer that tells of an error, as JSON.
 FAILED = 0x80
 #: What a frame says that answers nothing: the call takes long. The minder sends it.
@@ -23,7 +23,7 @@ HEADER = struct.Struct("<IIII")  # magic, what, sequence, bytes that follow
 #: Bytes that follow, at the most.
 MOST_BYTES = 1 << 27
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class FrameError(Exception):

@@ -188,10 +188,6 @@ class Server:
         elif what == frames.STATE:
             self._begin(minder.OTHER, index)
             channel.write(what, sequence, env.state().encode())
-        elif what == frames.RESTORE:
-            self._begin(minder.OTHER, index)
-            env.restore(str(payload[8:], "utf-8"))
-            channel.write(what, sequence, b"")
         elif what == frames.RENDER:
             self._begin(minder.OTHER, index)
             picture = env.render()

@@ -19,12 +19,13 @@ import {
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { jsonOf } from '../../base/json.ts';
-import { number } from '../../base/numbers.ts';
-import { EnvError, messageOf, show } from '../errors.ts';
+import { EnvError, show } from '../errors.ts';
+import { howItEnded } from './ending.ts';
+import { ChildGone, type Told, ToldError } from './faults.ts';
 import type { Python } from './find-python.ts';
 import {
   type Ask,
@@ -52,41 +53,12 @@ export interface ChildConfig {
   readonly startSeconds: number;
 }
 
-/** The process has gone, or does not speak as it should: it can be started again. */
-export class ChildGone extends Error {
-  override name = 'ChildGone';
-}
-
-/** What an environment's own code threw, as Python tells it. */
-export interface Told {
-  readonly kind: 'missing' | 'threw';
-  readonly package: string | null;
-  readonly message: string;
-  readonly place: string | null;
-  readonly traceback: string;
-}
-
-/** How a process ended, as the minder wrote it down. */
-interface Report {
-  readonly exit: number | null;
-  readonly signal: number | null;
-  readonly hung: number | null;
-  readonly phase: string;
-  readonly tail: string;
-}
-
 /** The folder that has the package `keel` for Python. */
 const packageFolder = fileURLToPath(new URL('../../../python', import.meta.url));
 const bootstrap =
   'import sys; sys.path = [sys.argv[1]] + [p for p in sys.path if p]; from keel.env_server import main; main(sys.argv[2])';
 /** How long a Python that has started takes until it says so, at the very most. */
 const HELLO_MS = 60_000;
-const SIGNALS: Readonly<Record<number, string>> = {
-  6: 'SIGABRT',
-  9: 'SIGKILL',
-  11: 'SIGSEGV',
-  15: 'SIGTERM',
-};
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
@@ -119,6 +91,8 @@ export class Child {
   #isOpen = true;
   /** Header and payload of the last answer; grows. */
   #buffer = Buffer.alloc(2 ** 16);
+  /** Bytes of an answer that have been read already. */
+  #begun = 0;
   #request = Buffer.alloc(2 ** 16);
 
   constructor({ executable, environment }: Python, config: ChildConfig) {
@@ -312,9 +286,6 @@ export class Child {
     }
   }
 
-  /** Bytes of an answer that have been read already. */
-  #begun = 0;
-
   /** The same pipe again, for reads or writes that wait. */
   #blocking(before: number, path: string, how: number): number {
     const hold = openSync(path, constants.O_RDWR);
@@ -370,60 +341,10 @@ export class Child {
     } catch {
       // It is at its end.
     }
-    const why = reason ?? this.#report();
+    const why = reason ?? howItEnded(this.#folder);
     this.end();
     throw new ChildGone(why);
   }
-
-  #report(): string {
-    let report: Report;
-    try {
-      report = jsonOf(readFileSync(join(this.#folder, 'report.json'), 'utf8')) as Report;
-    } catch {
-      return 'it was killed';
-    }
-    const { exit, signal, hung, phase, tail } = report;
-    const last = tail.trim().split('\n').at(-1)?.slice(0, 200);
-    const said = last ? `; it last printed: ${last}` : '';
-    if (hung !== null) return `it hung: a ${phase} took more than ${number(hung)} s${placeIn(tail)}`;
-    if (signal !== null)
-      return `it was ended by ${SIGNALS[signal] ?? `signal ${signal}`}${placeIn(tail) || said}`;
-    return `it ended with exit code ${exit}${said}`;
-  }
-}
-
-/** Where Python's faulthandler found it, the innermost line first; empty where it did not look. */
-function placeIn(tail: string): string {
-  const [, file, line, name] =
-    /\(most recent call first\):\n\s+File "([^"\n]+)", line (\d+) in (\S+)/.exec(tail) ?? [];
-  return file === undefined ? '' : `, at ${basename(file)}:${line} in ${name}`;
-}
-
-/** What an environment threw. */
-export class ToldError extends Error {
-  override name = 'ToldError';
-  readonly told: Told;
-
-  constructor(told: Told) {
-    super(told.message);
-    this.told = told;
-  }
-}
-
-/** What it threw, as an error of ours: the traceback is its stack. */
-export function errorOf(told: Told, what: string, python: string): EnvError {
-  const cause = new Error(told.message);
-  cause.stack = told.traceback;
-  if (told.kind === 'missing')
-    return new EnvError(
-      'python-missing',
-      told.package
-        ? `${what} needs the Python package ${told.package}, which ${python} does not have: ${python} -m pip install ${told.package}${told.package === 'gymnasium' ? ', or name another Python with --python' : ''}`
-        : `${what}: ${messageOf(cause).split('\n')[0]} (with ${python})`,
-      { cause },
-    );
-  const place = told.place ? ` (${told.place})` : '';
-  return new EnvError('env-threw', `${told.message.split('\n')[0]}${place}`, { cause });
 }
 
 /** Whether it has ended and nobody has asked how. Only Linux says so; elsewhere it is waited for. */

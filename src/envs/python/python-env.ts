@@ -14,7 +14,10 @@ import { countOf, fieldsOf, type Json, numberFromJson, numberToJson } from '../p
 import type { Space } from '../spaces.ts';
 import { Episode } from './episode.ts';
 import { TERMINATED, TRUNCATED } from './frames.ts';
-import { type Described, type Host, type HostOptions, hostFor, type Member } from './host.ts';
+import type { Host, HostOptions } from './host.ts';
+import type { Described, Member } from './member.ts';
+import { type Place, placeFor } from './shares.ts';
+import type { Staged } from './staged.ts';
 
 /** Seeds that every Python environment takes: NumPy's older generators and `random` included. */
 const SEEDS = 2 ** 31;
@@ -23,13 +26,13 @@ const USUAL_FPS = 30;
 
 /** Starts the process that one will be made in, without waiting until it can. */
 export function startPython(options: HostOptions, isQuiet: boolean): void {
-  hostFor(options).begin(isQuiet);
+  placeFor(options).host.begin(isQuiet);
 }
 
 /** Makes one in this thread's process. */
 export function pythonEnv(options: HostOptions): Env {
-  const host = hostFor(options);
-  return new PythonEnv(host, host.add(), options.config.info);
+  const place = placeFor(options);
+  return new PythonEnv(place, place.host.add(), options.config.info);
 }
 
 class PythonEnv implements Env, OutsideEnv {
@@ -42,6 +45,7 @@ class PythonEnv implements Env, OutsideEnv {
   readonly picture?: () => Picture;
   beganAnew: Float32Array | undefined;
   readonly #host: Host;
+  readonly #staged: Staged;
   readonly #member: Member;
   readonly #described: Described;
   readonly #result: StepResult;
@@ -49,14 +53,15 @@ class PythonEnv implements Env, OutsideEnv {
   #rng = new Rng(0);
   #isFresh = true;
   /** The episode that was asked for ahead: what `reset` will be told, and the seed that comes of it. */
-  #staged: { readonly seed: number | undefined; readonly own: number } | undefined;
+  #ahead: { readonly seed: number | undefined; readonly own: number } | undefined;
 
   constructor(
-    host: Host,
+    { host, staged }: Place,
     { member, described }: { readonly member: Member; readonly described: Described },
     info: readonly string[],
   ) {
     this.#host = host;
+    this.#staged = staged;
     this.#member = member;
     this.#described = described;
     this.observationSpace = described.observationSpace;
@@ -74,8 +79,8 @@ class PythonEnv implements Env, OutsideEnv {
    * after a seed has that one, where Python takes it.
    */
   reset({ seed = this.#usualSeed() }: ResetOptions, obs: Float32Array): void {
-    const own = this.#staged?.seed === seed ? this.#staged?.own : undefined;
-    this.#staged = undefined;
+    const own = this.#ahead?.seed === seed ? this.#ahead?.own : undefined;
+    this.#ahead = undefined;
     this.#isFresh = false;
     this.#begin(own ?? this.#ownSeed(seed), obs);
   }
@@ -90,29 +95,29 @@ class PythonEnv implements Env, OutsideEnv {
   }
 
   stage(action: Float32Array): void {
-    this.#host.stage(this.#member, action);
+    this.#staged.stage(this.#member, action);
   }
 
   stageReset({ seed = this.#usualSeed() }: ResetOptions): void {
-    this.#staged = { seed, own: this.#ownSeed(seed) };
-    this.#host.stageReset(this.#member, this.#staged.own);
+    this.#ahead = { seed, own: this.#ownSeed(seed) };
+    this.#staged.stageReset(this.#member, this.#ahead.own);
   }
 
   send(): void {
-    this.#host.send();
+    this.#staged.send();
   }
 
   answers(): boolean {
-    return this.#host.answers();
+    return this.#staged.answers();
   }
 
   later(): Promise<void> {
-    return this.#host.later();
+    return this.#staged.later();
   }
 
   step(action: Float32Array, obs: Float32Array): StepResult {
     const { episode } = this.#member;
-    const taken = this.#host.take(this.#member, action);
+    const taken = this.#staged.take(this.#member, action);
     const result = this.#result;
     const { measures } = taken;
     // A process that died has taken it along, and what was to happen in this step.
@@ -157,7 +162,7 @@ class PythonEnv implements Env, OutsideEnv {
     this.#measured.restore(fields.measured);
     this.#rng = rng;
     this.beganAnew = undefined;
-    this.#staged = undefined;
+    this.#ahead = undefined;
     this.#isFresh = episode === undefined;
     if (episode === undefined) {
       this.#member.episode = undefined;
@@ -193,7 +198,7 @@ class PythonEnv implements Env, OutsideEnv {
   #begin(seed: number, obs: Float32Array): void {
     this.beganAnew = undefined;
     this.#measured.begin();
-    this.#host.reset(this.#member, seed, obs);
+    this.#staged.reset(this.#member, seed, obs);
     const episode = new Episode(seed, null, this.#sizes);
     episode.last.set(obs);
     this.#member.episode = episode;

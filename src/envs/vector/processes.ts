@@ -1,6 +1,6 @@
 import { type AnyMakeOptions, createEnv, type MadeEnv, startEnv } from '../definition.ts';
 import { EnvError } from '../errors.ts';
-import { endShare, inShare } from '../python/host.ts';
+import { endShare, inShare } from '../python/shares.ts';
 import { prepareEnv } from '../registry.ts';
 import { vectorMemory } from './arrays.ts';
 import { Batch } from './batch.ts';
