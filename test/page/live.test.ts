@@ -161,6 +161,16 @@ describe('a live run', () => {
     await keepPicture(page, 'lost-phone');
   });
 
+  test('a part that comes too late for the server leaves the rest whole', async () => {
+    page = await openPage(browser, `${server.url}#/`);
+    await page.waitForSelector('text=live');
+    await page.route(/plot-menu/, route => route.abort());
+    const refused = page.waitForEvent('requestfailed', request => request.url().includes('plot-menu'));
+    await page.goto(`${server.url}#/runs/live`);
+    await refused;
+    await waitForPlots(page, 4);
+  });
+
   test('a run that failed says why', async () => {
     page = await openPage(browser, `${server.url}#/runs/live`);
     await page.waitForSelector('header >> text=Live');
