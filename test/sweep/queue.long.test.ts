@@ -337,7 +337,8 @@ test('a worker that ends hands its run back with what was done', async () => {
 
 test('a place tells who takes jobs and how many wait, whether or not they do anything', async () => {
   const { place } = await conductor('seen');
-  const jobs = ['seen-a', 'seen-b'].map(run => place.run(tinyJob(run)));
+  // Long enough to be seen under way.
+  const jobs = ['seen-a', 'seen-b'].map(run => place.run(middling(run)));
   await until(() => place.view!().queue.waiting === 2, 'both wait');
   expect(place.view!().workers).toEqual([]);
   await withWorker({}, async () => {

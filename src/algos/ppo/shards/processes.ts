@@ -95,8 +95,9 @@ export function shardProcesses({ count, mostDeaths = 10 }: ShardProcessOptions):
   }
 
   function heard(member: Member, reply: ShardReply): void {
-    // Of one that was ended because its rollout had failed.
-    if (!members.has(member)) return;
+    // Of one that was ended because its rollout had failed; or this is being closed, and waits for the end of one that has just
+    // started: to let it rest now would leave nothing that keeps this process.
+    if (isClosed || !members.has(member)) return;
     if ('ready' in reply) {
       idleDeaths = 0;
       member.isReady = true;
